@@ -34,12 +34,12 @@ ON_ALL_DEVICES = {
 ON_PROTECTED = {"gradients": "checkpoints"}
 # The language and its builtins, too, and what is special about CUDA.
 ON_CUDA = {
-    "python": "cuda cuda_arrays cuda_memory cuda_primitives cuda_texts ptx deterministic large_vectors indexing"
-    " control_flow generics large_kernels functions bfloat float8 kernels vectors types values raise statements"
-    " sequences rotations operators partial_paths tid augmented class_patterns expressions_of_python"
-    " kernel_objects negative_indices none_arrays number_range names_and_constructors slice_steps"
-    " shared_functions partial_groups options scattered serial robustness minima_of_generators"
-    " graph_coloring graphs cuda_graphs modules type_questions inspection",
+    "python": "cuda cuda_arrays cuda_failures cuda_memory cuda_primitives cuda_texts ptx deterministic"
+    " large_vectors indexing control_flow generics large_kernels functions bfloat float8 kernels vectors"
+    " types values raise statements sequences rotations operators partial_paths tid augmented"
+    " class_patterns expressions_of_python kernel_objects negative_indices none_arrays number_range"
+    " names_and_constructors slice_steps shared_functions partial_groups options scattered serial"
+    " robustness minima_of_generators graph_coloring graphs cuda_graphs modules type_questions inspection",
     "errors": "error_classes faults",
     "builtins": "table typed atomics fast_math bfloat16 geometry noise utility decompositions random",
     "gradients": "generated programs patterns conventions matrices neighbours builtins known_zeros chosen_arrays"

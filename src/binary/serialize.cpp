@@ -1,6 +1,6 @@
 // The bytes of a Binary:
 //
-//   "WEFTBIN9"   8 bytes: what this is, and the version of the layout below
+//   "WEFTBINA"   8 bytes: what this is, and the version of the layout below
 //   checksum     u64 over all that follows
 //   key          32 bytes
 //   target       u8 kind, three texts
@@ -14,7 +14,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::string_view kBinaryMagic = "WEFTBIN9";
+constexpr std::string_view kBinaryMagic = "WEFTBINA";
 
 class BinaryWriter : public Writer<BinaryWriter> {
 public:
@@ -52,6 +52,7 @@ public:
         write(entry.reports);
         write(entry.prints);
         write(entry.logs);
+        write(entry.most_threads);
         write(entry.formats);
     }
     void write(const KernelEntry& kernel) {
@@ -107,6 +108,7 @@ public:
         read(entry.reports);
         read(entry.prints);
         read(entry.logs);
+        read(entry.most_threads);
         read(entry.formats);
     }
     void read(KernelEntry& kernel) {

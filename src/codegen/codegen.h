@@ -35,6 +35,8 @@ struct Options {
     bool noalias = true;             // array parameters do not overlap each other
     bool null_arrays = false;        // array parameters may be None: each access asks, and a fault ends the launch
     bool private_gradients = false;  // each worker has transform::scattered_gradients() to itself
+    // Of CUDA kernels: threads of a block, and blocks that a multiprocessor is to have room for. 0: nobody says.
+    int most_threads = 0, least_blocks = 0;
 };
 
 // What launches of such code promise to the analyses.

@@ -19,6 +19,8 @@ namespace weft::jit {
 const Target& host_target();
 // What emission depends on there.
 codegen::TargetInfo describe(const Target& target);
+// Those of GPUs that code can be compiled for, 90 for sm_90, ascending.
+std::vector<int> cuda_architectures();
 
 // How many states of one loop an adjoint may keep in a thread there (transform::AdjointOptions); empty where threads
 // have stacks that grow.

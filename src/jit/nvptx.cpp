@@ -58,7 +58,7 @@ void check_processor(const Target& target) {
     const llvm::Triple triple(target.triple);
     const std::unique_ptr<llvm::MCSubtargetInfo> processor(
         llvm_target(triple).createMCSubtargetInfo(triple, target.processor, target.features));
-    constexpr int kOldest = 75;
+    constexpr int kOldest = 75;  // as in cuda_architectures()
     const bool is_known = processor != nullptr && processor->isCPUStringValid(target.processor);
     if (!is_known || std::atoi(target.processor.c_str() + 3) < kOldest)
         throw UsageError("launch()",
@@ -66,6 +66,19 @@ void check_processor(const Target& target) {
                              "': the oldest is sm_75 (Turing), and this LLVM has to know it",
                          ErrorCategory::value);
 }
+
+}  // namespace
+
+std::vector<int> cuda_architectures() {
+    const llvm::Triple triple("nvptx64-nvidia-cuda");
+    const std::unique_ptr<llvm::MCSubtargetInfo> known(llvm_target(triple).createMCSubtargetInfo(triple, "", ""));
+    std::vector<int> found;
+    for (int number = 75; known && number < 200; ++number)
+        if (known->isCPUStringValid("sm_" + std::to_string(number))) found.push_back(number);
+    return found;
+}
+
+namespace {
 
 std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target, int level) {
     constexpr llvm::CodeGenOptLevel kLevels[] = {llvm::CodeGenOptLevel::None, llvm::CodeGenOptLevel::Less,

@@ -165,6 +165,8 @@ jit::Options jit_options(const CompileOptions& options) {
     result.codegen.noalias = lowering.noalias;
     result.codegen.null_arrays = code.null_arrays;
     result.codegen.private_gradients = code.private_gradients;
+    result.codegen.most_threads = code.most_threads;
+    result.codegen.least_blocks = code.least_blocks;
     result.optimization_level = code.optimization_level;
     result.native.compiler = code.host_compiler;
     if (code.cache) result.native.cache = jit::cache_folder(code.cache_folder);

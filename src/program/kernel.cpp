@@ -118,6 +118,10 @@ CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement,
     code_options.null_arrays = variant.nulls;
     code_options.private_gradients = variant.private_gradients;
     code_options.serial = variant.serial;
+    if (is_gpu) {
+        code_options.most_threads = options_.most_threads;
+        code_options.least_blocks = options_.least_blocks;
+    }
     code_options.cache = settings().cache_kernels;
     code_options.cache_folder = settings().cache_folder;
     code_options.host_compiler = settings().host_compiler;
@@ -226,9 +230,9 @@ Digest Kernel::hash() {
     const Variant variant = configured();
     const CodeOptions shaping = compile_options(variant, {}, {}).code;
     std::string text = ir::print(code(variant.debug).analysed(), /*names=*/false);
-    for (const int option :
-         {static_cast<int>(variant.debug), static_cast<int>(shaping.fast_math), static_cast<int>(shaping.line_info),
-          shaping.optimization_level, shaping.lanes, static_cast<int>(options_.enable_backward)})
+    for (const int option : {static_cast<int>(variant.debug), static_cast<int>(shaping.fast_math),
+                             static_cast<int>(shaping.line_info), shaping.optimization_level, shaping.lanes,
+                             static_cast<int>(options_.enable_backward), options_.most_threads, options_.least_blocks})
         text += "\n" + std::to_string(option);
     return jit::hash_bytes(text);
 }

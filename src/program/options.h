@@ -47,6 +47,8 @@ struct CodeOptions {
     bool null_arrays = false;        // for launches that pass None for an array
     bool private_gradients = false;  // of an adjoint: workers have gradients of their own (runtime/executable.h)
     bool serial = false;             // one lane; launches run it on one CPU thread
+    // codegen::Options, the same
+    int most_threads = 0, least_blocks = 0;
     bool cache = true;
     std::filesystem::path cache_folder;  // empty: jit::cache_folder() chooses
     std::string host_compiler;           // of functions in C++; empty: one is looked for
@@ -65,7 +67,8 @@ struct CompileOptions {
 struct KernelOptions {
     std::optional<bool> debug, fast_math, line_info;
     std::optional<int> optimization_level, max_unroll;
-    std::optional<int> lanes;  // threads per vector; 1 is the scalar code
+    std::optional<int> lanes;                // threads per vector; 1 is the scalar code
+    int most_threads = 0, least_blocks = 0;  // launch_bounds, for CUDA devices; 0: not given
     bool enable_backward = true;
 };
 

@@ -66,6 +66,8 @@ public:
     // Loads the code on a device where that is done apart from launches. Throws UsageError where the driver does not
     // take it.
     virtual void prepare(Device& /*device*/) const {}
+    // Threads of a block, and the least number of blocks, that keep most of a device at work.
+    virtual std::pair<int, int> suggested_block(Device& /*device*/) const { return {1, 1}; }
 
     // Puts a launch into the stream. `arguments` is used during the call only. False where it was interrupted.
     virtual bool launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,

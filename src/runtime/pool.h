@@ -42,6 +42,9 @@ bool is_pooled(const Array& array);
 // Whether kernels of `device` may touch the array's memory.
 bool may_touch(Device& device, const Array& array);
 
+// 12080 is 12.8; 0 where there is no driver that works. Asks for the driver.
+int cuda_driver_version();
+
 // Whether the next devices to be opened begin with their pools: wp.config.enable_mempools_at_init.
 void set_pools_at_init(bool are_enabled);
 

@@ -363,3 +363,71 @@ def test_a_launch_without_memory_for_its_reports_is_an_error_and_everything_goes
         WEFT_EMULATED_MEMORY="4200000",
     )
     assert printed == "no room True True\n7\n"
+
+
+# ---- how kernels are launched ----
+
+
+def test_launch_bounds_are_in_the_code_and_hold_for_launches():
+    @wp.kernel(launch_bounds=(128, 4))
+    def bounded(x: wp.array[float]):
+        i = wp.tid()
+        x[i] = x[i] + wp.float32(wp.block_dim())
+
+    @wp.kernel(launch_bounds=64)
+    def small(x: wp.array[float]):
+        i = wp.tid()
+        x[i] = x[i] + 1.0
+
+    ptx = bounded.listing("assembly", device=DEVICE)
+    assert ".maxntid 128" in ptx and ".minnctapersm 4" in ptx
+    assert ".maxntid 64" in small.listing("assembly", device=DEVICE)
+    assert ".minnctapersm" not in small.listing("assembly", device=DEVICE)
+    assert ".maxntid" not in double.listing("assembly", device=DEVICE)
+    x = wp.zeros(500, dtype=float, device=DEVICE, requires_grad=True)
+    wp.launch(bounded, 500, inputs=[x], device=DEVICE)  # in blocks that it allows
+    assert (x.numpy() == 128.0).all()
+    wp.launch(bounded, 500, inputs=[x], device=DEVICE, block_dim=32)
+    assert (x.numpy() == 160.0).all()
+    with pytest.raises(ValueError, match="block_dim is 256, and kernel 'bounded' was made for blocks of at most 128"):
+        wp.launch(bounded, 500, inputs=[x], device=DEVICE, block_dim=256)
+    wp.launch(bounded, 500, inputs=[wp.zeros(500, device="cpu")], device="cpu", block_dim=256)
+    with wp.Tape() as tape:
+        wp.launch(small, 500, inputs=[x], device=DEVICE)
+    tape.backward(grads={x: wp.ones(500, dtype=float, device=DEVICE)})
+    assert (x.numpy() == 161.0).all() and (x.grad.numpy() == 1.0).all()
+
+
+def test_launch_bounds_are_a_part_of_the_hash():
+    def make(bounds):
+        @wp.kernel(launch_bounds=bounds, module="unique")
+        def same(x: wp.array[float]):
+            x[wp.tid()] = 1.0
+
+        return same
+
+    hashes = {make(bounds)._content_hash() for bounds in (None, 64, (64, 2), 128)}
+    assert len(hashes) == 4
+    for kernel in (make(None), make(64)):
+        kernel.compile(DEVICE)
+    assert ".maxntid 64" in make(64).listing("assembly", device=DEVICE)
+    assert ".maxntid" not in make(None).listing("assembly", device=DEVICE)
+
+
+def test_a_block_size_is_suggested():
+    threads, blocks = wp.get_suggested_block_size(double, DEVICE)
+    assert threads % 32 == 0 and 32 <= threads <= 1024 and blocks >= wp.get_device(DEVICE).sm_count
+
+    @wp.kernel(launch_bounds=96)
+    def small(x: wp.array[float]):
+        x[wp.tid()] = 1.0
+
+    assert wp.get_suggested_block_size(small, DEVICE)[0] <= 96
+    assert wp.get_suggested_block_size(double, "cpu") == (1, 1)
+
+
+def test_what_the_driver_is():
+    major, minor = wp.get_cuda_driver_version()
+    assert major >= 10 and 0 <= minor < 100 and wp.get_cuda_toolkit_version() is None
+    archs = wp.get_cuda_supported_archs()
+    assert archs == sorted(archs) and {75, 80, 90, 120} <= set(archs) and wp.get_device(DEVICE).arch in archs

@@ -44,17 +44,17 @@ __all__ = [
 
 def get_cuda_driver_version() -> tuple[int, int] | None:
     """Version of the CUDA driver as (major, minor); None where there is none."""
-    return None
+    return _memory.driver_version()
 
 
 def get_cuda_toolkit_version() -> tuple[int, int] | None:
-    """Version of the CUDA toolkit that this build was made with; None where it was made without."""
+    """Version of the CUDA toolkit that this build was made with; None: Weft is made without one, and needs none."""
     return None
 
 
 def get_cuda_supported_archs() -> list[int]:
-    """The CUDA architectures that code can be compiled for, ascending."""
-    return []
+    """The CUDA architectures that code can be compiled for, ascending; none where there is no CUDA device."""
+    return _memory.supported_archs()
 
 
 def is_conditional_graph_supported() -> bool:
@@ -66,8 +66,13 @@ def get_suggested_block_size(kernel: Any, device: Any = None) -> tuple[int, int]
     """The block size that suits a kernel, and the least number of blocks that fill the device: (1, 1) on the CPU."""
     if not isinstance(kernel, Kernel):
         raise _usage_error(f"get_suggested_block_size(): expected a kernel, got {kernel!r}", TypeError)
-    get_device(device)
-    return (1, 1)
+    found = get_device(device)
+    if not found.is_cuda:
+        return (1, 1)
+    if kernel.is_generic:
+        message = f"get_suggested_block_size(): kernel {kernel.key!r} is generic. help: wp.overload(kernel, types)"
+        raise _usage_error(message, TypeError)
+    return kernel.suggested_block(found)
 
 
 def can_access(device: Any, resource: Any) -> bool:
@@ -284,12 +289,15 @@ def get_cuda_max_cluster_dim(
 
 
 def map_cuda_device(alias: str, context: Any = None) -> Any:
-    """Gives a CUDA context a name for ``device=``."""
-    message = f"map_cuda_device(): there is no CUDA context for {alias!r}: this build has the CPU only"
+    """Gives a CUDA context a name for ``device=``: an error, since only primary contexts are used."""
+    message = (
+        f"map_cuda_device(): {alias!r} cannot name a context: each GPU has its primary one, as in other libraries. "
+        'help: device="cuda:0"'
+    )
     raise _usage_error(message, RuntimeError)
 
 
 def unmap_cuda_device(alias: str) -> None:
-    """Takes the name of a CUDA context back."""
-    message = f"unmap_cuda_device(): there is no CUDA device {alias!r}: this build has the CPU only"
+    """Takes the name of a CUDA context back: an error, since there are none."""
+    message = f"unmap_cuda_device(): {alias!r} names no context: GPUs are 'cuda:0' and so on, with their primary ones"
     raise _usage_error(message, RuntimeError)

@@ -100,11 +100,15 @@ def check_options(options: Any, api: str, keep_unknown: bool = False) -> dict[st
 
 def code_options(options: dict[str, Any]) -> dict[str, Any]:
     """What the C++ side takes of checked options."""
-    return {
+    found = {
         _CODE_OPTIONS[name]: value == "debug" if name == "mode" else value
         for name, value in options.items()
         if name in _CODE_OPTIONS and value is not None
     }
+    bounds = options.get("launch_bounds")
+    if bounds is not None:  # the most threads of a block, the least blocks of a multiprocessor
+        found["launch_bounds"] = (*bounds, 0)[:2]
+    return found
 
 
 class _Options(dict):
@@ -235,7 +239,7 @@ class Module:
     def _code_options_of(self, own: dict[str, Any], enable_backward: bool) -> dict[str, Any]:
         """What C++ takes of a kernel's own options and those of the module; ``enable_backward`` where neither says."""
         merged = {"enable_backward": bool(enable_backward), **self.chosen, **own}
-        return code_options({name: value for name, value in merged.items() if name not in CUDA_OPTIONS})
+        return code_options(merged)
 
     def _forget(self) -> None:
         for _, reference in self._kernels:

@@ -1,11 +1,13 @@
 #include "bindings/kernels/kernel.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <bit>
+#include <tuple>
 
 #include "bindings/arrays/array_object.h"
 #include "bindings/python/device.h"
@@ -98,6 +100,8 @@ program::KernelOptions read_options(nb::dict given, const std::string& api = "ke
             options.fast_math = flag();
         else if (option == "line_info")
             options.line_info = flag();
+        else if (option == "launch_bounds")
+            std::tie(options.most_threads, options.least_blocks) = nb::cast<std::pair<int, int>>(value);
         else if (option == "enable_backward")
             options.enable_backward = flag();
         else if (option == "optimization_level")
@@ -289,6 +293,11 @@ void bind_kernels(nb::module_& m) {
             "Compiles the kernel for a device now, and loads it there, where a launch would at its first run; for the "
             "default device where none is named. Returns a dict: milliseconds, from_cache, shared (with another "
             "closure of the same function), lanes, remarks (why it was not vectorised, where it was not).")
+        .def("suggested_block",
+             [](PyKernel& self, nb::handle on) {
+                 runtime::Device& device = device_from_python(on, "get_suggested_block_size()");
+                 return self.core().compiled(self.core().configured(device)).loaded->suggested_block(device);
+             })
         .def(
             "listing", &listing, nb::arg("stage") = "ir", nb::arg("line_info") = false, nb::arg("adjoint") = false,
             nb::arg("tangents") = false, nb::arg("device") = nb::none(),

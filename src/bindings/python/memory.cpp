@@ -2,9 +2,11 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
 
 #include "bindings/arrays/array_object.h"
 #include "bindings/python/device.h"
+#include "jit/jit.h"
 #include "runtime/out_of_memory.h"
 #include "runtime/pool.h"
 #include "support/error.h"
@@ -39,6 +41,13 @@ MemoryOf kind_of(bool of_pool) { return of_pool ? MemoryOf::pool : MemoryOf::pla
 void bind_memory(nb::module_& m) {
     runtime::set_memory_collector(&collect_garbage);
     nb::module_ memory = m.def_submodule("memory");
+    memory.def("driver_version", []() -> std::optional<std::pair<int, int>> {
+        const int version = runtime::cuda_driver_version();
+        if (version == 0) return std::nullopt;
+        return std::pair(version / 1000, version % 1000 / 10);
+    });
+    memory.def("supported_archs",
+               [] { return runtime::cuda_devices().empty() ? std::vector<int>() : jit::cuda_architectures(); });
     memory.def("set_pool_enabled",
                [](nb::handle device, bool enable) { pool_of(device, "set_mempool_enabled()").set_enabled(enable); });
     memory.def("release_threshold", [](nb::handle device) {

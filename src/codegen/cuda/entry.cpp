@@ -31,6 +31,9 @@ void CudaEmitter::emit_entry(KernelEntry& entry) {
     if (cuda.argument_bytes > 0) load_arguments(function->getArg(1));
     emit_elements();
     function->addFnAttr(kThreadLoops, "1");
+    cuda.most_threads = options_.most_threads;
+    if (options_.most_threads > 0) function->addFnAttr("nvvm.maxntid", std::to_string(options_.most_threads));
+    if (options_.least_blocks > 0) function->addFnAttr("nvvm.minctasm", std::to_string(options_.least_blocks));
     if (debug_) debug_->finalize();
     describe(cuda);
 }

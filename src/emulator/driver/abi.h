@@ -35,6 +35,7 @@ using CUgraphNodeType = int;
 using CUgraphConditionalNodeType = int;
 using CUmemAccess_flags = int;
 using CUhostFn = void (*)(void*);
+using CUoccupancyB2DSize = size_t (*)(int);
 
 struct Context;
 struct Module;

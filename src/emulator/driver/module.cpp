@@ -310,6 +310,29 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction fun
     });
 }
 
+// The largest multiple of a warp that keeps most threads of a multiprocessor at work.
+CUresult cuOccupancyMaxPotentialBlockSize(int* blocks, int* threads, CUfunction function,
+                                          CUoccupancyB2DSize shared_of_block, size_t dynamic_shared, int limit) {
+    return locked([&](State& state) {
+        require(blocks && threads && limit >= 0);
+        current_context();
+        const CodeFunction& code = *state.kernel(function)->code;
+        int most = std::min(most_threads(code), 1024), best = 0, best_resident = 0;
+        if (limit > 0) most = std::min(most, limit);
+        for (int size = most >= 32 ? most / 32 * 32 : most; size > 0; size -= std::min(size, 32)) {
+            const size_t shared = code.shared_size + (shared_of_block ? shared_of_block(size) : dynamic_shared);
+            int resident = std::min(32, 2048 / ((size + 31) / 32 * 32));
+            if (shared) resident = int(std::min<size_t>(size_t(resident), 233472 / shared));
+            if (resident * size <= best_resident * best) continue;
+            best = size;
+            best_resident = resident;
+        }
+        require(best > 0);
+        *threads = best;
+        *blocks = best_resident * 16;
+    });
+}
+
 CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
                         unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
                         CUstream stream, void** parameters, void** extra) {

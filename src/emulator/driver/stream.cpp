@@ -27,6 +27,17 @@ void write_printed() {
     std::fflush(stdout);
 }
 
+void create(CUstream* stream, unsigned int flags, int priority) {
+    require(stream && flags <= CU_STREAM_NON_BLOCKING);
+    Context& context = current_context();
+    auto made = std::make_unique<Stream>();
+    made->context = &context;
+    made->flags = flags;
+    made->priority = std::max(-5, std::min(0, priority));
+    *stream = made.get();
+    context.streams[*stream] = std::move(made);
+}
+
 // What was waited for has failed, or something before it.
 void require_no_fault() {
     const std::lock_guard lock(State::instance().mutex);
@@ -76,19 +87,12 @@ void wait_for(Stream& stream, Event& event) {
 extern "C" {
 
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int priority) {
-    return locked([&](State&) {
-        require(stream && flags <= CU_STREAM_NON_BLOCKING);
-        Context& context = current_context();
-        auto made = std::make_unique<Stream>();
-        made->context = &context;
-        made->flags = flags;
-        made->priority = std::max(-5, std::min(0, priority));
-        *stream = made.get();
-        context.streams[*stream] = std::move(made);
-    });
+    return locked([&](State&) { create(stream, flags, priority); });
 }
 
-CUresult cuStreamCreate(CUstream* stream, unsigned int flags) { return cuStreamCreateWithPriority(stream, flags, 0); }
+CUresult cuStreamCreate(CUstream* stream, unsigned int flags) {
+    return locked([&](State&) { create(stream, flags, 0); });
+}
 
 CUresult cuStreamDestroy_v2(CUstream stream) {
     return locked([&](State& state) {

@@ -109,12 +109,14 @@ CUresult CudaDevice::Inside::enter(CUcontext wanted) {
 CudaDevice::Inside::Inside(CudaDevice& device) { device.check(enter(device.context()), "cuCtxPushCurrent"); }
 
 CudaDevice::Inside::Inside(CudaDevice& device, std::nothrow_t) noexcept {
-    if (device.is_open()) enter(device.context_.load(std::memory_order_acquire));
+    if (!device.is_open()) return;
+    const CUcontext wanted = device.context_.load(std::memory_order_acquire);
+    if (enter(wanted) != kSuccess) enter(wanted);
 }
 
 CudaDevice::Inside::~Inside() {
     CUcontext popped = nullptr;
-    if (is_pushed_) driver().cuCtxPopCurrent_v2(&popped);
+    if (is_pushed_ && driver().cuCtxPopCurrent_v2(&popped) != kSuccess) driver().cuCtxPopCurrent_v2(&popped);
 }
 
 // ---- streams ----

@@ -14,6 +14,7 @@ using CUdevice = int;
 using CUdevice_attribute = int;
 using CUjit_option = int;
 using CUmemAccess_flags = int;
+using CUoccupancyB2DSize = size_t (*)(int);
 using CUmemPool_attribute = int;
 using CUpointer_attribute = int;
 using CUdeviceptr = unsigned long long;

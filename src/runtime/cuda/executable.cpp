@@ -23,7 +23,8 @@ struct Shape1d {
 };
 Shape1d shape_of(const Grid& grid, const LaunchOptions& options, const CudaEntry& entry) {
     if (options.serial || options.keeps_order) return {1, 1};
-    const std::int64_t threads = grid.block_dim > 0 ? grid.block_dim : kThreadsOfBlock;
+    std::int64_t threads = grid.block_dim > 0 ? grid.block_dim : kThreadsOfBlock;
+    if (grid.block_dim == 0 && entry.most_threads > 0) threads = std::min<std::int64_t>(threads, entry.most_threads);
     std::int64_t blocks = (grid.count + threads - 1) / threads;
     blocks = std::min<std::int64_t>(blocks, std::numeric_limits<std::int32_t>::max());
     if (grid.max_blocks > 0) blocks = std::min<std::int64_t>(blocks, grid.max_blocks);
@@ -93,12 +94,29 @@ CUfunction CudaKernel::function_on(CudaDevice& device) const {
 
 void CudaKernel::prepare(Device& device) const { function_on(static_cast<CudaDevice&>(device)); }
 
+std::pair<int, int> CudaKernel::suggested_block(Device& device) const {
+    auto& gpu = static_cast<CudaDevice&>(device);
+    const CUfunction function = function_on(gpu);
+    const CudaDevice::Inside inside(gpu);
+    int blocks = 0, threads = 0;
+    gpu.check(driver().cuOccupancyMaxPotentialBlockSize(&blocks, &threads, function, nullptr, 0, 0),
+              "cuOccupancyMaxPotentialBlockSize");
+    return {threads, blocks};
+}
+
 bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
                         Stream& stream) const {
     if (grid.count == 0) return true;
     auto& device = static_cast<CudaDevice&>(stream.device());
     auto& queue = static_cast<CudaStream&>(stream);
     const CudaEntry& entry = description().cuda();
+    if (entry.most_threads > 0 && grid.block_dim > entry.most_threads)
+        throw UsageError("launch()",
+                         "block_dim is " + std::to_string(grid.block_dim) + ", and kernel '" + description().name +
+                             "' was made for blocks of at most " + std::to_string(entry.most_threads) +
+                             " threads. help: block_dim=" + std::to_string(entry.most_threads) +
+                             ", or a larger launch_bounds of @wp.kernel",
+                         ErrorCategory::value);
     const CUfunction function = function_on(device);
     const CudaDevice::Inside inside(device);
     CudaLaunch launch = cuda_launch(grid);

@@ -21,6 +21,7 @@ public:
     CudaKernel(const KernelEntry& description, CudaExecutable& executable);
 
     void prepare(Device& device) const override;
+    std::pair<int, int> suggested_block(Device& device) const override;
     bool launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
                 Stream& stream) const override;
 

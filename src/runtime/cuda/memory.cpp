@@ -24,6 +24,8 @@ CudaDevice& as_cuda(Device& device) { return static_cast<CudaDevice&>(device); }
 
 void set_pools_at_init(bool are_enabled) { pools_at_init = are_enabled; }
 
+int cuda_driver_version() { return find_driver() ? find_driver()->version : 0; }
+
 // ---- the pool ----
 
 bool CudaPool::is_supported() const { return device_.cuda()->has_pools; }

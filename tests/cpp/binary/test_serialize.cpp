@@ -27,6 +27,8 @@ Binary sample() {
                    .has_atomics = true,
                    .finds_objects = true,
                    .ordered = true,
+                   .joins = true,
+                   .own_arrays = {1, 3},
                    .cost_exclusive = 0.5};
     KernelEntry second;
     second.name = "second \xc3\xa4";
@@ -66,6 +68,7 @@ TEST(Serialize, gives_back_every_field_of_code_for_gpus) {
                                        .reports = true,
                                        .prints = true,
                                        .logs = 3,
+                                       .most_threads = 128,
                                        .formats = {"%d\n", "", "a %g"}};
     binary.kernels[1].code = CudaEntry{.argument_bytes = 8};
     expect_equal(binary, deserialize(serialize(binary)));

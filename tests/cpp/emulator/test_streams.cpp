@@ -397,7 +397,7 @@ TEST_F(EmulatedStreams, UserObjectsEndWithTheLastThatHasThem) {
 
 TEST_F(EmulatedStreams, ACallFailsThatWasAskedTo) {
     const uint64_t alive = driver().alive("streams");
-    driver().fail("cuStreamCreateWithPriority", 2, CUDA_ERROR_OUT_OF_MEMORY);
+    driver().fail("cuStreamCreate", 2, CUDA_ERROR_OUT_OF_MEMORY);
     CUstream made = stream();
     EXPECT_EQ(driver().alive("streams"), alive + 1);
     EXPECT_EQ(driver().cuStreamCreate(&made, 0), CUDA_ERROR_OUT_OF_MEMORY);

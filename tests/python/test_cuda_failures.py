@@ -1,0 +1,319 @@
+"""Every call of the driver fails once: the error is clear, nothing leaks, and everything works afterwards.
+
+The emulated driver counts its calls and lets one of them fail. Each scenario runs once to learn which functions of the
+driver it calls and how often; then it runs again for each of these calls, which fails. `make test` takes every tenth
+call, `--large` all of them.
+"""
+
+import ctypes
+import gc
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import warp as wp
+
+pytestmark = pytest.mark.gpu
+DEVICE, OTHER = "cuda:0", "cuda:1"
+UNKNOWN, OUT_OF_MEMORY = 999, 2
+STRIDE = 10
+KINDS = [b"allocations", b"pinned", b"streams", b"events"]
+FUNCTIONS = re.findall(
+    r"^WEFT_DRIVER(?:_RECENT)?\((\w+)",
+    Path(__file__).parents[2].joinpath("src/runtime/cuda/driver.def").read_text(),
+    re.MULTILINE,
+)
+
+
+@pytest.fixture(scope="module")
+def emulator():
+    """The driver that the process uses."""
+    if not wp.get_device(DEVICE).is_emulated:
+        pytest.skip("only the emulated driver fails on demand")
+    library = ctypes.CDLL(str(Path(wp._weft.__file__).with_name("weft-emulated-cuda.so")))
+    library.weftEmulatedFail.argtypes = [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_int]
+    library.weftEmulatedCalls.argtypes = library.weftEmulatedAlive.argtypes = [ctypes.c_char_p]
+    library.weftEmulatedCalls.restype = library.weftEmulatedAlive.restype = ctypes.c_uint64
+    return library
+
+
+@wp.kernel
+def double(x: wp.array[float], y: wp.array[float]):
+    i = wp.tid()
+    y[i] = 2.0 * x[i]
+
+
+@wp.kernel
+def shout(x: wp.array[float]):
+    i = wp.tid()
+    if i == 0:
+        print(x[i])
+
+
+@wp.kernel
+def refuse(x: wp.array[float]):
+    if x[wp.tid()] < 0.0:
+        raise ValueError("negative")
+
+
+# ---- scenarios: each checks its own result ----
+
+
+def arrays():
+    x = wp.array(np.arange(10), dtype=float, device=DEVICE)
+    y = wp.full(10, 3.0, device=DEVICE)
+    z = wp.empty_like(y)
+    z.fill_(1.5)
+    z.zero_()
+    y.assign(x)
+    assert y.numpy().tolist() == list(range(10)) and not z.numpy().any()
+
+
+def launches():
+    x, y = wp.ones(10, dtype=float, device=DEVICE), wp.zeros(10, dtype=float, device=DEVICE)
+    wp.launch(double, 10, inputs=[x, y], device=DEVICE)
+    assert y.numpy().tolist() == [2.0] * 10
+
+
+def reports():
+    x = wp.ones(3, dtype=float, device=DEVICE)
+    wp.launch(shout, 3, inputs=[x], device=DEVICE)
+    wp.launch(refuse, 3, inputs=[x], device=DEVICE)
+    wp.synchronize()
+
+
+def gradients():
+    x = wp.array([1.0, 2.0], dtype=float, device=DEVICE, requires_grad=True)
+    y = wp.zeros(2, dtype=float, device=DEVICE, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(double, 2, inputs=[x, y], device=DEVICE)
+    tape.backward(grads={y: wp.ones(2, dtype=float, device=DEVICE)})
+    assert x.grad.numpy().tolist() == [2.0, 2.0]
+
+
+def copies():
+    x = wp.array(np.arange(12, dtype=np.float32).reshape(3, 4), device=DEVICE)
+    y = wp.zeros((4, 3), dtype=float, device=DEVICE)
+    wp.copy(y.transpose(), x)
+    y[1:3].fill_(7.0)
+    assert y.numpy()[0].tolist() == [0.0, 4.0, 8.0] and (y.numpy()[1:3] == 7.0).all()
+    assert x[:, 1].numpy().tolist() == [1.0, 5.0, 9.0]
+
+
+def streams():
+    stream = wp.Stream(DEVICE)
+    start = wp.Event(DEVICE, enable_timing=True)
+    end = wp.Event(DEVICE, enable_timing=True)
+    x, y = wp.ones(5, dtype=float, device=DEVICE), wp.zeros(5, dtype=float, device=DEVICE)
+    try:
+        stream.wait_stream(wp.get_stream(DEVICE))
+        with wp.ScopedStream(stream):
+            wp.record_event(start)
+            wp.launch(double, 5, inputs=[x, y], device=DEVICE)
+            wp.record_event(end)
+        wp.get_stream(DEVICE).wait_event(end)
+        wp.synchronize_stream(stream)
+    except BaseException:
+        wp.synchronize()  # memory is freed in the order of the default stream, which knows nothing of the other
+        raise
+    assert wp.get_event_elapsed_time(start, end) >= 0.0
+    assert y.numpy().tolist() == [2.0] * 5
+
+
+def pools():
+    wp.set_mempool_release_threshold(DEVICE, wp.get_mempool_release_threshold(DEVICE))
+    assert wp.get_mempool_used_mem_high(DEVICE) >= wp.get_mempool_used_mem_current(DEVICE)
+    wp.set_mempool_enabled(DEVICE, False)
+    try:
+        x = wp.ones(5, dtype=float, device=DEVICE)
+    finally:
+        wp.set_mempool_enabled(DEVICE, True)
+    assert x.numpy().tolist() == [1.0] * 5
+
+
+def peers():
+    wp.set_mempool_access_enabled(DEVICE, OTHER, False)
+    wp.set_peer_access_enabled(DEVICE, OTHER, False)
+    x, y = wp.ones(5, dtype=float, device=DEVICE), wp.zeros(5, dtype=float, device=OTHER)
+    wp.copy(y, x)
+    wp.set_mempool_access_enabled(DEVICE, OTHER, True)
+    wp.set_peer_access_enabled(DEVICE, OTHER, True)
+    assert wp.is_peer_access_enabled(DEVICE, OTHER) and wp.is_mempool_access_enabled(DEVICE, OTHER)
+    wp.synchronize()
+    wp.launch(double, 5, inputs=[x, y], device=OTHER)
+    assert y.numpy().tolist() == [2.0] * 5
+    wp.set_mempool_access_enabled(DEVICE, OTHER, False)
+    wp.set_peer_access_enabled(DEVICE, OTHER, False)
+
+
+def pinned():
+    host = wp.full(6, 2.0, device="cpu", pinned=True)
+    x = wp.zeros(6, dtype=float, device=DEVICE)
+    wp.copy(x, host)
+    back = wp.zeros(6, dtype=float, device="cpu", pinned=True)
+    wp.copy(back, x)
+    wp.synchronize()
+    assert back.numpy().tolist() == [2.0] * 6
+
+
+def primitives():
+    x = wp.array([3, 1, 2, 0], dtype=int, device=DEVICE)
+    values = wp.array([0, 1, 2, 3], dtype=int, device=DEVICE)
+    assert wp.utils.array_sum(x) == 6
+    scanned = wp.zeros_like(x)
+    wp.utils.array_scan(x, scanned, inclusive=True)
+    assert scanned.numpy().tolist() == [3, 4, 6, 6]
+    keys = wp.array([3, 1, 2, 0, 0, 0, 0, 0], dtype=int, device=DEVICE)
+    values = wp.array([0, 1, 2, 3, 0, 0, 0, 0], dtype=int, device=DEVICE)
+    wp.utils.radix_sort_pairs(keys, values, 4)
+    assert keys.numpy()[:4].tolist() == [0, 1, 2, 3] and values.numpy()[:4].tolist() == [3, 1, 2, 0]
+
+
+def new_kernels():
+    @wp.kernel(module="unique")
+    def add(x: wp.array[float], a: float):
+        i = wp.tid()
+        x[i] = x[i] + a
+
+    wp.get_module(add.module.name).unload()  # it is loaded anew
+    x = wp.zeros(3, dtype=float, device=DEVICE)
+    wp.launch(add, 3, inputs=[x, 2.0], device=DEVICE)
+    assert x.numpy().tolist() == [2.0] * 3
+
+
+def allocators():
+    allocator = wp.get_device(DEVICE).get_allocator()
+    address = allocator.allocate(64)
+    allocator.deallocate(address, 64)
+    assert wp.get_device(DEVICE).free_memory <= wp.get_device(DEVICE).total_memory
+
+
+SCENARIOS = [
+    arrays,
+    launches,
+    reports,
+    gradients,
+    copies,
+    streams,
+    pools,
+    peers,
+    pinned,
+    primitives,
+    new_kernels,
+    allocators,
+]
+
+
+def at_rest():
+    gc.collect()
+    wp.synchronize()
+
+
+def alive(emulator):
+    at_rest()
+    return {kind: emulator.weftEmulatedAlive(kind) for kind in KINDS}
+
+
+def calls_of(scenario, emulator):
+    """(function, which call of it) of a run."""
+    emulator.weftEmulatedCalls(None)
+    scenario()
+    at_rest()
+    return [(name, i + 1) for name in FUNCTIONS for i in range(emulator.weftEmulatedCalls(name.encode()))]
+
+
+def fail_once(scenario, emulator, name, call, code):
+    """The error, or None where the scenario did without that call."""
+    emulator.weftEmulatedFail(name.encode(), call, code)
+    error = None
+    try:
+        scenario()
+        at_rest()
+    except Exception as found:  # judged by the caller
+        error = found.with_traceback(None)
+    emulator.weftEmulatedFail(None, 0, 0)
+    try:
+        at_rest()  # what was left of the run may report the failure once more
+    except RuntimeError:
+        at_rest()
+    return error
+
+
+def check(scenario, emulator, failures):
+    for _ in range(3):  # kernels are loaded, streams are made
+        scenario()
+    before = alive(emulator)
+    for name, call, code in failures:
+        where = f"{scenario.__name__}: call {call} of {name} fails with {code}"
+        error = fail_once(scenario, emulator, name, call, code)
+        if error is not None:
+            said = "CUDA_ERROR_UNKNOWN (999)" if code == UNKNOWN else None
+            assert isinstance(error, (RuntimeError, MemoryError)), f"{where}: {error!r}"
+            assert said is None or said in str(error), f"{where}: {error}"
+            assert code != OUT_OF_MEMORY or isinstance(error, MemoryError), f"{where}: {error!r}"
+        scenario()
+        assert alive(emulator) == before, where
+
+
+def failures_of(scenario, emulator):
+    for _ in range(2):
+        scenario()
+    calls = [(name, call, UNKNOWN) for name, call in calls_of(scenario, emulator)]
+    assert calls
+    return calls + [(name, call, OUT_OF_MEMORY) for name, call, _ in calls if "Alloc" in name]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_some_calls_fail(scenario, emulator, capsys):
+    check(scenario, emulator, failures_of(scenario, emulator)[:: 2 * STRIDE])
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_every_call_fails(scenario, emulator, capsys):
+    check(scenario, emulator, failures_of(scenario, emulator))
+
+
+START = """
+import warp as wp
+for attempt in range(2):
+    try:
+        x = wp.ones(3, dtype=float, device="cuda:0")
+        print("sum", x.numpy().sum(), wp.get_device("cuda:0").is_cuda)
+    except RuntimeError as error:
+        print("error", error)
+"""
+
+
+@pytest.mark.parametrize(
+    "function, lasts",
+    [
+        ("cuInit", True),
+        ("cuDriverGetVersion", True),
+        ("cuDeviceGetCount", True),
+        ("cuDeviceGetName", False),
+        ("cuDeviceGetAttribute", False),
+        ("cuDeviceGetUuid_v2", False),
+        ("cuDevicePrimaryCtxRetain", False),
+        ("cuDeviceGetDefaultMemPool", False),
+        ("cuMemPoolSetAttribute", False),
+        ("cuStreamCreate", False),
+    ],
+)
+def test_a_call_fails_when_cuda_starts(function, lasts):
+    """A driver that does not start is not asked again; everything else is tried anew."""
+    done = subprocess.run(
+        [sys.executable, "-c", START],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "WEFT_EMULATED_FAIL": f"{function}:1:999"},
+        timeout=120,
+    )
+    lines = done.stdout.splitlines()
+    assert len(lines) == 2, done.stdout + done.stderr
+    assert lines[0].startswith("error") and "CUDA_ERROR_UNKNOWN (999)" in lines[0]
+    assert lines[1] == (lines[0] if lasts else "sum 3.0 True")
