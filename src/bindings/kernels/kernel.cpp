@@ -293,11 +293,15 @@ void bind_kernels(nb::module_& m) {
             "Compiles the kernel for a device now, and loads it there, where a launch would at its first run; for the "
             "default device where none is named. Returns a dict: milliseconds, from_cache, shared (with another "
             "closure of the same function), lanes, remarks (why it was not vectorised, where it was not).")
-        .def("suggested_block",
-             [](PyKernel& self, nb::handle on) {
-                 runtime::Device& device = device_from_python(on, "get_suggested_block_size()");
-                 return self.core().compiled(self.core().configured(device)).loaded->suggested_block(device);
-             })
+        .def(
+            "suggested_block",
+            [](PyKernel& self, nb::handle on) {
+                runtime::Device& device = device_from_python(on, "get_suggested_block_size()");
+                return self.core().compiled(self.core().configured(device)).loaded->suggested_block(device);
+            },
+            nb::arg("device"),
+            "The block size that suits the kernel on a CUDA device, and the least number of blocks that fill it: for "
+            "wp.get_suggested_block_size().")
         .def(
             "listing", &listing, nb::arg("stage") = "ir", nb::arg("line_info") = false, nb::arg("adjoint") = false,
             nb::arg("tangents") = false, nb::arg("device") = nb::none(),
