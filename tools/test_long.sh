@@ -15,6 +15,8 @@ step() {
 }
 
 step "geometry" python -m pytest -q --large -m large tests/geometry
+WARP_CUDA_DRIVER=emulated step "every call of the driver fails" \
+    python -m pytest -q --large -m large --device cuda:0 tests/python/test_cuda_failures.py
 for arch in 75 90; do
     WEFT_EMULATED_ARCH=$arch step "suites on sm_$arch" \
         python tools/run_tests.py --only "emulated CUDA" --keep-ptx "$build/test-ptx-$arch"
