@@ -144,8 +144,12 @@ def peers():
     wp.set_peer_access_enabled(DEVICE, OTHER, True)
     assert wp.is_peer_access_enabled(DEVICE, OTHER) and wp.is_mempool_access_enabled(DEVICE, OTHER)
     wp.synchronize()
-    wp.launch(double, 5, inputs=[x, y], device=OTHER)
-    assert y.numpy().tolist() == [2.0] * 5
+    try:
+        wp.launch(double, 5, inputs=[x, y], device=OTHER)
+        assert y.numpy().tolist() == [2.0] * 5
+    except BaseException:
+        wp.synchronize()  # the owner of the memory knows nothing of the other device's launch
+        raise
     wp.set_mempool_access_enabled(DEVICE, OTHER, False)
     wp.set_peer_access_enabled(DEVICE, OTHER, False)
 

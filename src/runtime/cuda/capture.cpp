@@ -92,9 +92,9 @@ void CudaGraph::destroy() noexcept {
         else
             driver().cuEventSynchronize(last_launch_);
     }
-    if (executable_) driver().cuGraphExecDestroy(executable_);
-    driver().cuGraphDestroy(graph_);
-    if (last_launch_) driver().cuEventDestroy_v2(last_launch_);
+    if (executable_) give_up(driver().cuGraphExecDestroy, executable_);
+    give_up(driver().cuGraphDestroy, graph_);
+    if (last_launch_) give_up(driver().cuEventDestroy_v2, last_launch_);
 }
 
 CudaGraph::~CudaGraph() { destroy(); }
@@ -153,9 +153,9 @@ CudaRecording::~CudaRecording() {
     CUgraph graph = nullptr;
     if (!is_ended_ &&
         driver().cuStreamEndCapture(static_cast<CudaStream&>(stream()).own_handle(), &graph) == kSuccess && graph)
-        driver().cuGraphDestroy(graph);
+        give_up(driver().cuGraphDestroy, graph);
     for (Stream* stream : streams_) static_cast<CudaStream*>(stream)->end_aside();
-    for (const CUstream stream : gone_) driver().cuStreamDestroy_v2(stream);
+    for (const CUstream stream : gone_) give_up(driver().cuStreamDestroy_v2, stream);
     // What was made in it goes with the members: to the stream beside, which is in order.
     const WithoutRecording without;
     reports_->forget_faults();
@@ -173,7 +173,7 @@ void CudaRecording::end_bodies() noexcept {
     for (; !bodies_.empty(); bodies_.pop_back()) {
         CUgraph graph = nullptr;  // a part of the outer one
         driver().cuStreamEndCapture(bodies_.back().handle, &graph);
-        driver().cuStreamDestroy_v2(bodies_.back().handle);
+        give_up(driver().cuStreamDestroy_v2, bodies_.back().handle);
     }
 }
 
@@ -190,7 +190,7 @@ std::shared_ptr<Graph> CudaRecording::finish() {
     is_ended_ = result == kSuccess ||
                 (driver().cuStreamIsCapturing(origin.own_handle(), &status) == kSuccess && status == kCaptureNone);
     if (!lost_.empty() && result == kSuccess) {
-        driver().cuGraphDestroy(graph);
+        give_up(driver().cuGraphDestroy, graph);
         throw UsageError("capture_end()", "there is no graph: " + lost_ + ". help: capture again");
     }
     cuda_.check(result, "cuStreamEndCapture");
@@ -200,7 +200,7 @@ std::shared_ptr<Graph> CudaRecording::finish() {
     // Launches of the graph in any stream find what was copied for it.
     if (used_aside_) {
         const CUresult copied = driver().cuStreamSynchronize(origin.aside());
-        if (copied != kSuccess) driver().cuGraphDestroy(graph);
+        if (copied != kSuccess) give_up(driver().cuGraphDestroy, graph);
         cuda_.check(copied, "cuStreamSynchronize");
     }
     return std::make_shared<CudaGraph>(cuda_, std::move(nodes_), std::exchange(memory_, std::make_unique<KeptMemory>()),
@@ -393,7 +393,7 @@ void CudaRecording::begin_branch(bool on_true) {
     cuda_.check(driver().cuStreamCreate(&body.handle, kNonBlocking), "cuStreamCreate");
     const CUresult begun =
         driver().cuStreamBeginCaptureToGraph(body.handle, wanted.conditional.bodies[0], nullptr, nullptr, 0, mode_);
-    if (begun != kSuccess) driver().cuStreamDestroy_v2(body.handle);
+    if (begun != kSuccess) give_up(driver().cuStreamDestroy_v2, body.handle);
     cuda_.check(begun, "cuStreamBeginCaptureToGraph");
     body.described = std::exchange(nodes_, {});
     bodies_.push_back(std::move(body));
@@ -414,7 +414,7 @@ std::shared_ptr<Graph> CudaRecording::end_branch() {
     bodies_.pop_back();
     CUgraph graph = nullptr;
     const CUresult ended = driver().cuStreamEndCapture(body.handle, &graph);
-    driver().cuStreamDestroy_v2(body.handle);
+    give_up(driver().cuStreamDestroy_v2, body.handle);
     auto described = std::make_shared<DescribedGraph>(cuda_, std::exchange(nodes_, std::move(body.described)));
     if ((problem || ended != kSuccess) && lost_.empty()) lost_ = "the body of a condition could not be captured";
     if (problem) std::rethrow_exception(problem);
@@ -456,7 +456,7 @@ ExternalUses& external_uses() {
 ExternalUse::~ExternalUse() {
     const CudaDevice::Inside inside(device_, std::nothrow);
     if (!inside.is_inside()) return;
-    for (const CUstream stream : gone) driver().cuStreamDestroy_v2(stream);
+    for (const CUstream stream : gone) give_up(driver().cuStreamDestroy_v2, stream);
 }
 
 void ExternalUse::retain(const std::shared_ptr<ExternalUse>& use, CUgraph graph) {

@@ -113,4 +113,10 @@ const Driver& driver();
 // function of the driver; `device` the name of the device.
 void check(CUresult result, const char* call, const std::string& device);
 
+// Gives something back, where nobody can be told of a failure: what a call did not do is tried once more.
+template <class Handle>
+void give_up(CUresult (*destroy)(Handle), Handle handle) noexcept {
+    if (destroy(handle) != kSuccess) destroy(handle);
+}
+
 }  // namespace weft::runtime::cuda

@@ -177,7 +177,7 @@ CudaExecutable::~CudaExecutable() {
         const CudaDevice::Inside inside(*gpus()[ordinal], std::nothrow);
         if (!inside.is_inside()) continue;
         const RelaxedCapture relaxed;
-        driver().cuModuleUnload(modules_[ordinal]);
+        give_up(driver().cuModuleUnload, modules_[ordinal]);
     }
 }
 

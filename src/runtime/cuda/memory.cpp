@@ -117,7 +117,7 @@ void CudaDevice::give_back(void* data, Stream& stream) {
     const CUstream handle = static_cast<CudaStream&>(stream).handle();
     if (!forget_plain(data) && driver().cuMemFreeAsync(address_of(data), handle) == kSuccess) return;
     driver().cuStreamSynchronize(handle);
-    if (driver().cuMemFree_v2(address_of(data)) != kSuccess) driver().cuMemFree_v2(address_of(data));
+    give_up(driver().cuMemFree_v2, address_of(data));
 }
 
 // A stream that is captured cannot be waited for.
@@ -164,10 +164,16 @@ bool CudaDevice::copy_from(void* to, Device& other, const void* from, std::int64
                                        static_cast<std::size_t>(size_bytes), static_cast<CudaStream&>(stream).handle()),
             "cuMemcpyPeerAsync");
     }
-    if (is_ordered) {
+    if (!is_ordered) return true;
+    try {
         const std::shared_ptr<Event> copied = make_event();
         copied->record(stream);
         copied->make_wait(theirs);
+    } catch (...) {
+        // The other device's memory may be freed at once.
+        const Inside inside(*this, std::nothrow);
+        driver().cuStreamSynchronize(static_cast<CudaStream&>(stream).handle());
+        throw;
     }
     return true;
 }
@@ -289,7 +295,7 @@ void free_pinned(void* data) {
     }
     const CudaDevice::Inside inside(*gpus().front(), std::nothrow);
     if (!inside.is_inside()) return;
-    if (driver().cuMemFreeHost(data) != kSuccess) driver().cuMemFreeHost(data);
+    give_up(driver().cuMemFreeHost, data);
 }
 
 bool is_pinned(std::uintptr_t address) {

@@ -34,9 +34,9 @@ CudaStream::~CudaStream() {
     }
     const CudaDevice::Inside inside(cuda_, std::nothrow);
     if (!inside.is_inside()) return;
-    if (made != nullptr && !is_foreign_) driver().cuStreamDestroy_v2(made);
-    if (aside_ != nullptr) driver().cuStreamDestroy_v2(aside_);
-    if (border_ != nullptr) driver().cuEventDestroy_v2(border_);
+    if (made != nullptr && !is_foreign_) give_up(driver().cuStreamDestroy_v2, made);
+    if (aside_ != nullptr) give_up(driver().cuStreamDestroy_v2, aside_);
+    if (border_ != nullptr) give_up(driver().cuEventDestroy_v2, border_);
 }
 
 CUstream CudaStream::handle() {
@@ -160,7 +160,7 @@ CudaEvent::CudaEvent(CudaDevice& device) : device_(device) {
 
 CudaEvent::~CudaEvent() {
     const CudaDevice::Inside inside(device_, std::nothrow);
-    if (inside.is_inside()) driver().cuEventDestroy_v2(handle_);
+    if (inside.is_inside()) give_up(driver().cuEventDestroy_v2, handle_);
 }
 
 void CudaEvent::record(Stream& stream) {

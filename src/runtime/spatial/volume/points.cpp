@@ -11,7 +11,7 @@ namespace weft::runtime::nanovdb {
 
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 14;
+constexpr std::int64_t kPointsGrain = 1 << 14;
 
 // Three numbers of this type for each point; none where the array is another.
 Scalar checked_scalar(const Array& points, std::string_view api, std::string_view name) {
@@ -54,7 +54,7 @@ void read(const Array& points, const std::int32_t* mask, const Map& map, Points&
     const std::int64_t count = points.view.shape[0];
     result.voxels.resize(static_cast<std::size_t>(count));
     std::atomic<std::int64_t> invalid{count};
-    for_ranges(count, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for_ranges(count, kPointsGrain, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t n = begin; n < end; ++n) {
             if (mask && mask[n] == 0) continue;
             if (nearest(map, from + 3 * n, result.voxels[static_cast<std::size_t>(n)])) continue;
