@@ -212,7 +212,7 @@ def test_arrays_of_structs_cannot_become_tensors():
         wp.to_torch(wp.zeros(3, dtype=Ball))
 
 
-@pytest.mark.seed("S-STM-001", "P-98", waits="cuda")
+@pytest.mark.seed("S-STM-001", "P-98")
 def test_the_cpu_has_no_streams_to_share():
     for ask in (wp.stream_from_torch, wp.stream_to_torch):
         for device in (None, "cpu"):

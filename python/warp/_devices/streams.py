@@ -18,6 +18,7 @@ __all__ = [
     "no_stream",
     "record_event",
     "set_stream",
+    "stream_for_others",
     "synchronize_event",
     "synchronize_stream",
     "wait_event",
@@ -32,6 +33,15 @@ def no_stream(api: str, device: Any = None) -> Exception:
         f"{api}: device {name!r} has no streams that other libraries know: its work is done when the call returns. "
     )
     return _usage_error(message + "help: leave it out where device.is_cpu", RuntimeError)
+
+
+def stream_for_others(stream_or_device: Any, api: str) -> Stream:
+    """A stream, or the current one of a device, which another library may know: not the CPU's."""
+    if not isinstance(stream_or_device, Stream):
+        stream_or_device = get_stream(stream_or_device)
+    if not stream_or_device.device.is_cuda:
+        raise no_stream(api, stream_or_device.device)
+    return stream_or_device
 
 
 def _expect(value: Any, kind: type, api: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from warp import _weft
-from warp._devices.streams import Stream, no_stream
+from warp._devices.streams import Stream, no_stream, stream_for_others
 from warp._interop.library import import_library
 from warp._weft import Device, get_device, usage_error
 
@@ -149,16 +149,27 @@ def stream_from_paddle(stream_or_device: Any = None) -> Stream:
     Raises:
         UsageError (a RuntimeError): the device has no streams; the CPU has none.
     """
-    import_library("paddle")
-    place = getattr(stream_or_device, "device", stream_or_device)
-    raise no_stream("stream_from_paddle()", None if place is None else device_from_paddle(place))
+    paddle = import_library("paddle")
+    given = stream_or_device
+    if not hasattr(given, "cuda_stream") and not hasattr(given, "stream_base"):
+        place = getattr(given, "device", given)
+        device = get_device() if place is None else device_from_paddle(place)
+        if not device.is_cuda:
+            raise no_stream("stream_from_paddle()", device)
+        given = paddle.device.current_stream(device_to_paddle(device))
+    given = getattr(given, "stream_base", given)  # the handle is there
+    place = getattr(given, "place", None) or given.device
+    return Stream(device_from_paddle(place), cuda_stream=given.cuda_stream)
 
 
 def stream_to_paddle(stream_or_device: Any = None) -> Any:
     """The stream of Paddle for a stream, or for the current one of a device; none is made, nothing waits.
 
     Raises:
-        UsageError (a RuntimeError): the device has no streams; the CPU has none.
+        UsageError (a RuntimeError): the device has no streams; the CPU has none. Paddle 3 takes no streams that it has
+            not made.
     """
     import_library("paddle")
-    raise no_stream("stream_to_paddle()", stream_or_device)
+    stream_for_others(stream_or_device, "stream_to_paddle()")
+    message = "stream_to_paddle(): Paddle takes no stream of another library. help: let Weft use one of Paddle's, by "
+    raise usage_error(message + "stream_from_paddle()", RuntimeError)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from warp import _weft
-from warp._devices.streams import Stream, no_stream
+from warp._devices.streams import Stream, no_stream, stream_for_others
 from warp._interop.library import import_library
 from warp._weft import Device, get_device, usage_error
 
@@ -143,10 +143,15 @@ def stream_from_torch(stream_or_device: Any = None) -> Stream:
         UsageError (a RuntimeError): the device has no streams; the CPU has none.
     """
     torch = import_library("torch")
-    if isinstance(stream_or_device, torch.Stream):
-        stream_or_device = stream_or_device.device
-    device = None if stream_or_device is None else device_from_torch(stream_or_device)
-    raise no_stream("stream_from_torch()", device)
+    given = stream_or_device
+    if isinstance(given, torch.Stream) and not hasattr(given, "cuda_stream"):
+        given = given.device
+    if not hasattr(given, "cuda_stream"):
+        device = get_device() if given is None else device_from_torch(given)
+        if not device.is_cuda:
+            raise no_stream("stream_from_torch()", device)
+        given = torch.cuda.current_stream(str(device))
+    return Stream(device_from_torch(given.device), cuda_stream=given.cuda_stream)
 
 
 def stream_to_torch(stream_or_device: Any = None) -> Any:
@@ -155,5 +160,8 @@ def stream_to_torch(stream_or_device: Any = None) -> Any:
     Raises:
         UsageError (a RuntimeError): the device has no streams; the CPU has none.
     """
-    import_library("torch")
-    raise no_stream("stream_to_torch()", stream_or_device)
+    torch = import_library("torch")
+    stream = stream_for_others(stream_or_device, "stream_to_torch()")
+    made = torch.cuda.ExternalStream(stream.cuda_stream, device=torch.device(str(stream.device)))
+    made.weft_stream = stream  # lives as long
+    return made

@@ -51,17 +51,20 @@ CUstream CudaStream::share_handle() {
     return shared;
 }
 
+// Destructors ask, too, and must not throw. A driver that does not answer twice will not take work either, and then
+// says why: the stream may be gone with the library that lent it.
 Recording* CudaStream::find_recording() {
     const CUstream own = handle_.load(std::memory_order_acquire);
     if (own == nullptr) return nullptr;
     const std::lock_guard lock(external_mutex_);
-    const CudaDevice::Inside inside(cuda_);
+    const CudaDevice::Inside inside(cuda_, std::nothrow);
     CUstreamCaptureStatus status = kCaptureNone;
     CUgraph graph = nullptr;
     cuuint64_t id = 0;
-    if (driver().cuStreamGetCaptureInfo_v3)
-        cuda_.check(driver().cuStreamGetCaptureInfo_v3(own, &status, &id, &graph, nullptr, nullptr, nullptr),
-                    "cuStreamGetCaptureInfo");
+    const auto ask = [&] {
+        return driver().cuStreamGetCaptureInfo_v3(own, &status, &id, &graph, nullptr, nullptr, nullptr);
+    };
+    if (driver().cuStreamGetCaptureInfo_v3 && ask() != kSuccess && ask() != kSuccess) status = kCaptureNone;
     if (status != kCaptureActive) {
         external_.reset();
     } else if (!external_ || external_id_ != id) {

@@ -1,0 +1,130 @@
+"""Streams that Weft and other libraries share. The libraries here are built for the CPU: objects with the attributes of
+their streams stand for them."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import warp as wp
+
+pytestmark = pytest.mark.gpu
+DEVICE, OTHER = "cuda:0", "cuda:1"
+
+
+@wp.kernel
+def add_one(x: wp.array[float]):
+    i = wp.tid()
+    x[i] = x[i] + 1.0
+
+
+def works_in(stream, device):
+    """The work of a stream is done when the stream that lent its handle has been waited for."""
+    x = wp.zeros(4, dtype=float, device=device)
+    wp.synchronize()
+    wp.launch(add_one, 4, inputs=[x], stream=stream)
+    wp.synchronize_stream(stream)
+    return x.numpy().tolist() == [1.0] * 4
+
+
+@pytest.mark.seed("S-STM-001", "P-98")
+@pytest.mark.parametrize("device", [DEVICE, OTHER])
+def test_a_stream_of_torch(device):
+    torch = pytest.importorskip("torch")
+    owner = wp.Stream(device)
+    theirs = SimpleNamespace(cuda_stream=owner.cuda_stream, device=torch.device(device))
+    ours = wp.stream_from_torch(theirs)
+    assert ours.device == device and ours.cuda_stream == owner.cuda_stream != 0 and works_in(ours, device)
+
+
+@pytest.mark.seed("S-STM-001", "P-98")
+def test_the_current_stream_of_torch(monkeypatch):
+    torch = pytest.importorskip("torch")
+    owner = wp.Stream(DEVICE)
+    asked = []
+
+    def current_stream(device):
+        asked.append(device)
+        return SimpleNamespace(cuda_stream=owner.cuda_stream, device=torch.device(device))
+
+    monkeypatch.setattr(torch.cuda, "current_stream", current_stream)
+    for device in (None, DEVICE, torch.device(DEVICE), wp.get_device(DEVICE).alias):
+        assert wp.stream_from_torch(device).cuda_stream == owner.cuda_stream
+    assert asked == [DEVICE] * 4
+
+
+@pytest.mark.seed("S-STM-001", "P-98")
+def test_torch_gets_a_stream(monkeypatch):
+    torch = pytest.importorskip("torch")
+
+    class ExternalStream:
+        def __init__(self, stream_ptr, device):
+            self.cuda_stream, self.device = stream_ptr, device
+
+    monkeypatch.setattr(torch.cuda, "ExternalStream", ExternalStream)
+    stream = wp.Stream(OTHER)
+    theirs = wp.stream_to_torch(stream)
+    assert theirs.cuda_stream == stream.cuda_stream and theirs.device == torch.device(OTHER)
+    current = wp.stream_to_torch(DEVICE)
+    assert current.cuda_stream == wp.get_stream(DEVICE).cuda_stream and current.device == torch.device(DEVICE)
+    with wp.ScopedStream(stream):
+        assert wp.stream_to_torch(OTHER).cuda_stream == stream.cuda_stream
+    handle = stream.cuda_stream
+    del stream  # theirs has it
+    again = wp.stream_from_torch(theirs)
+    assert again.cuda_stream == handle and works_in(again, OTHER)
+    with pytest.raises(RuntimeError, match="device 'cpu' has no streams"):
+        wp.stream_to_torch("cpu")
+
+
+@pytest.mark.seed("S-STM-002", "S-PAD-003")
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_stream_of_paddle(wrapped):
+    """Its handle is that of the stream of its core, which is in `stream_base`."""
+    pytest.importorskip("paddle")
+    owner = wp.Stream(OTHER)
+    core = SimpleNamespace(cuda_stream=owner.cuda_stream, place="gpu:1")
+    ours = wp.stream_from_paddle(SimpleNamespace(stream_base=core, device="gpu:1") if wrapped else core)
+    assert ours.device == OTHER and ours.cuda_stream == owner.cuda_stream and works_in(ours, OTHER)
+
+
+@pytest.mark.seed("S-STM-002", "S-PAD-003")
+def test_the_current_stream_of_paddle(monkeypatch):
+    paddle = pytest.importorskip("paddle")
+    owner = wp.Stream(DEVICE)
+    core = SimpleNamespace(cuda_stream=owner.cuda_stream, place="gpu:0")
+    monkeypatch.setattr(paddle.device, "current_stream", lambda place: SimpleNamespace(stream_base=core))
+    for device in (None, "gpu:0"):
+        assert wp.stream_from_paddle(device).cuda_stream == owner.cuda_stream
+    with pytest.raises(RuntimeError, match="device 'cpu' has no streams"):
+        wp.stream_from_paddle("cpu")
+
+
+def test_paddle_takes_no_stream():
+    pytest.importorskip("paddle")
+    with pytest.raises(RuntimeError, match="Paddle takes no stream of another library. help: .* stream_from_paddle"):
+        wp.stream_to_paddle(wp.Stream(DEVICE))
+
+
+def test_a_stream_whose_owner_is_gone_is_an_error_and_no_crash():
+    owner = wp.Stream(DEVICE)
+    lent = wp.Stream(DEVICE, cuda_stream=owner.cuda_stream)
+    x = wp.zeros(4, dtype=float, device=DEVICE)
+    wp.synchronize()
+    del owner
+    with pytest.raises(RuntimeError, match="CUDA_ERROR_INVALID_HANDLE"), wp.ScopedStream(lent):
+        x.fill_(1.0)
+    del lent
+    x.fill_(2.0)
+    assert x.numpy().tolist() == [2.0] * 4
+
+
+def test_work_of_both_is_in_one_order():
+    torch = pytest.importorskip("torch")
+    owner = wp.Stream(DEVICE)
+    theirs = wp.stream_from_torch(SimpleNamespace(cuda_stream=owner.cuda_stream, device=torch.device(DEVICE)))
+    x = wp.zeros(1000, dtype=float, device=DEVICE)
+    wp.synchronize()
+    for stream in (owner, theirs, owner, theirs):
+        wp.launch(add_one, 1000, inputs=[x], stream=stream)
+    wp.synchronize_stream(owner)
+    np.testing.assert_array_equal(x.numpy(), 4.0)
