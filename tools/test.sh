@@ -5,14 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.venv/bin:$PATH"
 report="${BUILD:-build}/test-report.json"
-failed=()
-
-step() {
-    local name=$1
-    shift
-    echo "== $name"
-    "$@" || failed+=("$name")
-}
+. tools/steps.sh
 
 sources() { git ls-files -z --cached --others --exclude-standard -- '*.cpp' '*.h'; }
 
@@ -30,7 +23,4 @@ step "kernels through ptxas" python tools/assemble_kernels.py "$texts" --share 1
 step "skips" python tools/check_skips.py "$report"
 step "status" python tools/check_status.py "$report"
 
-if ((${#failed[@]})); then
-    printf 'failed: %s\n' "${failed[@]}" >&2
-    exit 1
-fi
+finish

@@ -5,14 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.venv/bin:$PATH"
 build="${BUILD:-build}"
-failed=()
-
-step() {
-    local name=$1
-    shift
-    echo "== $name"
-    "$@" || failed+=("$name")
-}
+. tools/steps.sh
 
 step "geometry" python -m pytest -q --large -m large tests/geometry
 WARP_CUDA_DRIVER=emulated step "every call of the driver fails" \
@@ -23,7 +16,4 @@ for arch in 75 90; do
 done
 step "kernels through ptxas" python tools/assemble_kernels.py "$build/test-ptx-75" "$build/test-ptx-90"
 
-if ((${#failed[@]})); then
-    printf 'failed: %s\n' "${failed[@]}" >&2
-    exit 1
-fi
+finish

@@ -49,11 +49,10 @@ bool may_run_apart(const Given& a, const Given& b) {
 }
 
 bool is_joinable(const FixedLaunch& launch) {
-    const KernelEntry& entry = launch.kernel->description;
-    return launch.kernel->loaded->description().code.index() == 0 && entry.cpu().joins && entry.sites.empty() &&
-           launch.grid->count >= kLeastThreads && !launch.kernel->serial && !entry.cpu().has_atomics &&
-           !entry.cpu().finds_objects && launch.kernel->private_gradients.empty() &&
-           launch.kernel->implicit_parameters.empty();
+    const CompiledKernel& kernel = *launch.kernel;
+    // That the kernel does nothing besides, CpuEntry::joins says.
+    return kernel.description.cpu().joins && kernel.description.sites.empty() && launch.grid->count >= kLeastThreads &&
+           !kernel.serial && kernel.private_gradients.empty();
 }
 
 }  // namespace

@@ -6,20 +6,12 @@
 #include <vector>
 
 #include "check.h"
+#include "kernels.h"
 #include "weft/tape.h"
 
 namespace {
 
 constexpr char kGpu[] = "cuda:0", kOther[] = "cuda:1";
-
-struct Vec3 {
-    float x, y, z;
-};
-struct Wind {
-    Vec3 direction;
-    float strength;
-    weft::ArrayView gusts;
-};
 
 void structs_and_arrays(const weft::Program& program) {
     constexpr int kCount = 10'007;

@@ -8,19 +8,10 @@
 #include <vector>
 
 #include "check.h"
+#include "kernels.h"
 #include "weft/program.h"
 
 namespace {
-
-struct Vec3 {
-    float x, y, z;
-};
-
-struct Wind {
-    Vec3 direction;
-    float strength;
-    weft::ArrayView gusts;
-};
 
 void structs_and_arrays(const weft::Program& program) {
     constexpr int kCount = 100'003;

@@ -1,9 +1,5 @@
 """What the contract says of devices, arrays and launches where there are GPUs: the halves that a CPU cannot show."""
 
-import subprocess
-import sys
-import textwrap
-
 import numpy as np
 import pytest
 import warp as wp
@@ -16,20 +12,6 @@ DEVICE = "cuda:0"
 def saxpy(a: float, x: wp.array[float], y: wp.array[float]):
     i = wp.tid()
     y[i] = a * x[i] + y[i]
-
-
-@pytest.fixture
-def run(tmp_path):
-    """What a program prints in a process of its own, whose default device nobody has set."""
-
-    def run(code):
-        program = tmp_path / "program.py"
-        program.write_text("import numpy as np\nimport warp as wp\n" + textwrap.dedent(code))
-        done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return run
 
 
 # ---- devices ----

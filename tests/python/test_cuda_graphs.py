@@ -3,8 +3,6 @@
 import ctypes
 import gc
 import subprocess
-import sys
-import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -13,20 +11,6 @@ import warp as wp
 
 pytestmark = pytest.mark.gpu
 DEVICE = "cuda:0"
-
-
-@pytest.fixture
-def run(tmp_path):
-    """What a program prints in a process of its own: an error of the device ends its use of CUDA."""
-
-    def run(code):
-        program = tmp_path / "program.py"
-        program.write_text("import numpy as np\nimport warp as wp\n" + textwrap.dedent(code))
-        done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return run
 
 
 # ---- verify_cuda ----

@@ -2,9 +2,6 @@
 emulated devices, which stop a kernel that touches memory which is not open to it."""
 
 import os
-import subprocess
-import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -24,22 +21,6 @@ def two_devices():
 def double(x: wp.array[float], y: wp.array[float]):
     i = wp.tid()
     y[i] = 2.0 * x[i]
-
-
-@pytest.fixture
-def run(tmp_path):
-    """What a program prints in a process of its own."""
-
-    def run(code, **environment):
-        program = tmp_path / "program.py"
-        program.write_text("import gc\nimport numpy as np\nimport warp as wp\n" + textwrap.dedent(code))
-        done = subprocess.run(
-            [sys.executable, program], capture_output=True, text=True, env={**os.environ, **environment}, timeout=120
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return run
 
 
 # ---- pools ----
