@@ -1,10 +1,10 @@
 // Trees over a mesh of 184 k triangles from C++: how long builds, refits, rays and closest points take, on all threads,
 // and what Embree takes for the same where this was compiled with it.
 //
-//     ninja -C build bench_trees && build/bench_trees [threads [rows of the mesh]]
+//     ninja -C build bench_trees && build/bench_trees [threads [rows of the mesh [what]]]
 //
-// Mesh and queries are those of bench/geometry/queries.py. 2237 rows make 10 million triangles; of more than 1000 only
-// the builds are measured, and the memory they take.
+// `what` is a part of the names that are measured. Mesh and queries are those of bench/geometry/queries.py. 2237 rows
+// make 10 million triangles; of more than 1000 only the builds are measured, and the memory they take.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -147,7 +147,12 @@ std::int64_t hits(const Queries& queries) {
     return std::count_if(queries.result.begin(), queries.result.end(), [](std::int32_t face) { return face >= 0; });
 }
 
-void report(const std::string& what, const Time& time) {
+std::string only;  // what is measured has this in its name
+
+template <typename Work>
+void report(const std::string& what, int runs, const Work& work) {
+    if (what.find(only) == std::string::npos) return;
+    const Time time = least_time(runs, work);
     std::printf("%-44s %9.2f ms  processor %9.2f ms\n", what.c_str(), time.wall_ms, time.processor_ms);
 }
 
@@ -214,8 +219,8 @@ void run_embree(const Shape& shape, Queries& coherent, Queries& incoherent, Quer
         rtcCommitScene(scene);
         return scene;
     };
-    report("Embree: build, medium quality", least_time(5, [&] { rtcReleaseScene(build(RTC_BUILD_QUALITY_MEDIUM)); }));
-    report("Embree: build, low quality", least_time(5, [&] { rtcReleaseScene(build(RTC_BUILD_QUALITY_LOW)); }));
+    report("Embree: build, medium quality", 5, [&] { rtcReleaseScene(build(RTC_BUILD_QUALITY_MEDIUM)); });
+    report("Embree: build, low quality", 5, [&] { rtcReleaseScene(build(RTC_BUILD_QUALITY_LOW)); });
     RTCScene scene = build(RTC_BUILD_QUALITY_MEDIUM);
     const auto rays = [&](Queries& queries) {
         for_ranges(kQueries / kWidth, 256, [&](std::int64_t begin, std::int64_t end) {
@@ -245,8 +250,8 @@ void run_embree(const Shape& shape, Queries& coherent, Queries& incoherent, Quer
                 }
         });
     };
-    report("Embree: coherent rays", least_time(5, [&] { rays(coherent); }));
-    report("Embree: incoherent rays", least_time(5, [&] { rays(incoherent); }));
+    report("Embree: coherent rays", 5, [&] { rays(coherent); });
+    report("Embree: incoherent rays", 5, [&] { rays(incoherent); });
     const auto packets = [&](Queries& queries) {
         for_ranges(kQueries / kWidth, 256, [&](std::int64_t begin, std::int64_t end) {
             alignas(64) int valid[kWidth];
@@ -271,8 +276,8 @@ void run_embree(const Shape& shape, Queries& coherent, Queries& incoherent, Quer
             }
         });
     };
-    report("Embree: coherent rays, packets of 16", least_time(5, [&] { packets(coherent); }));
-    report("Embree: incoherent rays, packets of 16", least_time(5, [&] { packets(incoherent); }));
+    report("Embree: coherent rays, packets of 16", 5, [&] { packets(coherent); });
+    report("Embree: incoherent rays, packets of 16", 5, [&] { packets(incoherent); });
     const auto points = [&](Queries& queries) {
         for_ranges(kQueries / kWidth, 64, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin * kWidth; i < end * kWidth; ++i) {
@@ -286,8 +291,8 @@ void run_embree(const Shape& shape, Queries& coherent, Queries& incoherent, Quer
             }
         });
     };
-    report("Embree: points", least_time(1, [&] { points(anywhere); }));
-    report("Embree: points near the mesh", least_time(1, [&] { points(near); }));
+    report("Embree: points", 1, [&] { points(anywhere); });
+    report("Embree: points near the mesh", 1, [&] { points(near); });
     rtcReleaseScene(scene);
     rtcReleaseDevice(device);
 }
@@ -298,15 +303,15 @@ void run_embree(const Shape& shape, Queries& coherent, Queries& incoherent, Quer
 int main(int argc, char** argv) {
     set_cpu_threads(argc > 1 ? std::atoi(argv[1]) : 2);
     const int rows = argc > 2 ? std::atoi(argv[2]) : 304;
+    only = argc > 3 ? argv[3] : "";
     const Shape shape = bumpy_sphere(rows);
     const Points<float> points{reinterpret_cast<const std::byte*>(shape.points.data())};
     std::printf("%lld triangles, %d threads, level %s\n", static_cast<long long>(shape.faces()), cpu_threads(),
                 library_levels()[static_cast<std::size_t>(best_library_level())]);
     for (const auto& [name, method] : {std::pair("sah", TreeMethod::sah), std::pair("linear", TreeMethod::linear),
                                        std::pair("median", TreeMethod::median)})
-        report(std::string("build, ") + name, least_time(rows > 1000 ? 2 : 7, [&] {
-                   TriangleTree<float>(points, shape.indices, {.method = method});
-               }));
+        report(std::string("build, ") + name, rows > 1000 ? 2 : 7,
+               [&] { TriangleTree<float>(points, shape.indices, {.method = method}); });
 
     rusage usage;
     getrusage(RUSAGE_SELF, &usage);
@@ -315,7 +320,7 @@ int main(int argc, char** argv) {
     if (rows > 1000) return 0;
 
     TriangleTree<float> tree(points, shape.indices, {});
-    report("refit", least_time(9, [&] { tree.refit(points); }));
+    report("refit", 9, [&] { tree.refit(points); });
     std::printf("%d nodes, %.1f MB\n", tree.tree().node_count, static_cast<double>(tree.size_bytes()) / 1e6);
     devlib::MeshDescriptor<float> mesh;
     mesh.scalar_bytes = 4;
@@ -343,8 +348,8 @@ int main(int argc, char** argv) {
     });
     for (const char* what : {"nearest", "any"}) {
         auto* const function = find<RayFunction>((std::string("weft_lib_mesh_ray_") + what + "_f32").c_str());
-        report(std::string("coherent rays, ") + what, least_time(7, [&] { trace(mesh, coherent, function); }));
-        report(std::string("incoherent rays, ") + what, least_time(7, [&] { trace(mesh, incoherent, function); }));
+        report(std::string("coherent rays, ") + what, 7, [&] { trace(mesh, coherent, function); });
+        report(std::string("incoherent rays, ") + what, 7, [&] { trace(mesh, incoherent, function); });
     }
     std::printf("%lld and %lld hits\n", static_cast<long long>(hits(coherent)),
                 static_cast<long long>(hits(incoherent)));
@@ -359,16 +364,16 @@ int main(int argc, char** argv) {
     });
     for (const char* what : {"closest", "side"}) {
         auto* const function = find<PointFunction>((std::string("weft_lib_mesh_point_") + what + "_f32").c_str());
-        report(std::string("points, ") + what, least_time(3, [&] { ask(mesh, anywhere, function); }));
-        report(std::string("points near the mesh, ") + what, least_time(3, [&] { ask(mesh, near, function); }));
+        report(std::string("points, ") + what, 3, [&] { ask(mesh, anywhere, function); });
+        report(std::string("points near the mesh, ") + what, 3, [&] { ask(mesh, near, function); });
     }
     // Winding numbers take an accuracy where the others take a distance, and give floats.
     TriangleTree<float> with_moments(points, shape.indices, {}, {}, true);
-    report("refit with moments", least_time(9, [&] { with_moments.refit(points); }));
+    report("refit with moments", 9, [&] { with_moments.refit(points); });
     mesh.tree = with_moments.tree();
     std::ranges::fill(anywhere.limit, 2.0f);
     auto* const winding = find<PointFunction>("weft_lib_mesh_winding_f32");
-    report("points, winding number", least_time(3, [&] { ask(mesh, anywhere, winding); }));
+    report("points, winding number", 3, [&] { ask(mesh, anywhere, winding); });
 #if defined(WEFT_EMBREE)
     run_embree(shape, coherent, incoherent, anywhere, near, cpu_threads());
     std::printf("%lld and %lld hits\n", static_cast<long long>(hits(coherent)),

@@ -839,3 +839,59 @@ def test_a_kernel_that_writes_to_its_mesh_has_no_gradient():
         wp.launch(push, dim=4, inputs=[mesh.id, points, out])
     with wp.Tape():
         wp.launch(push, dim=4, inputs=[mesh.id, other, out])
+
+
+@wp.kernel
+def rays_and_points(
+    mesh: wp.array(dtype=wp.uint64),
+    start: wp.array(dtype=wp.vec3),
+    direction: wp.array(dtype=wp.vec3),
+    limit: wp.array(dtype=float),
+    face: wp.array(dtype=int),
+    crossings: wp.array(dtype=int),
+    near: wp.array(dtype=int),
+    sign: wp.array(dtype=float),
+):
+    i = wp.tid()
+    hit = wp.mesh_query_ray(mesh[i], start[i], direction[i], limit[i])
+    face[i] = hit.face if hit.result else -1
+    crossings[i] = wp.mesh_query_ray_count_intersections(mesh[i], start[i], direction[i])
+    point = wp.mesh_query_point_sign_normal(mesh[i], start[i], limit[i])
+    near[i] = point.face if point.result else -1
+    sign[i] = point.sign
+
+
+@pytest.mark.parametrize("coherent, kinds", [(True, 2), (True, 6), (False, 6)])
+def test_a_lane_does_not_change_the_answers_of_the_others(coherent, kinds):
+    # Lanes are traced together, or in turns: next to lanes that ask another mesh, ask for nothing or have numbers that
+    # are no numbers, each gets what it gets alone.
+    rng = np.random.default_rng(12)
+    meshes = [make(*sphere(60, 80)), make(*soup(rng, 40)), make(np.zeros((0, 3)), np.zeros(0, dtype=int))]
+    count = 64 * 7 + 3
+    start = rng.standard_normal((count, 3)) if not coherent else np.tile([0.1, -3.0, 0.2], (count, 1))
+    towards = -start + 0.4 * rng.standard_normal((count, 3))
+    direction = towards if not coherent else [0.01, 1.0, 0.01] + 0.08 * rng.random((count, 3))
+    limit = np.full(count, 1e6)
+    ids = np.array([meshes[0].id] * count, dtype=np.uint64)
+    odd = rng.choice(8, count) % (8 if kinds == 6 else 2) * (rng.random(count) < 0.5)
+    limit[odd == 1] = [[math.nan, -1.0, 0.0, math.inf, 0.5][i] for i in rng.integers(0, 5, (odd == 1).sum())]
+    start[odd == 2] = [math.nan, 0.0, 0.0]
+    direction[odd == 3] *= 0.0
+    direction[(odd == 4) & (rng.random(count) < 0.5)] = [0.0, math.inf, 0.0]
+    ids[odd == 5] = [[meshes[1].id, meshes[2].id, 0][i] for i in rng.integers(0, 3, (odd == 5).sum())]
+
+    def answers(some):
+        arguments = [
+            wp.array(ids[some], dtype=wp.uint64),
+            wp.array(start[some], dtype=wp.vec3),
+            wp.array(direction[some], dtype=wp.vec3),
+            wp.array(limit[some], dtype=float),
+        ]
+        found = [wp.zeros(len(some), dtype=dtype) for dtype in (int, int, int, float)]
+        wp.launch(rays_and_points, dim=len(some), inputs=arguments, outputs=found)
+        return np.stack([array.numpy() for array in found], axis=1)
+
+    together = answers(np.arange(count))
+    alone = np.concatenate([answers(np.array([i])) for i in range(count)])
+    np.testing.assert_array_equal(together, alone)
+    assert (together[:, 0] >= 0).sum() > count / 4 and len(set(together[:, 0])) > 10

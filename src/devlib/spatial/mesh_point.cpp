@@ -6,23 +6,46 @@ namespace weft::devlib {
 
 namespace {
 
+// How many points are asked for at a time (traverse_each).
+constexpr int kTogether = 8;
+
+template <typename T>
+struct PointQuery {
+    Tree<T> tree;
+    ClosestBoxes<T> shape;
+    ClosestTriangle<T> visitor;
+    Int32 root;
+
+    // False where there is nothing to look at.
+    bool begin(const Tree<T>& of, const Vec<T>& point, T limit) {
+        tree = of, shape = {point}, visitor = closest_triangle(of, point, limit), root = 0;
+        return of.node_count > 0;
+    }
+};
+
+template <typename T, typename Finish>
+void find_closest(const UInt64* mesh, const T* point, const T* limit, UInt64 mask, Int32 width, const Finish& finish) {
+    traverse_each<true, kTogether, T, PointQuery<T>>(
+        mask,
+        [&](int lane, PointQuery<T>& query) {
+            return query.begin(tree_of<T, MeshDescriptor>(mesh[lane]), lane3(point, width, lane), limit[lane]);
+        },
+        finish);
+}
+
 template <typename T>
 void closest(Int32* result, const UInt64* mesh, const T* point, const T* limit, UInt64 mask, Int32 width) {
-    for_each_lane(mask, [&](int lane) {
-        result[lane] =
-            closest_face(tree_of<T, MeshDescriptor>(mesh[lane]), lane3(point, width, lane), limit[lane]).face;
-    });
+    find_closest(mesh, point, limit, mask, width,
+                 [&](int lane, const PointQuery<T>& query) { result[lane] = query.visitor.found.face; });
 }
 
 // The face, and 1 outside or -1 inside.
 template <typename T>
 void closest_side(Int32* result, const UInt64* mesh, const T* point, const T* limit, UInt64 mask, Int32 width) {
-    for_each_lane(mask, [&](int lane) {
-        const Tree<T> tree = tree_of<T, MeshDescriptor>(mesh[lane]);
-        const Vec<T> place = lane3(point, width, lane);
-        const Found found = closest_face(tree, place, limit[lane]);
+    find_closest(mesh, point, limit, mask, width, [&](int lane, const PointQuery<T>& query) {
+        const Found& found = query.visitor.found;
         result[lane] = found.face;
-        result[width + lane] = found.face < 0 ? 1 : side_of(tree, place, found);
+        result[width + lane] = found.face < 0 ? 1 : side_of(query.tree, query.shape.point, found);
     });
 }
 

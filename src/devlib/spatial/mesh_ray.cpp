@@ -9,12 +9,24 @@ namespace weft::devlib {
 
 namespace {
 
-template <bool kOrdered, template <typename> typename Visitor, typename T>
-Visitor<T> visit(const Tree<T>& tree, Ray<T> ray, T limit, Int32 root) {
-    Visitor<T> visitor{tree.triangles, ray, limit * ray.scale};
-    if (ray.is_valid && find_root(tree, root)) traverse<kOrdered>(tree, ray, root, visitor);
-    return visitor;
-}
+// How many rays are under way at a time: enough that the others' steps take as long as a node from the third cache.
+constexpr int kTogether = 8;
+
+// A ray, and what is asked of the triangles that it crosses.
+template <typename T, typename Triangles>
+struct RayQuery {
+    Tree<T> tree;
+    Ray<T> shape;
+    Triangles visitor;
+    Int32 root;
+
+    // False where there is nothing to look at.
+    bool begin(const Tree<T>& of, Vec<T> start, Vec<T> direction, T limit, Int32 from) {
+        tree = of, shape = Ray<T>(of, start, direction), root = from;
+        visitor = Triangles{of.triangles, shape, limit * shape.scale};
+        return shape.is_valid && find_root(tree, root);
+    }
+};
 
 #if !defined(__NVPTX__)
 // Traces the lanes from `first` on together, if they are on the same way; kRays of them.
@@ -30,7 +42,7 @@ bool trace_together(Int32* result, const UInt64* mesh, const T* start, const T* 
     Int32 from = root[some];
     Packet<T, kRays> packet;
     if (!find_root(tree, from) || !packet.load(tree, start, direction, limit, mask, first, width)) return false;
-    PacketTriangles<T, kRays, kAny> visitor{tree, packet, __builtin_reduce_max(packet.limit)};
+    PacketTriangles<T, kRays, kAny> visitor{tree, packet, greatest_of(packet.limit)};
     traverse<true>(tree, packet, from, visitor);
     for (; mask != 0; mask &= mask - 1) {
         const int lane = __builtin_ctzll(mask);
@@ -40,7 +52,7 @@ bool trace_together(Int32* result, const UInt64* mesh, const T* start, const T* 
 }
 #endif
 
-template <bool kAny, typename T>
+template <template <typename> typename Triangles, bool kAny, typename T>
 void trace(Int32* result, const UInt64* mesh, const T* start, const T* direction, const T* limit, const Int32* root,
            UInt64 mask, Int32 width) {
 #if !defined(__NVPTX__)
@@ -55,24 +67,27 @@ void trace(Int32* result, const UInt64* mesh, const T* start, const T* direction
         if (done) mask &= ~lanes;
     }
 #endif
-    for_each_lane(mask, [&](int lane) {
-        const Tree<T> tree = tree_of<T, MeshDescriptor>(mesh[lane]);
-        Ray<T> ray(tree, lane3(start, width, lane), lane3(direction, width, lane));
-        if constexpr (kAny)
-            result[lane] = visit<true, AnyTriangle>(tree, ray, limit[lane], root[lane]).face;
-        else
-            result[lane] = visit<true, NearestTriangle>(tree, ray, limit[lane], root[lane]).face;
-    });
+    using Query = RayQuery<T, Triangles<T>>;
+    traverse_each<true, kTogether, T, Query>(
+        mask,
+        [&](int lane, Query& query) {
+            return query.begin(tree_of<T, MeshDescriptor>(mesh[lane]), lane3(start, width, lane),
+                               lane3(direction, width, lane), limit[lane], root[lane]);
+        },
+        [&](int lane, const Query& query) { result[lane] = query.visitor.face; });
 }
 
 template <typename T>
 void count(Int32* result, const UInt64* mesh, const T* start, const T* direction, const Int32* root, UInt64 mask,
            Int32 width) {
-    for_each_lane(mask, [&](int lane) {
-        const Tree<T> tree = tree_of<T, MeshDescriptor>(mesh[lane]);
-        Ray<T> ray(tree, lane3(start, width, lane), lane3(direction, width, lane));
-        result[lane] = visit<false, CountTriangles>(tree, ray, kInfinity<T>, root[lane]).count;
-    });
+    using Query = RayQuery<T, CountTriangles<T>>;
+    traverse_each<false, kTogether, T, Query>(
+        mask,
+        [&](int lane, Query& query) {
+            return query.begin(tree_of<T, MeshDescriptor>(mesh[lane]), lane3(start, width, lane),
+                               lane3(direction, width, lane), kInfinity<T>, root[lane]);
+        },
+        [&](int lane, const Query& query) { result[lane] = query.visitor.count; });
 }
 
 }  // namespace
@@ -81,11 +96,11 @@ void count(Int32* result, const UInt64* mesh, const T* start, const T* direction
     WEFT_LIBRARY(weft_lib_mesh_ray_nearest_##type)(Int32 * result, const UInt64* mesh, const T* start,                 \
                                                    const T* direction, const T* limit, const Int32* root, UInt64 mask, \
                                                    Int32 width) {                                                      \
-        trace<false, T>(result, mesh, start, direction, limit, root, mask, width);                                     \
+        trace<NearestTriangle, false, T>(result, mesh, start, direction, limit, root, mask, width);                    \
     }                                                                                                                  \
     WEFT_LIBRARY(weft_lib_mesh_ray_any_##type)(Int32 * result, const UInt64* mesh, const T* start, const T* direction, \
                                                const T* limit, const Int32* root, UInt64 mask, Int32 width) {          \
-        trace<true, T>(result, mesh, start, direction, limit, root, mask, width);                                      \
+        trace<AnyTriangle, true, T>(result, mesh, start, direction, limit, root, mask, width);                         \
     }                                                                                                                  \
     WEFT_LIBRARY(weft_lib_mesh_ray_count_##type)(Int32 * result, const UInt64* mesh, const T* start,                   \
                                                  const T* direction, const Int32* root, UInt64 mask, Int32 width) {    \

@@ -11,6 +11,22 @@
 
 namespace weft::devlib {
 
+// The greatest and the least of numbers of which none is NaN, half against half. The compiler's own reductions heed
+// NaN, and so go through the numbers one after the other.
+template <typename V>
+auto greatest_of(V values) {
+    if constexpr (sizeof values == 2 * sizeof values[0]) {
+        return values[0] > values[1] ? values[0] : values[1];
+    } else {
+        const auto low = values.lo, high = values.hi;
+        return greatest_of(greatest(low, high));
+    }
+}
+template <typename V>
+auto least_of(V values) {
+    return -greatest_of(V(-values));
+}
+
 template <typename T, int kRays>
 struct Packet {
     typedef T Rays __attribute__((ext_vector_type(kRays)));
@@ -51,35 +67,38 @@ struct Packet {
         axes[0] = z == 2 ? 0 : z + 1, axes[1] = axes[0] == 2 ? 0 : axes[0] + 1, axes[2] = z;
         const Rays scale = length[z];
         sign = direction[z][0] < 0 ? T(-1) : T(1);
-        shear_x = direction[axes[0]] / scale * sign, shear_y = direction[axes[1]] / scale * sign;
-        // The same longest axis, finite, and not of length 0. Ties go to the lower axis, as for a ray alone.
+        // The same longest axis, finite, and not of length 0. Ties go to the lower axis, as for a ray alone. Nearly all
+        // rays that go each its own way are told apart here, before anything else is computed.
         const Rays sum = length[0] + length[1] + length[2];
         auto alike = (scale > 0) & (sum < kInfinity<T>);
         for (int axis = 0; axis < 3; ++axis) {
             if (axis < z) alike &= length[axis] < scale;
             if (axis > z) alike &= length[axis] <= scale;
+            near[axis] = direction[axis][0] < 0 ? 1 : 0;
+            alike &= near[axis] ? direction[axis] < 0 : direction[axis] >= 0;
+            alike &= origin[axis] - origin[axis] == 0;
+        }
+        if (!__builtin_reduce_and(alike)) return false;
+        shear_x = direction[axes[0]] / scale * sign, shear_y = direction[axes[1]] / scale * sign;
+        for (int axis = 0; axis < 3; ++axis) {
             const Rays slope = direction[axis] / scale, steepness = slope < 0 ? -slope : slope;
-            near[axis] = slope[0] < 0 ? 1 : 0;
-            alike &= near[axis] ? slope < 0 : slope >= 0;
             const Rays steep = steepness < T(1) / Limits<T>::kSteepest ? Rays(Limits<T>::kSteepest) : T(1) / steepness;
             inverse[axis] = near[axis] ? -steep : steep;
             margin[axis] = T(6) * Limits<T>::kEpsilon * extent * steep;
-            const T least_origin = __builtin_reduce_min(origin[axis]),
-                    greatest_origin = __builtin_reduce_max(origin[axis]);
+            const T least_origin = least_of(origin[axis]), greatest_origin = greatest_of(origin[axis]);
             near_origin[axis] = near[axis] ? least_origin : greatest_origin;
             far_origin[axis] = near[axis] ? greatest_origin : least_origin;
-            least_inverse[axis] = __builtin_reduce_min(inverse[axis]);
-            greatest_inverse[axis] = __builtin_reduce_max(inverse[axis]);
-            greatest_margin[axis] = __builtin_reduce_max(margin[axis]);
+            least_inverse[axis] = least_of(inverse[axis]);
+            greatest_inverse[axis] = greatest_of(inverse[axis]);
+            greatest_margin[axis] = greatest_of(margin[axis]);
             // Rays that go apart would visit what few of them meet.
-            const T spread = __builtin_reduce_max(slope) - __builtin_reduce_min(slope);
+            const T spread = greatest_of(slope) - least_of(slope);
             const T room = T(0.02) * (tree.upper[axis] - tree.lower[axis]);
             if (!(spread < T(0.1)) || !(greatest_origin - least_origin <= room)) return false;
         }
-        if (!__builtin_reduce_and(alike)) return false;
         Rays given;
         __builtin_memcpy(&given, limits + first, sizeof given);
-        limit = on ? given * scale : Rays(-1);
+        limit = (on & (given == given)) ? given * scale : Rays(-1);
         for (Int32& of : face) of = -1;
         return true;
     }
@@ -157,7 +176,7 @@ struct PacketTriangles {
                 packet.limit[ray] = visitor.limit;
             }
         }
-        limit = __builtin_reduce_max(packet.limit);
+        limit = greatest_of(packet.limit);
         return limit < 0;
     }
 };

@@ -155,11 +155,8 @@ struct FurthestTriangle : LeastKey<T> {
 };
 
 template <typename T>
-Found closest_face(const Tree<T>& tree, const Vec<T>& point, T limit) {
-    ClosestTriangle<T> visitor{{limit > 0 ? limit * limit : 0, {}}, tree.triangles, point};
-    ClosestBoxes<T> boxes{point};
-    if (tree.node_count > 0) traverse<true>(tree, boxes, 0, visitor);
-    return visitor.found;
+ClosestTriangle<T> closest_triangle(const Tree<T>& tree, const Vec<T>& point, T limit) {
+    return {{limit > 0 ? limit * limit : 0, {}}, tree.triangles, point};
 }
 
 // Farther away than `limit`; any distance where that is negative.

@@ -31,6 +31,7 @@ struct Ray : Frame<T> {
     T scale;
     bool is_valid;  // finite, and with a direction
 
+    Ray() = default;
     Ray(const Tree<T>& tree, Vec<T> start, Vec<T> direction) {
         origin = start;
         const T lengths[3] = {absolute(direction[0]), absolute(direction[1]), absolute(direction[2])};

@@ -7,6 +7,9 @@
 //   visitor.leaf(block, place)       may lower the limit; true ends the query. The place of a child is the number of
 //   its
 //                                    parent times kWidth, plus the slot
+//
+// traverse() is one query from its start to its end. traverse_each() takes several, which know nothing of each other,
+// in turns: while one waits for its next node to come from memory, the others go on.
 #pragma once
 
 #include "devlib/spatial/simd.h"
@@ -27,70 +30,138 @@ void prefetch(const Tree<T>& tree, Int32 child) {
     for (int line = 0; line < kLines; ++line) __builtin_prefetch(at + 64 * line);
 }
 
+// A child that waits, and where the query enters it.
+template <typename T>
+struct Waiting {
+    T entry;
+    UInt32 place;
+};
+
+// Where a query is: the node or leaf that it looks at next, and what waits on its stack.
+template <typename T>
+struct Position {
+    Waiting<T>* stack;
+    Int32 current;  // as Node::child has it
+    int size = 0;
+    UInt32 place = 0;
+};
+
+// Looks at one node or leaf. False at the end of the query.
+template <bool kOrdered, typename T, typename Shape, typename Visitor>
+__attribute__((always_inline)) inline bool step(const Tree<T>& tree, Shape& shape, Visitor& visitor, Position<T>& at) {
+    const auto child_at = [&](UInt32 of) { return tree.nodes[of / kWidth].child[of % kWidth]; };
+    if (at.current >= 0) {
+        const Node<T>& node = tree.nodes[at.current];
+        Wide<T> entry;
+        unsigned found = shape.enter(node, visitor.limit, entry);
+        if (found != 0) {
+            const UInt32 here = UInt32(at.current) * kWidth;
+            const int first = lowest_bit(found);
+            found &= found - 1;
+            at.current = node.child[first];
+            at.place = here + first;
+            if (found == 0) return true;
+            if ((found & (found - 1)) == 0) {
+                const int second = lowest_bit(found);
+                const bool is_nearer = kOrdered && entry[second] < entry[first];
+                at.stack[at.size++] = {entry[is_nearer ? first : second], here + (is_nearer ? first : second)};
+                if (is_nearer) at.current = node.child[second], at.place = here + second;
+                return true;
+            }
+            // The others wait, the nearest on top of the stack: sorted without branches, each goes to the place
+            // that the number of nearer ones says. Of equal ones that with the lower slot is nearer.
+            found |= 1u << first;
+            const int last = at.size + __builtin_popcount(found) - 1;
+            WideMask<T> nearer = 0;
+            if (kOrdered) {
+                for (unsigned rest = found; rest != 0; rest &= rest - 1) {
+                    const int other = lowest_bit(rest);
+                    const Wide<T> key = entry[other];
+                    nearer -= (key < entry) | ((key == entry) & (slots<T>() > other));
+                }
+            }
+            for (unsigned rest = found; rest != 0; rest &= rest - 1) {
+                const int slot = lowest_bit(rest);
+                const int to = kOrdered ? last - int(nearer[slot]) : at.size++;
+                at.stack[to] = {entry[slot], here + slot};
+            }
+            at.size = last;
+            at.place = at.stack[last].place;
+            prefetch(tree, child_at(at.stack[last - 1].place));
+            at.current = child_at(at.place);
+            return true;
+        }
+    } else {
+        if (at.size > 0) prefetch(tree, child_at(at.stack[at.size - 1].place));
+        if (visitor.leaf(-1 - at.current, at.place)) return false;
+    }
+    do {
+        if (at.size == 0) return false;
+        --at.size;
+    } while (at.stack[at.size].entry > visitor.limit);
+    at.place = at.stack[at.size].place;
+    at.current = child_at(at.place);
+    return true;
+}
+
 template <bool kOrdered, typename T, typename Shape, typename Visitor>
 void traverse(const Tree<T>& tree, Shape& shape, Int32 root, Visitor& visitor) {
-    struct Entry {
-        T entry;
-        UInt32 place;
+    Waiting<T> stack[kStackSize];
+    Position<T> at{stack, root};
+    while (step<kOrdered>(tree, shape, visitor, at)) {
+    }
+}
+
+// Queries of the lanes of a mask, kTogether of them at a time:
+//
+//   start(lane, query)   fills in query.tree, .shape, .visitor and .root; false where there is nothing to look at
+//   finish(lane, query)  takes the answer
+template <bool kOrdered, int kTogether, typename T, typename Query, typename Start, typename Finish>
+void traverse_each(UInt64 lanes, const Start& start, const Finish& finish) {
+#if defined(__NVPTX__)  // a thread has one lane, and the others of its warp to wait with
+    for (; lanes != 0; lanes &= lanes - 1) {
+        const int lane = __builtin_ctzll(lanes);
+        Query query;
+        if (start(lane, query)) traverse<kOrdered>(query.tree, query.shape, query.root, query.visitor);
+        finish(lane, query);
+    }
+#else
+    Waiting<T> stacks[kTogether][kStackSize];
+    Query queries[kTogether];
+    Position<T> at[kTogether];
+    int lane[kTogether];
+    // The next lane whose query has something to look at takes a place. False: there is none.
+    const auto begin = [&](int i) {
+        for (; lanes != 0;) {
+            lane[i] = __builtin_ctzll(lanes);
+            lanes &= lanes - 1;
+            if (start(lane[i], queries[i])) {
+                at[i] = {stacks[i], queries[i].root};
+                prefetch(queries[i].tree, at[i].current);
+                return true;
+            }
+            finish(lane[i], queries[i]);
+        }
+        return false;
     };
-    Entry stack[kStackSize];
-    int size = 0;
-    Int32 current = root;
-    UInt32 place = 0;
-    const auto child_at = [&](UInt32 of) { return tree.nodes[of / kWidth].child[of % kWidth]; };
-    while (true) {
-        if (current >= 0) {
-            const Node<T>& node = tree.nodes[current];
-            Wide<T> entry;
-            unsigned found = shape.enter(node, visitor.limit, entry);
-            if (found != 0) {
-                const UInt32 here = UInt32(current) * kWidth;
-                const int first = lowest_bit(found);
-                found &= found - 1;
-                current = node.child[first];
-                place = here + first;
-                if (found == 0) continue;
-                if ((found & (found - 1)) == 0) {
-                    const int second = lowest_bit(found);
-                    const bool is_nearer = kOrdered && entry[second] < entry[first];
-                    stack[size++] = {entry[is_nearer ? first : second], here + (is_nearer ? first : second)};
-                    if (is_nearer) current = node.child[second], place = here + second;
-                    continue;
-                }
-                // The others wait, the nearest on top of the stack: sorted without branches, each goes to the place
-                // that the number of nearer ones says. Of equal ones that with the lower slot is nearer.
-                found |= 1u << first;
-                const int last = size + __builtin_popcount(found) - 1;
-                WideMask<T> nearer = 0;
-                if (kOrdered) {
-                    for (unsigned rest = found; rest != 0; rest &= rest - 1) {
-                        const int other = lowest_bit(rest);
-                        const Wide<T> key = entry[other];
-                        nearer -= (key < entry) | ((key == entry) & (slots<T>() > other));
-                    }
-                }
-                for (unsigned rest = found; rest != 0; rest &= rest - 1) {
-                    const int slot = lowest_bit(rest);
-                    const int at = kOrdered ? last - int(nearer[slot]) : size++;
-                    stack[at] = {entry[slot], here + slot};
-                }
-                size = last;
-                place = stack[last].place;
-                prefetch(tree, child_at(stack[last - 1].place));
-                current = child_at(place);
+    int count = 0;
+    while (count < kTogether && begin(count)) ++count;
+    int order[kTogether];
+    for (int i = 0; i < count; ++i) order[i] = i;
+    while (count > 0) {
+        for (int turn = 0; turn < count;) {
+            const int i = order[turn];
+            Query& query = queries[i];
+            if (step<kOrdered>(query.tree, query.shape, query.visitor, at[i])) {
+                prefetch(query.tree, at[i].current);
+                ++turn;
                 continue;
             }
-        } else {
-            if (size > 0) prefetch(tree, child_at(stack[size - 1].place));
-            if (visitor.leaf(-1 - current, place)) return;
+            finish(lane[i], query);
+            if (!begin(i)) order[turn] = order[--count];
         }
-        do {
-            if (size == 0) return;
-            --size;
-        } while (stack[size].entry > visitor.limit);
-        place = stack[size].place;
-        current = child_at(place);
     }
+#endif
 }
 
 }  // namespace weft::devlib
