@@ -19,7 +19,7 @@ _conflict.check()
 
 from typing import Any
 
-from warp import _weft
+import warp._weft as _weft
 from warp._weft import (
     CompileError,
     Bvh,
@@ -162,7 +162,7 @@ _LATER = {
         "warp._interop.jax_callables": "JaxCallableGraphMode clear_jax_callable_graph_cache jax_callable",
         "warp._interop.jax_kernels": "JaxModulePreloadMode jax_kernel",
         "warp._support.log_level": "ScopedLogLevel",
-        "warp._support.logger": "Logger ScopedLogger get_logger set_logger",
+        "warp._logger": "Logger ScopedLogger get_logger set_logger",
         "warp._arrays.mapping": "map",
         "warp._arrays.products": "adj_batched_matmul adj_matmul batched_matmul matmul",
         "warp._devices.streams": """Event ScopedStream Stream get_event_elapsed_time get_stream record_event set_stream

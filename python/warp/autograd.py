@@ -11,12 +11,12 @@ Everything runs on copies: the arrays that are given, and their gradients, are l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from warp import _weft
+import warp._weft as _weft
 from warp._gradients.hessians import hvp
 from warp._gradients.jacobians import (
     Result,
@@ -369,6 +369,22 @@ def gradcheck_tape(
 # ---- plots ----
 
 
+def _largest(matrices: Iterable[np.ndarray]) -> float:
+    """The largest magnitude among their finite entries; 1 where there is none or all are zero."""
+    known = [np.abs(matrix[np.isfinite(matrix)]) for matrix in matrices]
+    return max((float(m.max()) for m in known if m.size), default=1.0) or 1.0
+
+
+def _pyplot() -> tuple:
+    """colors and pyplot of matplotlib."""
+    try:
+        from matplotlib import colors, pyplot
+    except ImportError as error:
+        message = f"jacobian_plot(): matplotlib is needed: {error}. help: pip install matplotlib"
+        raise _weft.usage_error(message, ImportError) from error
+    return colors, pyplot
+
+
 def jacobian_plot(
     jacobians: dict[tuple[int, int], array],
     kernel: Kernel | Callable,
@@ -399,30 +415,14 @@ def jacobian_plot(
     Raises:
         UsageError: there is nothing to draw, or matplotlib is not installed.
     """
-    api = "jacobian_plot()"
     if not jacobians:
-        raise _weft.usage_error(f"{api}: 'jacobians' is empty", ValueError)
-    try:
-        from matplotlib import colors, pyplot
-    except ImportError as error:
-        raise _weft.usage_error(
-            f"{api}: matplotlib is needed: {error}. help: pip install matplotlib", ImportError
-        ) from error
+        raise _weft.usage_error("jacobian_plot(): 'jacobians' is empty", ValueError)
+    colors, pyplot = _pyplot()
     matrices = {pair: np.asarray(j.numpy() if isinstance(j, array) else j) for pair, j in jacobians.items()}
     columns, rows = [sorted({pair[side] for pair in matrices}) for side in (0, 1)]
     names = parameters(kernel.func if isinstance(kernel, Kernel) else kernel)
     split = len(inputs) if inputs is not None else max(columns) + 1
-    known = [m[np.isfinite(m)] for m in matrices.values()]
-    largest = max((float(np.abs(m).max()) for m in known if m.size), default=1.0) or 1.0
-
-    def scale(matrix: np.ndarray) -> Any:
-        most = largest
-        if scale_colors_per_submatrix:
-            finite = np.abs(matrix[np.isfinite(matrix)])
-            most = float(finite.max()) if finite.size and finite.max() > 0 else 1.0
-        if log_scale:
-            return colors.SymLogNorm(linthresh=most * 1e-6, vmin=-most, vmax=most)
-        return colors.Normalize(-most, most)
+    largest = _largest(matrices.values())
 
     figure, axes = pyplot.subplots(
         len(rows),
@@ -438,8 +438,7 @@ def jacobian_plot(
     for row, o in enumerate(rows):
         for column, i in enumerate(columns):
             axis = axes[row, column]
-            axis.set_xticks([])
-            axis.set_yticks([])
+            axis.set(xticks=[], yticks=[])
             if row == len(rows) - 1:
                 axis.set_xlabel(names[i] if i < len(names) else f"input {i}")
             if column == 0:
@@ -449,7 +448,13 @@ def jacobian_plot(
                 axis.set_facecolor("lightgray")
                 continue
             matrix = matrices[i, o]
-            drawn = axis.imshow(matrix, cmap=colormap, norm=scale(matrix), aspect="auto", interpolation="nearest")
+            most = _largest([matrix]) if scale_colors_per_submatrix else largest
+            norm = (
+                colors.SymLogNorm(linthresh=most * 1e-6, vmin=-most, vmax=most)
+                if log_scale
+                else colors.Normalize(-most, most)
+            )
+            drawn = axis.imshow(matrix, cmap=colormap, norm=norm, aspect="auto", interpolation="nearest")
             if show_colorbar and scale_colors_per_submatrix:
                 figure.colorbar(drawn, ax=axis)
     if show_colorbar and not scale_colors_per_submatrix:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TextIO
 
-from warp import _weft
+import warp._weft as _weft
 
 __all__ = ["print_builtins", "reference_page"]
 

@@ -10,7 +10,7 @@ import os as _os
 import sys
 import types as _types
 
-from warp import _weft
+import warp._weft as _weft
 
 version: str = _weft.build_info()["version"]
 """Version of Weft."""
@@ -182,7 +182,7 @@ def _warn_of_misspelling(name: str) -> None:
 
     near = difflib.get_close_matches(name, _OPTIONS, n=2, cutoff=0.8)
     if near:
-        from warp._support import logger
+        from warp import _logger as logger
 
         message = f"wp.config.{name} is no option of Weft; did you mean {' or '.join(near)}? It is kept as it is."
         logger.log_warning(message, stacklevel=3)

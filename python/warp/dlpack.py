@@ -11,7 +11,7 @@ import enum
 from collections.abc import Sequence
 from typing import Any
 
-from warp import _weft
+import warp._weft as _weft
 from warp._weft import Device, from_dlpack, get_device, to_dlpack
 
 __all__ = [

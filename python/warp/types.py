@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from warp import _weft
+import warp._weft as _weft
 from warp._weft import array, matrix, named_type, quaternion, transformation, type_name, vector
 from warp._weft import named_types as type_names
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from warp import _weft
+import warp._weft as _weft
 from warp._arrays.mapping import function_of
 from warp._gradients.recording import Part, is_smooth, recorded
 from warp._kernels.modules import Module, module_named

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from warp import _weft
+import warp._weft as _weft
 from warp._arrays.indexed import indexedarray
 from warp._arrays.mapping import LONGEST_LINE, _make, _value_type, check_number, launch_map, mapping_of, number_type
 from warp._weft import CompileError, array, primitives, type_name, usage_error

@@ -6,7 +6,7 @@ import ctypes
 import warnings
 from typing import Any
 
-from warp import _weft
+import warp._weft as _weft
 from warp._weft import array, named_type
 
 __all__ = ["ArrayView", "IndexedArrayView", "fixedarray", "from_ptr", "indexed_view_of", "transform_expand", "view_of"]

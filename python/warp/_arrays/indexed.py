@@ -10,7 +10,7 @@ import operator
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import numpy as np
-from warp import _weft
+import warp._weft as _weft
 from warp._arrays.arrays import indexed_view_of
 from warp._weft import array, primitives, type_name, usage_error
 

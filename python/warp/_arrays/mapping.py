@@ -29,7 +29,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from warp import _weft
+import warp._weft as _weft
 from warp._arrays.indexed import indexedarray
 from warp._kernels import decorators
 from warp._kernels.modules import module_named

@@ -6,7 +6,7 @@ import numbers
 from typing import Any
 
 import numpy as np
-from warp import _weft
+import warp._weft as _weft
 from warp._gradients.recording import Part, recorded
 from warp._weft import array, primitives, type_name, usage_error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from warp import _weft
+import warp._weft as _weft
 from warp._weft import array, usage_error
 
 __all__ = ["launch_adjoint"]

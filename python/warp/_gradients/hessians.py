@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from warp import _weft
+import warp._weft as _weft
 from warp._gradients.jacobians import Unrecorded
 from warp._gradients.tangent_arrays import (
     Forward,

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from warp import _weft
+import warp._weft as _weft
 from warp._weft import array
 
 __all__ = ["Part", "is_smooth", "recorded"]

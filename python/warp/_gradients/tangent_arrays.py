@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from warp import _weft
+import warp._weft as _weft
 from warp._gradients.tape import Tape
 from warp._weft import RecordedOperation, array, primitives, usage_error
 

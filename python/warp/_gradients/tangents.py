@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from warp import _weft
+import warp._weft as _weft
 from warp._weft import Kernel, array, usage_error
 
 __all__ = ["check_moving", "jvp", "tangents_like"]

@@ -14,8 +14,8 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from warp import _weft
-from warp._support.logger import get_logger
+import warp._weft as _weft
+from warp._logger import get_logger
 from warp._weft import RecordedLaunch, array, usage_error
 from warp.constants import LOG_WARNING
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from warp import _weft
+import warp._weft as _weft
 from warp._weft import RecordedLaunch, TapeEntry, array, usage_error
 
 __all__ = ["Drawing"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from warp import _weft
+import warp._weft as _weft
 from warp._devices.devices import Device, DeviceLike, get_device, get_devices
 from warp._interop.library import import_library
 from warp._weft import from_jax

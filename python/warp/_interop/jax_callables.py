@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
 
-from warp import _weft
+import warp._weft as _weft
 from warp._interop.jax_kernels import JaxModulePreloadMode, ensure_handlers, refusing
 from warp._interop.jax_signature import Arguments, Output, Signature, aliases, alike, known_vmap_method
 from warp._interop.library import import_library

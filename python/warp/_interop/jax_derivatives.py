@@ -13,16 +13,14 @@ Whatever has no number type with a derivative takes no part: tangents and gradie
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from warp import _weft
+import warp._weft as _weft
 from warp._gradients.hessians import hvp
 from warp._gradients.tangents import jvp
+from warp._interop.jax_call import Call
 from warp._interop.jax_linear import LinearMap, apply
 from warp._interop.library import import_library
-
-if TYPE_CHECKING:
-    from warp._interop.jax_kernels import Call
 
 __all__ = ["Tangent", "smooth"]
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from warp import _weft
+import warp._weft as _weft
 from warp._interop.jax_arrays import dtype_from_jax
 from warp._interop.library import import_library
 from warp._kernels.decorators import overload

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from warp import _weft
+import warp._weft as _weft
 
 __all__ = ["Parameter", "extents", "parameters_of"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from warp import _weft
+import warp._weft as _weft
 from warp._devices.streams import Stream, no_stream, stream_for_others
 from warp._interop.library import import_library
 from warp._weft import Device, get_device, usage_error

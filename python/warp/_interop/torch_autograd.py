@@ -27,11 +27,56 @@ def _each_sample(function: Any, info: Any, in_dims: tuple, call: Any, tensors: t
     return tuple(torch.stack(samples) for samples in zip(*results, strict=True)), 0
 
 
+def _adjoint(torch: Any) -> Any:
+    """The adjoint of the launch as a function of autograd, whose own adjoint is the second derivative."""
+
+    class Adjoint(torch.autograd.Function):
+        @staticmethod
+        def forward(call, *tensors):
+            count = len(call.op.tensors)
+            return call.op.adjoint(call, tensors[:count], tensors[count:])
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.call = inputs[0]
+            ctx.save_for_backward(*inputs[1:])
+
+        @staticmethod
+        def backward(ctx, *vectors):
+            op = ctx.call.op
+            found = Second.apply(ctx.call, *ctx.saved_tensors, *vectors)
+            return (None, *by_argument(op, found))
+
+        @staticmethod
+        def vmap(info, in_dims, call, *tensors):
+            return _each_sample(Adjoint, info, in_dims, call, tensors)
+
+    class Second(torch.autograd.Function):
+        @staticmethod
+        def forward(call, *tensors):
+            return call.op.second(call, *_three(call.op, tensors))
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.call = inputs[0]
+
+        @staticmethod
+        def backward(ctx, *vectors):
+            raise no_third(ctx.call.op)
+
+        @staticmethod
+        def vmap(info, in_dims, call, *tensors):
+            return _each_sample(Second, info, in_dims, call, tensors)
+
+    return Adjoint
+
+
 def functions(torch: Any) -> tuple:
     """The launch as functions of autograd: one for programs without transforms, whose calls cost less, and one for
     those of torch.func, which want forward() and setup_context() apart and a rule for vmap."""
     if _made:
         return tuple(_made)
+    Adjoint = _adjoint(torch)
 
     def launch_backward(ctx, adjoint, gradients):
         call = ctx.call
@@ -75,44 +120,6 @@ def functions(torch: Any) -> tuple:
         @staticmethod
         def vmap(info, in_dims, call, *tensors):
             return _each_sample(TransformedLaunch, info, in_dims, call, tensors)
-
-    class Adjoint(torch.autograd.Function):
-        @staticmethod
-        def forward(call, *tensors):
-            count = len(call.op.tensors)
-            return call.op.adjoint(call, tensors[:count], tensors[count:])
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.call = inputs[0]
-            ctx.save_for_backward(*inputs[1:])
-
-        @staticmethod
-        def backward(ctx, *vectors):
-            op = ctx.call.op
-            found = Second.apply(ctx.call, *ctx.saved_tensors, *vectors)
-            return (None, *by_argument(op, found))
-
-        @staticmethod
-        def vmap(info, in_dims, call, *tensors):
-            return _each_sample(Adjoint, info, in_dims, call, tensors)
-
-    class Second(torch.autograd.Function):
-        @staticmethod
-        def forward(call, *tensors):
-            return call.op.second(call, *_three(call.op, tensors))
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.call = inputs[0]
-
-        @staticmethod
-        def backward(ctx, *vectors):
-            raise no_third(ctx.call.op)
-
-        @staticmethod
-        def vmap(info, in_dims, call, *tensors):
-            return _each_sample(Second, info, in_dims, call, tensors)
 
     _made.extend((Launch, TransformedLaunch))
     return tuple(_made)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from warp import _weft
+import warp._weft as _weft
 from warp._interop.parameters import Parameter
 from warp._interop.torch_autograd import by_argument, no_third
 
@@ -35,15 +35,8 @@ def torch_scalar(parameter: Parameter) -> str:
     return _weft.tensor_scalar(_weft.type_info(parameter.dtype)["scalar"], "torch_op()")
 
 
-def define_operators(torch: Any, operators: list, call_of: Callable) -> None:
-    """Makes the operators of torch.library, torch.ops.weft, where they are not there yet."""
-    if _made:
-        return
-    library = torch.library.Library("weft", "DEF")
-    common = "Scalar[] values, SymInt[] sizes) -> Tensor[]"
-    library.define(f"launch(int op, Tensor[] tensors, {common}")
-    library.define(f"adjoint(int op, Tensor[] tensors, Tensor[] gradients, {common}")
-    library.define(f"second(int op, Tensor[] tensors, Tensor[] gradients, Tensor[] vectors, {common}")
+def _runs(torch: Any, call_of: Callable) -> tuple:
+    """What the operators do: launch, adjoint, second."""
 
     @torch.no_grad()
     def launch(number, tensors, values, sizes):
@@ -59,6 +52,12 @@ def define_operators(torch: Any, operators: list, call_of: Callable) -> None:
     def second(number, tensors, gradients, vectors, values, sizes):
         call = call_of(number, values, sizes)
         return list(call.op.second(call, tensors, gradients, vectors))
+
+    return launch, adjoint, second
+
+
+def _shapes(torch: Any, operators: list) -> tuple:
+    """Tensors like the results of launch, adjoint, second, for a program that is traced."""
 
     def outputs_like(number, tensors, values, sizes):
         op = operators[number]
@@ -81,6 +80,12 @@ def define_operators(torch: Any, operators: list, call_of: Callable) -> None:
     def second_like(number, tensors, gradients, vectors, values, sizes):
         made = smooth_like(operators[number], tensors)
         return made + [torch.empty_like(one, memory_format=torch.contiguous_format) for one in gradients]
+
+    return outputs_like, adjoint_like, second_like
+
+
+def _backwards(torch: Any, operators: list, outputs_like: Callable) -> tuple:
+    """What the backward passes of launch, adjoint, second keep, and these passes."""
 
     def keep_inputs(ctx, inputs, output):
         ctx.number, *lists, ctx.values, ctx.sizes = inputs
@@ -117,12 +122,23 @@ def define_operators(torch: Any, operators: list, call_of: Callable) -> None:
     def second_backward(ctx, vectors):
         raise no_third(operators[ctx.number])
 
-    rows = (
-        ("launch", launch, outputs_like, launch_backward),
-        ("adjoint", adjoint, adjoint_like, adjoint_backward),
-        ("second", second, second_like, second_backward),
-    )
-    for name, run, like, backward in rows:
+    return keep_inputs, (launch_backward, adjoint_backward, second_backward)
+
+
+def define_operators(torch: Any, operators: list, call_of: Callable) -> None:
+    """Makes the operators of torch.library, torch.ops.weft, where they are not there yet."""
+    if _made:
+        return
+    library = torch.library.Library("weft", "DEF")
+    common = "Scalar[] values, SymInt[] sizes) -> Tensor[]"
+    library.define(f"launch(int op, Tensor[] tensors, {common}")
+    library.define(f"adjoint(int op, Tensor[] tensors, Tensor[] gradients, {common}")
+    library.define(f"second(int op, Tensor[] tensors, Tensor[] gradients, Tensor[] vectors, {common}")
+    shapes = _shapes(torch, operators)
+    keep_inputs, backwards = _backwards(torch, operators, shapes[0])
+    for name, run, like, backward in zip(
+        ("launch", "adjoint", "second"), _runs(torch, call_of), shapes, backwards, strict=True
+    ):
         library.impl(name, run, "CompositeExplicitAutograd")
         torch.library.register_fake(f"weft::{name}", like, lib=library)
         torch.library.register_autograd(f"weft::{name}", backward, setup_context=keep_inputs, lib=library)

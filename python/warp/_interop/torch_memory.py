@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from warp._interop.library import import_library
-from warp._support.logger import log_warning
+from warp._logger import log_warning
 
 __all__ = ["places_of_memory"]
 

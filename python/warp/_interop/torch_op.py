@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from warp import _weft
+import warp._weft as _weft
 from warp._gradients.hessians import hvp
 from warp._gradients.tangents import jvp
 from warp._interop.library import import_library

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from warp import _weft
+import warp._weft as _weft
 from warp._kernels.kernels import checked_name, module_of, python_function, unique_kernel
 from warp._kernels.modules import check_options
 from warp._weft import Kernel, usage_error

@@ -108,7 +108,7 @@ def inspect(
         UsageError: there is no such stage, or it is that of a CUDA device; ``kernel`` is no kernel.
         CompileError: the kernel has a mistake, or no derivative where one is asked for.
     """
-    from warp import _weft
+    import warp._weft as _weft
 
     api = "inspect()"
     if not isinstance(kernel, Kernel):

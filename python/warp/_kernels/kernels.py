@@ -10,7 +10,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from warp import _weft, config
+import warp._weft as _weft
+from warp import config
 from warp._kernels.modules import CUDA_OPTIONS, Module, module_named, unique_module
 from warp._weft import Kernel
 from warp._weft import usage_error as _usage_error

@@ -17,7 +17,8 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from warp import _weft, config
+import warp._weft as _weft
+from warp import config
 from warp._weft import Kernel
 from warp._weft import usage_error as _usage_error
 

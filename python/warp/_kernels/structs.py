@@ -7,7 +7,7 @@ import dataclasses
 import sys
 from typing import Any, NamedTuple
 
-from warp import _weft
+import warp._weft as _weft
 from warp._weft import UsageError
 
 __all__ = ["struct"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from warp import _weft
+import warp._weft as _weft
 
 __all__ = ["BvhQuery", "MeshQuery", "is_cubql_available"]
 

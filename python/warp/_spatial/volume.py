@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from warp import _weft
+import warp._weft as _weft
 from warp._weft import array, named_type, usage_error
 
 __all__ = ["Volume"]

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 import numpy as np
-from warp import _weft
+import warp._weft as _weft
 
 __all__ = ["print_diagnostics"]
 

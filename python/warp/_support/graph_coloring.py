@@ -6,7 +6,7 @@ import enum
 from typing import Any
 
 import numpy as np
-from warp import _weft
+import warp._weft as _weft
 from warp._weft import array
 from warp._weft import usage_error as _usage_error
 

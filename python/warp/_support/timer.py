@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from warp import _weft
+import warp._weft as _weft
 from warp.constants import TIMING_ALL
 
 __all__ = [
@@ -39,7 +39,7 @@ def timing_end(synchronize: bool = True) -> list[TimingResult]:
 
 def timing_print(results: list[TimingResult], indent: str = "") -> None:
     """Gives a line for each activity to the logger."""
-    from warp._support.logger import get_logger
+    from warp._logger import get_logger
 
     for result in results:
         get_logger().info(f"{indent}{result.name} took {result.elapsed:.2f} ms on {result.device}")
@@ -134,7 +134,7 @@ class ScopedTimer:
         if self.report_func is not None:
             self.report_func(self.timing_results, indent)
         elif self.print:
-            from warp._support.logger import get_logger
+            from warp._logger import get_logger
 
             get_logger().info(f"{indent}{self.name} took {self.elapsed:.2f} ms")
 

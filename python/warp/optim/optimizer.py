@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import warp as wp
-from warp import _weft
+import warp._weft as _weft
 from warp._gradients.jacobians import Unrecorded
 from warp._weft import array, usage_error
 

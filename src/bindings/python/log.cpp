@@ -17,7 +17,7 @@ void say(LogLevel level, const std::string& text) {
                          : level >= LogLevel::warning ? "warning"
                          : level >= LogLevel::info    ? "info"
                                                       : "debug";
-    function_of("warp._support.logger", module, "_say")(method, nb::str(text.c_str(), text.size()));
+    function_of("warp._logger", module, "_say")(method, nb::str(text.c_str(), text.size()));
 }
 
 void log(LogLevel level, const std::string& text) {

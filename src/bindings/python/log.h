@@ -1,4 +1,4 @@
-// What Weft says about its own work goes to the program's logger, python/warp/_support/logger.py, from
+// What Weft says about its own work goes to the program's logger, python/warp/_logger.py, from
 // wp.config.log_level on. Nothing that a kernel prints goes here, and no error: those are exceptions.
 #pragma once
 

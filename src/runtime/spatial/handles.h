@@ -52,7 +52,7 @@ void replace(std::uint64_t id, Contents contents);
 // From now on the id finds nothing.
 void withdraw(std::uint64_t id);
 
-// An object as it is now: a tape keeps it for the way back. Nothing where the id names none.
+// An object as it is now: a tape keeps it for its backward pass. Nothing where the id names none.
 //
 // Who changes an object asks whether it is kept: then he makes another one and calls replace(), or keep_apart().
 class Snapshot {
