@@ -45,7 +45,7 @@ ON_CUDA = {
     "gradients": "generated programs patterns conventions matrices neighbours builtins known_zeros chosen_arrays"
     " refusals supplied tape_graph tape_threads devices_agree random_tapes random_reach copies",
     "seeds": "rotations documents programs gradients",
-    "interop": "cuda_streams",
+    "interop": "cuda_streams cuda_order",
     "examples": "cloth",
 }
 

@@ -222,7 +222,7 @@ def test_other_devices_are_refused_by_name():
             return capsule
 
     for kind, name in (
-        (2, "'cuda:0', and this build has no CUDA"),
+        (2, "'cuda:0', and there is none here"),
         (8, "Metal:0"),
         (10, "ROCm:0"),
         (99, "unknown kind"),

@@ -3,11 +3,12 @@
 import ctypes
 import gc
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 import warp as wp
+
+from tests.emulated_driver import other_library
 
 pytestmark = pytest.mark.gpu
 DEVICE = "cuda:0"
@@ -318,47 +319,9 @@ def test_an_exception_in_a_body_ends_the_capture():
 # ---- other libraries ----
 
 
-class OtherLibrary:
-    """A library that uses the driver by itself, as PyTorch does: of the emulated device, which Weft has loaded."""
-
-    def __init__(self):
-        file = Path(wp._weft.__file__).with_name("weft-emulated-cuda.so")
-        self.driver = ctypes.CDLL(str(file))
-        context = ctypes.c_void_p()
-        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
-        self.call("cuCtxSetCurrent", context)
-
-    def call(self, name, *arguments):
-        result = getattr(self.driver, name)(*arguments)
-        assert result == 0, f"{name}() gave {result}"
-
-    def made(self, name, *arguments):
-        handle = ctypes.c_void_p()
-        self.call(name, ctypes.byref(handle), *arguments)
-        return handle
-
-    def begin(self, stream):
-        self.call("cuStreamBeginCapture_v2", stream, 1)
-
-    def end(self, stream):
-        """The graph, ready to be launched."""
-        graph = ctypes.c_void_p()
-        self.call("cuStreamEndCapture", stream, ctypes.byref(graph))
-        ready = self.made("cuGraphInstantiateWithFlags", graph, ctypes.c_ulonglong(0))
-        self.call("cuGraphDestroy", graph)
-        return ready
-
-    def launch(self, graph, stream):
-        self.call("cuGraphLaunch", graph, stream)
-        self.call("cuStreamSynchronize", stream)
-
-
 @pytest.fixture
 def other():
-    if not wp.get_device(DEVICE).is_emulated:
-        pytest.skip("uses the emulated driver by itself")
-    wp.synchronize_device(DEVICE)
-    return OtherLibrary()
+    return other_library()
 
 
 def test_streams_of_other_libraries(other):

@@ -18,6 +18,7 @@ __all__ = [
     "from_capsule",
     "is_grad_enabled",
     "new_gradient",
+    "require_cuda",
     "stream_from_paddle",
     "stream_to_paddle",
     "tensor_type",
@@ -53,6 +54,15 @@ def with_gradient(tensor: Any, gradient: Any) -> Any:
 def from_capsule(capsule: Any) -> Any:
     """For releases of Paddle without the C exchange API."""
     return import_library("paddle").utils.dlpack.from_dlpack(capsule)
+
+
+def require_cuda(device: str) -> None:
+    """For arrays on CUDA devices: a Paddle without CUDA takes their memory and cannot do anything with it."""
+    if not import_library("paddle").device.is_compiled_with_cuda():
+        raise usage_error(
+            f"to_paddle(): the array is on '{device}', and this Paddle has no CUDA devices. help: array.to('cpu')",
+            RuntimeError,
+        )
 
 
 # ---- devices ----

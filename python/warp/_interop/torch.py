@@ -18,6 +18,7 @@ __all__ = [
     "from_capsule",
     "is_grad_enabled",
     "new_gradient",
+    "require_cuda",
     "stream_from_torch",
     "stream_to_torch",
     "tensor_type",
@@ -53,6 +54,15 @@ def with_gradient(tensor: Any, gradient: Any) -> Any:
 def from_capsule(capsule: Any) -> Any:
     """For releases of PyTorch without the C exchange API."""
     return import_library("torch").utils.dlpack.from_dlpack(capsule)
+
+
+def require_cuda(device: str) -> None:
+    """For arrays on CUDA devices: a PyTorch without CUDA takes their memory and cannot do anything with it."""
+    if not import_library("torch").cuda.is_available():
+        raise usage_error(
+            f"to_torch(): the array is on '{device}', and this PyTorch has no CUDA devices. help: array.to('cpu')",
+            RuntimeError,
+        )
 
 
 # ---- devices ----

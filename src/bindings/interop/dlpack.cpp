@@ -1,13 +1,20 @@
 // Reading DLPack: tensors, capsules of both versions, objects with __dlpack__, and the C exchange API of classes.
 #include "bindings/interop/dlpack.h"
 
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <initializer_list>
+#include <utility>
 
 #include "bindings/arrays/array_object.h"
 #include "bindings/interop/foreign.h"
 #include "bindings/values/types.h"
+#include "runtime/foreign_memory.h"
 
 namespace weft::bindings {
 namespace {
@@ -65,18 +72,25 @@ std::string device_text(dlpack::Device device) {
     return std::string(name) + ":" + std::to_string(device.ordinal);
 }
 
+runtime::Device& cuda_device_of(std::int32_t ordinal, nb::handle object, const ForeignName& name) {
+    const std::vector<runtime::Device*> there = runtime::cuda_devices();
+    for (runtime::Device* const device : there)
+        if (device->ordinal == ordinal) return *device;
+    refuse(name, object,
+           "its memory is on 'cuda:" + std::to_string(ordinal) + "', and there is none here (" +
+               (there.empty() ? runtime::cuda_problem() : "the last one is '" + there.back()->alias + "'") +
+               "). help: copy it to the CPU first",
+           ErrorCategory::runtime);
+}
+
 // The device whose memory it is. The host reads and writes pinned and managed memory too.
 runtime::Device& device_of(dlpack::Device device, nb::handle object, const ForeignName& name) {
     using enum dlpack::DeviceType;
     if (device.type == cpu || device.type == cuda_host || device.type == cuda_managed) return runtime::host_device();
-    const std::string help = ". help: copy it to the CPU first";
-    if (device.type == cuda) {
-        refuse(
-            name, object,
-            "its memory is on 'cuda:" + std::to_string(device.ordinal) + "', and this build has no CUDA support" + help,
-            ErrorCategory::runtime);
-    }
-    refuse(name, object, "its memory is on " + device_text(device) + ", expected the CPU" + help,
+    if (device.type == cuda) return cuda_device_of(device.ordinal, object, name);
+    refuse(name, object,
+           "its memory is on " + device_text(device) +
+               ", expected the CPU or a CUDA device. help: copy it to the CPU first",
            ErrorCategory::runtime);
 }
 
@@ -229,24 +243,83 @@ ForeignArray read_capsule(nb::handle capsule, nb::handle object, const ForeignNa
            ErrorCategory::type);
 }
 
-ForeignArray read_by_dlpack(nb::handle object, const ForeignName& name) {
-    static PyObject* const method = PyUnicode_InternFromString("__dlpack__");
-    static PyObject* const keywords = [] {
-        PyObject* tuple = PyTuple_New(1);
-        PyTuple_SET_ITEM(tuple, 0, PyUnicode_InternFromString("max_version"));
-        return tuple;
-    }();
-    static PyObject* const version = Py_BuildValue("(ii)", static_cast<int>(dlpack::kVersion.major), 0);
-    PyObject* arguments[] = {object.ptr(), version};
-    nb::object capsule = nb::steal(PyObject_VectorcallMethod(method, arguments, 1, keywords));
-    if (!capsule.is_valid() && PyErr_ExceptionMatches(PyExc_TypeError)) {  // from before versions
+namespace {
+
+// What the object says before it gives its memory; nothing where it does not say it. One that cannot say it for a
+// reason (a deleted array) is asked for its memory all the same, and gives the reason with that.
+std::optional<dlpack::Device> named_device(nb::handle object, const ForeignName& name) {
+    static PyObject* const method = PyUnicode_InternFromString("__dlpack_device__");
+    PyObject* arguments[] = {object.ptr()};
+    const nb::object answer = nb::steal(PyObject_VectorcallMethod(method, arguments, 1, nullptr));
+    if (!answer.is_valid()) {
+        if (!PyErr_ExceptionMatches(PyExc_Exception)) throw nb::python_error();
         PyErr_Clear();
-        capsule = nb::steal(PyObject_VectorcallMethod(method, arguments, 1, nullptr));
+        return std::nullopt;
     }
-    if (!capsule.is_valid()) {
-        refuse(name, object, taken_error());
+    std::pair<int, std::optional<int>> found;
+    if (!nb::try_cast(answer, found)) {
+        refuse(name, object,
+               "its __dlpack_device__() is " + nb::cast<std::string>(nb::repr(answer)) +
+                   ", expected the kind and the number of a device");
     }
+    return dlpack::Device{static_cast<dlpack::DeviceType>(found.first),
+                          found.second.value_or(0)};  // Paddle's CPU: None
+}
+
+PyObject* keyword_names(std::initializer_list<const char*> names) {
+    PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(names.size()));
+    Py_ssize_t count = 0;
+    for (const char* name : names) PyTuple_SET_ITEM(tuple, count++, PyUnicode_InternFromString(name));
+    return tuple;
+}
+
+// What __dlpack__() gives, or nothing where it raises. Without a stream it is not named.
+nb::object capsule_from(nb::handle object, nb::handle stream, bool knows_versions) {
+    static PyObject* const method = PyUnicode_InternFromString("__dlpack__");
+    static PyObject* const version = Py_BuildValue("(ii)", static_cast<int>(dlpack::kVersion.major), 0);
+    static PyObject* const both = keyword_names({"stream", "max_version"});
+    static PyObject* const only_version = keyword_names({"max_version"});
+    static PyObject* const only_stream = keyword_names({"stream"});
+    if (!stream) {
+        PyObject* arguments[] = {object.ptr(), version};
+        return nb::steal(PyObject_VectorcallMethod(method, arguments, 1, knows_versions ? only_version : nullptr));
+    }
+    PyObject* arguments[] = {object.ptr(), stream.ptr(), version};
+    return nb::steal(PyObject_VectorcallMethod(method, arguments, 1, knows_versions ? both : only_stream));
+}
+
+}  // namespace
+
+ForeignArray read_by_dlpack(nb::handle object, const ForeignName& name) {
+    const std::optional<dlpack::Device> device = named_device(object, name);
+    // Of memory on a GPU the producer lets our stream wait for its work. The host waits itself, where it is to use
+    // memory that both reach.
+    using enum dlpack::DeviceType;
+    runtime::Device* gpu = nullptr;
+    if (device && device->type == cuda) gpu = &cuda_device_of(device->ordinal, object, name);
+    if (device && device->type == cuda_managed && !runtime::cuda_devices().empty())
+        gpu = &cuda_device_of(device->ordinal, object, name);
+    nb::object stream;
+    if (gpu) stream = nb::int_(runtime::stream_that_waits(*gpu));
+    nb::object capsule = capsule_from(object, stream, true);
+    if (!capsule.is_valid() && PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyErr_Clear();
+        capsule = capsule_from(object, stream, false);  // from before versions
+    }
+    if (!capsule.is_valid()) refuse(name, object, taken_error());
+    if (gpu) runtime::notice_foreign_capture(*gpu);
     ForeignArray result = read_capsule(capsule, object, name);
+    if (result.device->cuda() && result.device != gpu) {
+        refuse(name, object,
+               "its memory is on '" + result.device->alias + "', and its __dlpack_device__() " +
+                   (device ? "names another device" : "is missing") +
+                   ": streams are put in order for the device that it names",
+               ErrorCategory::runtime);
+    }
+    if (gpu && result.device != gpu) {
+        const nb::gil_scoped_release released;
+        runtime::current_stream(*gpu).synchronize();
+    }
     // JAX's arrays never change, but its capsules do not say so.
     if (std::string_view(Py_TYPE(object.ptr())->tp_name).starts_with("jaxlib.")) result.is_read_only = true;
     return result;

@@ -7,11 +7,31 @@
 #include "bindings/interop/foreign.h"
 #include "bindings/python/fastcall.h"
 #include "bindings/values/types.h"
+#include "runtime/foreign_memory.h"
 
 namespace weft::bindings {
 namespace {
 
 using runtime::Array;
+
+// A device as DLPack has it; nothing where it has no number for it.
+std::optional<dlpack::Device> dlpack_device(const runtime::Device& device) {
+    if (device.is_host_memory) return dlpack::Device{dlpack::DeviceType::cpu, 0};
+    if (device.cuda()) return dlpack::Device{dlpack::DeviceType::cuda, device.ordinal};
+    return std::nullopt;
+}
+
+// The device that DLPack means; null where it is not there.
+runtime::Device* find_device(dlpack::Device wanted) {
+    const auto is_it = [&](const runtime::Device& device) {
+        const std::optional<dlpack::Device> known = dlpack_device(device);
+        return known && wanted.type == known->type && wanted.ordinal == known->ordinal;
+    };
+    if (is_it(runtime::host_device())) return &runtime::host_device();
+    for (runtime::Device* const device : runtime::cuda_devices())
+        if (is_it(*device)) return device;
+    return nullptr;
+}
 
 // One of DLPack's two structures, with what it points to.
 template <typename Managed>
@@ -36,7 +56,8 @@ std::unique_ptr<Exported<Managed>> exported(const Array& array, std::optional<Sc
                              " has no form that other libraries know: only scalars, vectors and matrices have",
                          ErrorCategory::type);
     }
-    if (!array.device->is_host_memory) {
+    const std::optional<dlpack::Device> device = dlpack_device(*array.device);
+    if (!device) {
         throw UsageError(api, "the array is on '" + array.device->alias +
                                   "', whose memory other libraries cannot reach. help: array.to('cpu')");
     }
@@ -66,7 +87,7 @@ std::unique_ptr<Exported<Managed>> exported(const Array& array, std::optional<Sc
         return result->managed.tensor;
     }();
     tensor.data = array.view.data;
-    tensor.device = {dlpack::DeviceType::cpu, 0};
+    tensor.device = *device;
     tensor.ndim = array.ndim + inner_count;
     tensor.dtype = dlpack_type(scalar.value_or(dtype.scalar()));
     tensor.shape = result->shape;
@@ -122,6 +143,44 @@ std::optional<std::pair<long, long>> pair_of(PyObject* given, const char* name) 
 
 }  // namespace
 
+namespace {
+
+// The device that a consumer asks for; that of the array where it asks for none.
+runtime::Device& wanted_device(const Array& array, const std::optional<std::pair<long, long>>& asked) {
+    if (!asked) return *array.device;
+    const dlpack::Device wanted{static_cast<dlpack::DeviceType>(asked->first),
+                                static_cast<std::int32_t>(asked->second)};
+    // A device of the host's memory besides "cpu" keeps its arrays where they are.
+    const std::optional<dlpack::Device> own = dlpack_device(*array.device);
+    if (own && wanted.type == own->type && wanted.ordinal == own->ordinal) return *array.device;
+    if (runtime::Device* const device = find_device(wanted)) return *device;
+    throw_buffer_error("the array is on '" + array.device->alias +
+                       "', and dl_device asks for another device, of kind " + std::to_string(asked->first) +
+                       " and number " + std::to_string(asked->second) +
+                       "; expected (1, 0), the CPU, or (2, n), a CUDA device that is there");
+}
+
+// The number of the stream in which the consumer will use the array; nothing where it waits by itself.
+std::optional<std::uint64_t> consumer_stream(PyObject* given, const runtime::Device& device, const char* api) {
+    constexpr std::int64_t kNoOrder = -1;
+    constexpr std::uint64_t kLegacyStream = 1;
+    if (!device.cuda()) {
+        if (is_given(given) && integer(given, api, "stream") != kNoOrder)
+            throw_buffer_error("stream is " + describe(given) + ": the CPU has no streams, expected None");
+        return std::nullopt;
+    }
+    if (!is_given(given)) return kLegacyStream;
+    const std::int64_t stream = integer(given, api, "stream");
+    if (stream == kNoOrder) return std::nullopt;
+    if (stream < 1)
+        throw_buffer_error("stream is " + describe(given) +
+                           ", expected 1 for the legacy default stream, 2 for that of the thread, the handle of a "
+                           "stream, or -1 for a consumer that waits by itself");
+    return static_cast<std::uint64_t>(stream);
+}
+
+}  // namespace
+
 PyObject* array_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
         enum { kStream, kMaxVersion, kDevice, kCopy, kCount };
@@ -129,24 +188,29 @@ PyObject* array_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t count, 
         const auto given = signature.parse(args, count, keywords);
         const char* api = signature.api();
         Array array = memory_of(self, api).array;
-        // -1 asks for no synchronisation, of which the CPU has none.
-        if (is_given(given[kStream]) && integer(given[kStream], api, "stream") != -1)
-            throw_buffer_error("stream is " + describe(given[kStream]) + ": the CPU has no streams, expected None");
+        runtime::Device& device = wanted_device(array, pair_of(given[kDevice], "dl_device"));
+        const std::optional<std::uint64_t> stream = consumer_stream(given[kStream], device, api);
         const auto version = pair_of(given[kMaxVersion], "max_version");
-        const auto device = pair_of(given[kDevice], "dl_device");
-        if (device && device->first != static_cast<long>(dlpack::DeviceType::cpu)) {
-            throw_buffer_error("the array is on '" + array.device->alias +
-                               "', and dl_device asks for another device; expected (1, 0)");
+        const bool moves = &device != array.device;
+        if (moves && is_given(given[kCopy]) && !flag(given[kCopy], true)) {
+            throw_buffer_error("the array is on '" + array.device->alias + "', dl_device asks for '" + device.alias +
+                               "', and copy is False. help: leave copy out");
         }
-        const bool copies = flag(given[kCopy], false);
-        if (copies) without_gil(array.size_bytes(), [&] { array = runtime::clone(array); });
+        const bool copies = moves || flag(given[kCopy], false);
+        if (copies) {
+            if (array.device->cuda() || device.cuda())
+                runtime::refuse_recording(array.device->cuda() ? *array.device : device, api,
+                                          "exchange the array before or after the capture");
+            without_gil(array.size_bytes(), [&] { array = runtime::clone(array, device); });
+        }
+        if (!copies && is_read_only(array) && !(version && version->first >= 1))
+            throw_buffer_error("the array is read-only, which DLPack can say from version 1 on only. help: copy=True");
+        if (stream) runtime::let_foreign_stream_wait(device, *stream, api);
         if (version && version->first >= 1) {
             dlpack::VersionedTensor* tensor = export_versioned(array, api);
             if (copies) tensor->flags |= dlpack::kIsCopied;
             return capsule_of(tensor).release().ptr();
         }
-        if (is_read_only(array))
-            throw_buffer_error("the array is read-only, which DLPack can say from version 1 on only. help: copy=True");
         return capsule_of(export_unversioned(array, api)).release().ptr();
     });
 }
@@ -154,9 +218,10 @@ PyObject* array_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t count, 
 PyObject* array_dlpack_device(PyObject* self, PyObject*) {
     return guarded([&] {
         const Array& array = memory_of(self, "array.__dlpack_device__()").array;
-        if (!array.device->is_host_memory)
+        const std::optional<dlpack::Device> device = dlpack_device(*array.device);
+        if (!device)
             throw_buffer_error("the array is on '" + array.device->alias + "', which DLPack has no number for");
-        return Py_BuildValue("(ii)", static_cast<int>(dlpack::DeviceType::cpu), 0);
+        return Py_BuildValue("(ii)", static_cast<int>(device->type), static_cast<int>(device->ordinal));
     });
 }
 
@@ -186,10 +251,11 @@ int exchange_allocate(dlpack::Tensor* prototype, dlpack::VersionedTensor** out, 
                       void (*set_error)(void*, const char*, const char*)) {
     try {
         const std::optional<Scalar> scalar = scalar_of(prototype->dtype);
-        if (!scalar || prototype->device.type != dlpack::DeviceType::cpu)
-            throw UsageError("array", "expected numbers that Weft has, on the CPU", ErrorCategory::type);
+        runtime::Device* const device = find_device(prototype->device);
+        if (!scalar || !device)
+            throw UsageError("array", "expected numbers that Weft has, on a device that is there", ErrorCategory::type);
         const runtime::Shape shape(prototype->shape, prototype->shape + prototype->ndim);
-        *out = export_versioned(runtime::empty(Type::scalar(*scalar), shape, runtime::host_device()), "array");
+        *out = export_versioned(runtime::empty(Type::scalar(*scalar), shape, *device), "array");
         return 0;
     } catch (const std::exception& error) {
         set_error(context, "RuntimeError", error.what());
@@ -213,10 +279,13 @@ int exchange_to_object(dlpack::VersionedTensor* tensor, void** out) {
     });
 }
 
-int exchange_current_stream(dlpack::DeviceType device, std::int32_t, void** out) {
+int exchange_current_stream(dlpack::DeviceType kind, std::int32_t ordinal, void** out) {
     return guarded_status([&] {
-        if (device != dlpack::DeviceType::cpu) throw UsageError("array", "only the CPU is there, which has no streams");
+        runtime::Device* const device = find_device({kind, ordinal});
+        if (!device) throw UsageError("array", "expected a device that is there");
         *out = nullptr;
+        if (device->cuda())
+            *out = reinterpret_cast<void*>(runtime::stream_for_others(runtime::current_stream(*device)));
     });
 }
 
@@ -244,9 +313,12 @@ PyObject* from_dlpack(PyObject*, PyObject* const* args, Py_ssize_t count, PyObje
         const nb::handle source = given[kSource];
         const Type dtype = is_given(given[kDtype]) ? dtype_argument(given[kDtype], signature.api()) : Type::none();
         if (is_plain_tensor(source)) {
-            Array array = as_elements(*read_foreign(source, name), source, dtype, name);
-            watch_memory(array, source);
-            return make_array(std::move(array));
+            const ForeignArray found = *read_foreign(source, name);
+            if (!found.device->cuda()) {  // else streams have to be put in order, which the protocol does
+                Array array = as_elements(found, source, dtype, name);
+                watch_memory(array, source);
+                return make_array(std::move(array));
+            }
         }
         const bool is_object = !PyCapsule_CheckExact(source.ptr());
         if (is_object && !PyObject_HasAttrString(source.ptr(), "__dlpack__")) {
@@ -282,13 +354,18 @@ PyMethodDef functions[] = {
      "    hint: accepted; what the source is, which is looked at.\n\n"
      "The array keeps the memory alive. One that its owner lends to be read only (JAX) is read-only here too.\n"
      "Gradients are not carried over: from_torch() and from_paddle() do that.\n\n"
+     "Memory of a CUDA device: an object is asked to let the current stream of that device wait for its work, so that\n"
+     "the array can be used at once. With a capsule nobody waits: who takes one puts the streams in order.\n\n"
      "Raises: a TypeError where the source is no such object or its numbers are none that Weft has (complex, ...),\n"
      "UsageError (a RuntimeError) where shape, dtype or device do not fit."},
     {"to_dlpack", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&to_dlpack)), METH_FASTCALL | METH_KEYWORDS,
      "to_dlpack($module, wp_array)\n--\n\n"
      "A DLPack capsule of the array's memory, without a copy, for functions of other libraries that take one; newer\n"
      "ones take the array itself. It can be used once, and keeps the memory alive. Vectors and matrices add their\n"
-     "dimensions at the end. Gradients are not carried over."},
+     "dimensions at the end. Gradients are not carried over.\n\n"
+     "Of an array on a CUDA device nobody waits for the work that was launched before: who gives a capsule away puts\n"
+     "the streams in order, or uses array.__dlpack__(), which does.\n\n"
+     "Raises: a TypeError for arrays of structs, a ValueError for read-only memory."},
 };
 
 }  // namespace

@@ -105,7 +105,8 @@ nb::object ndarray_of(const ForeignArray& from);
 
 // What a DLPack tensor says; `owner` is left to the caller.
 ForeignArray read_tensor(const dlpack::Tensor& tensor, nb::handle object, const ForeignName& name);
-// Memory of a capsule, which is used up, or of what an object's __dlpack__ gives.
+// Memory of a capsule, which is used up, or of what an object's __dlpack__ gives. Of memory on a CUDA device, what this
+// thread puts into its stream afterwards comes after the object's work; with a capsule nobody waits.
 ForeignArray read_capsule(nb::handle capsule, nb::handle object, const ForeignName& name);
 ForeignArray read_by_dlpack(nb::handle object, const ForeignName& name);
 // The functions of the class, or null.
@@ -118,8 +119,8 @@ std::optional<bool> known_negation(nb::handle tensor);
 bool is_torch_tensor(nb::handle object);
 
 // An array as DLPack's structures, with a reference to its memory. Throws UsageError for elements that are no numbers
-// and for memory that is not the host's. `scalar` is what its numbers are said to be, where that is something else than
-// what they are.
+// and for memory that is neither the host's nor a CUDA device's. Nobody waits for work on it. `scalar` is what its
+// numbers are said to be, where that is something else than what they are.
 dlpack::VersionedTensor* export_versioned(const runtime::Array& array, const char* api,
                                           std::optional<Scalar> scalar = {});
 dlpack::ManagedTensor* export_unversioned(const runtime::Array& array, const char* api,

@@ -40,6 +40,10 @@ nb::object capsule_for_jax(nb::handle source, bool has_64_bits) {
     constexpr const char* kApi = "to_jax()";
     constexpr std::uintptr_t kAlignment = 64;  // bytes; XLA's code for CPUs takes it for granted
     const runtime::Array& array = array_argument(source.ptr(), kApi, "warp_array").array;
+    if (!array.device->is_host_memory) {
+        throw UsageError(kApi, "the array is on '" + array.device->alias +
+                                   "', whose memory JAX cannot reach. help: array.to('cpu')");
+    }
     const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(array.view.data) % kAlignment;
     if (past != 0) {
         throw UsageError(kApi, "the array begins " + std::to_string(past) +

@@ -168,6 +168,7 @@ nb::object tensor_of_array(Framework& framework, const Array& array) {
                              " cannot become a tensor: only scalars, vectors and matrices can",
                          ErrorCategory::runtime);
     }
+    if (array.device->cuda()) framework.function("require_cuda")(array.device->alias);
     const dlpack::ExchangeApi* api = exchange_api(framework.tensor_type());
     dlpack::VersionedTensor* exported =
         export_versioned(array, framework.to_api, scalar_of_tensor(array.dtype.scalar()));
@@ -233,7 +234,9 @@ PyObject* to_entry(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject*
         "        bits become signed ones.\n"                                                                           \
         "    requires_grad: whether the tensor is a leaf that requires a gradient; that of the array where it is\n"    \
         "        missing. The gradient of an array that has one is the tensor's, in one memory.\n\n"                   \
-        "Raises: UsageError (a RuntimeError) for arrays of structs, a ValueError for read-only memory."
+        "Raises: UsageError (a RuntimeError) for arrays of structs, and for arrays on a CUDA device where " framework  \
+        "\n"                                                                                                           \
+        "has none; a ValueError for read-only memory."
 
 PyMethodDef method(const char* name, auto* function, const char* doc) {
     return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)), METH_FASTCALL | METH_KEYWORDS, doc};

@@ -1,9 +1,23 @@
 #include "runtime/cuda/device.h"
 #include "runtime/foreign_memory.h"
+#include "runtime/graph.h"
+#include "support/error.h"
 
 namespace weft::runtime {
 
 using namespace cuda;
+
+namespace {
+
+CudaStream& current_cuda_stream(const Device& device) { return static_cast<CudaStream&>(current_stream(device)); }
+
+// Whether this thread captures by itself: a capture of another library is a stream's work like any other.
+bool captures_here(const Stream& stream) {
+    const Recording* const found = stream.recording();
+    return found && !found->is_external();
+}
+
+}  // namespace
 
 Device* cuda_device_of(const void* memory) {
     if (gpus().empty()) return nullptr;
@@ -26,6 +40,39 @@ void wait_for_cuda_stream(Device& device, std::uint64_t stream) {
     auto& gpu = static_cast<CudaDevice&>(device);
     const CudaDevice::Inside inside(gpu);
     gpu.check(driver().cuStreamSynchronize(reinterpret_cast<CUstream>(stream)), "cuStreamSynchronize");
+}
+
+void let_foreign_stream_wait(Device& device, std::uint64_t stream, std::string_view api) {
+    CudaStream& ours = current_cuda_stream(device);
+    if (ours.own_handle() == reinterpret_cast<CUstream>(stream)) return;
+    if (captures_here(ours)) refuse_recording(device, api, "exchange the array before or after the capture");
+    const std::shared_ptr<Stream> theirs = foreign_stream(device, stream);
+    if (theirs->recording() && !ours.recording()) {
+        throw UsageError(api, "the stream that is to wait is being captured on '" + device.alias +
+                                  "', and the work that it would wait for is no part of that. help: exchange the "
+                                  "array before the capture");
+    }
+    const std::shared_ptr<Event> done = device.make_event();
+    done->record(ours);
+    done->make_wait(*theirs);
+}
+
+std::uint64_t stream_that_waits(Device& device) {
+    CudaStream& ours = current_cuda_stream(device);
+    // A stream that is captured cannot wait for work that is not: the one beside it does, and the launch of a graph
+    // comes after that.
+    const bool is_aside = ours.is_recorded() && (captures_here(ours) || !ours.recording());
+    return reinterpret_cast<std::uint64_t>(is_aside ? ours.aside() : ours.own_handle());
+}
+
+void notice_foreign_capture(Device& device) {
+    CudaStream& ours = current_cuda_stream(device);
+    if (ours.is_recorded()) return;
+    auto& gpu = static_cast<CudaDevice&>(device);
+    const CudaDevice::Inside inside(gpu);
+    CUstreamCaptureStatus status = kCaptureNone;
+    gpu.check(driver().cuStreamIsCapturing(ours.own_handle(), &status), "cuStreamIsCapturing");
+    if (status != kCaptureNone) ours.share_handle();
 }
 
 }  // namespace weft::runtime
