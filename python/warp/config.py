@@ -25,7 +25,7 @@ class DeterministicMode(enum.IntEnum):
 
 
 class LaunchArrayAccessMode(enum.IntEnum):
-    """How strictly a launch checks that its device reaches its arrays. The CPU reaches all of its arrays."""
+    """Which arrays of other devices a launch takes. It never takes those that its device cannot reach."""
 
     RELAXED = 0
     CHECKED = 1
@@ -108,6 +108,11 @@ enable_mempools_at_init: bool = True
 """Whether CUDA devices that have a memory pool take memory from it when they are first used; ``wp.set_mempool_enabled``
 changes it afterwards."""
 
+launch_array_access_mode: LaunchArrayAccessMode = LaunchArrayAccessMode.RELAXED
+"""Which arrays of other devices a launch takes. ``RELAXED`` and ``CHECKED``: those that its device can reach, because
+the program has opened them (``wp.set_mempool_access_enabled``, ``wp.set_peer_access_enabled``). ``STRICT``: none. All
+others are errors before anything runs."""
+
 host_compiler: str | None = None
 """Name or path of the clang that compiles the C++ of ``@wp.func_native``; None is $WEFT_CLANG, else one from PATH.
 Nothing else needs a compiler."""
@@ -136,7 +141,6 @@ enable_mathdx_solver: bool = True
 enable_tiles_in_stack_memory: bool = True
 enable_vector_component_overwrites: bool = False
 host_path: str | None = None
-launch_array_access_mode: LaunchArrayAccessMode = LaunchArrayAccessMode.RELAXED
 legacy_cpu_linker: bool = False
 legacy_scalar_return_types: bool = False
 line_directives: bool = True
@@ -203,6 +207,11 @@ class _Config(_types.ModuleType):
                 message = f"config.deterministic: is {value!r}, expected a member of wp.DeterministicMode"
                 raise _weft.usage_error(message, ValueError)
             _weft.set_option(name, value != DeterministicMode.NOT_GUARANTEED)
+        elif name == "launch_array_access_mode":
+            if not isinstance(value, LaunchArrayAccessMode):
+                message = f"config.{name}: is {value!r}, expected a member of wp.config.LaunchArrayAccessMode"
+                raise _weft.usage_error(message, ValueError)
+            _weft.set_option(name, value == LaunchArrayAccessMode.STRICT)
         elif name not in _OPTIONS and not name.startswith("_") and name not in vars(self):
             _warn_of_misspelling(name)
         super().__setattr__(name, value)

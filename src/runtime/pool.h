@@ -41,6 +41,9 @@ void set_open(MemoryOf kind, Device& owner, Device& peer, bool is_open, const ch
 bool is_pooled(const Array& array);
 // Whether kernels of `device` may touch the array's memory.
 bool may_touch(Device& device, const Array& array);
+// Whether launches on `device` take the array: what its kernels may touch, or only what is its own.
+bool launches_take(Device& device, const Array& array);
+void set_only_own_arrays(bool are_asked_for);  // wp.config.launch_array_access_mode
 
 // 12080 is 12.8; 0 where there is no driver that works. Asks for the driver.
 int cuda_driver_version();

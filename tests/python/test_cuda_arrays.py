@@ -65,6 +65,23 @@ def test_gpus_by_their_ordinals():
         wp.launch(saxpy, dim=2, inputs=[1.0, second, moved], device=DEVICE)
 
 
+@pytest.mark.seed("D-18")
+def test_cuda_without_a_number_is_the_current_gpu():
+    device = wp.get_device("cuda")
+    assert device == "cuda" and device == DEVICE and device is wp.get_device(DEVICE) and device.alias == DEVICE
+    x, y = wp.ones(4, device="cuda"), wp.zeros(4, device=DEVICE)
+    assert x.device == y.device and x.to(DEVICE) is x and y.to("cuda") is y
+    for name in ("cuda", DEVICE, device):
+        wp.launch(saxpy, dim=4, inputs=[1.0, x, y], device=name)
+    assert y.list() == [3.0] * 4
+    with wp.ScopedDevice("cuda"):
+        assert wp.get_device() is device
+    with wp.ScopedDevice("cuda:1"):  # of several the current one
+        assert wp.get_device("cuda") is wp.get_device("cuda:1") is not device
+        assert device != "cuda" and wp.get_device("cuda:1") == "cuda" and wp.zeros(1).device == "cuda"
+    assert wp.get_device("cpu") != "cuda"
+
+
 # ---- launches ----
 
 
@@ -128,6 +145,81 @@ def test_a_kernel_is_compiled_for_each_device_when_it_is_first_launched_there():
         x = wp.array([1.0, 2.0, 3.0], dtype=float, device=device)
         wp.launch(square, dim=3, inputs=[x], device=device)
         assert x.device == device and x.numpy().tolist() == [1.0, 4.0, 9.0]
+
+
+@wp.struct
+class Holder:
+    x: wp.array[float]
+
+
+@wp.kernel
+def read_field(holder: Holder, y: wp.array[float]):
+    i = wp.tid()
+    y[i] = holder.x[i]
+
+
+@pytest.fixture
+def access_mode():
+    yield lambda name: setattr(wp.config, "launch_array_access_mode", wp.config.LaunchArrayAccessMode[name])
+    wp.config.launch_array_access_mode = wp.config.LaunchArrayAccessMode.RELAXED
+
+
+@pytest.mark.seed("D-23", "S-LCH-006")
+@pytest.mark.parametrize("mode", ["RELAXED", "CHECKED", "STRICT"])
+def test_an_array_of_another_device_is_an_error_in_every_mode(access_mode, mode):
+    access_mode(mode)
+    assert wp.config.launch_array_access_mode.name == mode
+    y = wp.zeros(4, device=DEVICE)
+    holder = Holder()
+    for found in (wp.ones(4, device="cpu"), wp.ones(4, device="cpu", pinned=True), wp.ones(4, device="cuda:1")):
+        holder.x = found
+        name = found.device.alias
+        for launch, message in (
+            (
+                lambda: wp.launch(saxpy, dim=4, inputs=[1.0, found, y], device=DEVICE),
+                "argument 2 'x' of kernel 'saxpy'",
+            ),
+            (lambda: wp.launch(saxpy, dim=4, inputs=[1.0, y], outputs=[found], device=DEVICE), "argument 3 'y'"),
+            (lambda: wp.launch(saxpy, dim=4, inputs=[1.0, found, y], device=DEVICE, record_cmd=True), "argument 2 'x'"),
+            (lambda: wp.launch(read_field, dim=4, inputs=[holder, y], device=DEVICE), "argument 1 'holder'"),
+            (
+                lambda: wp.launch(
+                    saxpy, dim=4, inputs=[1.0, y, y], adj_inputs=[0.0, found, None], adj_outputs=[], adjoint=True
+                ),
+                "'x' of kernel 'saxpy'",
+            ),
+        ):
+            with wp.ScopedDevice(DEVICE), pytest.raises(RuntimeError) as error:
+                launch()
+            said = str(error.value)
+            assert message in said and f"on '{name}'" in said and f"launch is on '{DEVICE}'" in said, said
+            assert "STRICT" not in said
+    assert y.list() == [0.0] * 4 and found.list() == [1.0] * 4
+    with pytest.raises(RuntimeError, match="'x' of kernel 'saxpy' is .* on 'cuda:0', the launch is on 'cpu'"):
+        wp.launch(saxpy, dim=4, inputs=[1.0, y, wp.zeros(4, device="cpu")], device="cpu")
+
+
+@pytest.mark.seed("D-23")
+def test_an_option_says_whether_memory_that_is_open_is_taken(access_mode):
+    x, y = wp.full(4, 2.0, device=DEVICE), wp.zeros(4, device="cuda:1")
+    holder = Holder()
+    holder.x = x
+    wp.synchronize()  # the devices do not wait for each other
+    with wp.ScopedMempoolAccess(DEVICE, "cuda:1", True):
+        for mode in ("RELAXED", "CHECKED"):
+            access_mode(mode)
+            wp.launch(saxpy, dim=4, inputs=[3.0, x, y], device="cuda:1")
+        assert y.list() == [12.0] * 4
+        wp.launch(read_field, dim=4, inputs=[holder, y], device="cuda:1")
+        assert y.list() == [2.0] * 4
+        access_mode("STRICT")
+        for kernel, arguments in ((saxpy, [3.0, x, y]), (read_field, [holder, y])):
+            with pytest.raises(RuntimeError, match="on 'cuda:1', and wp.config.launch_array_access_mode is STRICT"):
+                wp.launch(kernel, dim=4, inputs=arguments, device="cuda:1")
+    assert y.list() == [2.0] * 4
+    for wrong in (True, 2, "STRICT", None):
+        with pytest.raises(ValueError, match="expected a member of wp.config.LaunchArrayAccessMode"):
+            wp.config.launch_array_access_mode = wrong
 
 
 # ---- arrays ----
@@ -247,3 +339,26 @@ def test_shown_memory_is_an_argument_on_its_own_device_only():
         with pytest.raises(RuntimeError, match="in memory of 'cuda:0', the launch is on 'cuda:1'"):
             wp.launch(saxpy, dim=4, inputs=[2.0, Shown(x), wp.zeros(4, device="cuda:1")], device="cuda:1")
     assert y.list() == [2.0] * 4
+
+
+@pytest.mark.seed("S-LCH-007")
+def test_tensors_are_arguments_on_their_own_device_only(monkeypatch):
+    """Those of PyTorch. Its build for the CPU describes memory of a GPU, too, which is all that a launch looks at."""
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    x, y = wp.ones(4, device=DEVICE), wp.zeros(4, device=DEVICE)
+    here, there = torch.ones(4), wp.to_torch(x)
+    assert there.device == torch.device(DEVICE) and there.data_ptr() == x.ptr
+    wp.launch(saxpy, dim=4, inputs=[2.0, there, wp.to_torch(y)], device=DEVICE)
+    assert y.list() == [2.0] * 4
+    said = "argument 2 'x' of kernel 'saxpy' is .*Tensor.* in memory of '{}', the launch is on '{}'. help: wp.array"
+    other = wp.zeros(4, device="cuda:1")
+    for tensor, device, result in (
+        (here, DEVICE, y),
+        (there, "cpu", torch.zeros(4)),
+        (there, "cuda:1", other),
+        (wp.to_torch(other), DEVICE, y),
+    ):
+        with pytest.raises(RuntimeError, match=said.format(wp.device_from_torch(tensor.device), device)):
+            wp.launch(saxpy, dim=4, inputs=[1.0, tensor, result], device=device)
+    assert y.list() == [2.0] * 4 and other.list() == [0.0] * 4

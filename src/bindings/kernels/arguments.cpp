@@ -38,6 +38,11 @@ std::string subject(const PyKernel& kernel, const ParameterPlan& parameter, std:
         ErrorCategory::type);
 }
 
+// Where the device could reach the array of another one.
+std::string why_not_taken(runtime::Device& device, const runtime::Array& array) {
+    return runtime::may_touch(device, array) ? ", and wp.config.launch_array_access_mode is STRICT" : "";
+}
+
 void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, nb::handle value,
                 runtime::Device& device, std::byte* to, std::vector<runtime::Array>& holders, bool outlives) {
     if (PyArray* given = array_pointer(value)) {
@@ -45,10 +50,11 @@ void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t in
         if (array.dtype != parameter.element || array.ndim != parameter.ndim || given->is_annotation) {
             throw_wrong_array(kernel, parameter, index, *given);
         }
-        if (array.device != &device && !runtime::may_touch(device, array)) {
+        if (array.device != &device && !runtime::launches_take(device, array)) {
             throw UsageError("launch()", subject(kernel, parameter, index) + " is " + parameter.type.python_name() +
                                              " on '" + array.device->alias + "', the launch is on '" + device.alias +
-                                             "'. help: " + parameter.name + ".to('" + device.alias + "')");
+                                             "'" + why_not_taken(device, array) + ". help: " + parameter.name +
+                                             ".to('" + device.alias + "')");
         }
         if (array.buffer && array.buffer->is_gone())
             runtime::throw_gone(array, "launch()", subject(kernel, parameter, index));
@@ -96,9 +102,10 @@ void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t in
 void hold_struct_arrays(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, nb::handle value,
                         runtime::Device& device, std::vector<runtime::Array>& holders) {
     for (PyArray* array : arrays_in(value)) {
-        if (array->array.device != &device && !runtime::may_touch(device, array->array)) {
+        if (array->array.device != &device && !runtime::launches_take(device, array->array)) {
             throw UsageError("launch()", subject(kernel, parameter, index) + " holds an array on '" +
-                                             array->array.device->alias + "', the launch is on '" + device.alias + "'");
+                                             array->array.device->alias + "', the launch is on '" + device.alias + "'" +
+                                             why_not_taken(device, array->array));
         }
         if (array->array.buffer && array->array.buffer->is_gone())
             runtime::throw_gone(array->array, "launch()", subject(kernel, parameter, index));

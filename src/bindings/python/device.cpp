@@ -124,8 +124,12 @@ void bind_cuda_properties(nb::class_<Device>& device) {
         "context", [](const Device&) { return nb::none(); }, "The context of a CUDA device; None for the CPU.");
 }
 
+// "cuda" is the name of the current GPU, too.
 bool equals(const Device& self, nb::handle other) {
-    if (PyUnicode_Check(other.ptr())) return self.alias == nb::cast<std::string>(other);
+    if (PyUnicode_Check(other.ptr())) {
+        const auto name = nb::cast<std::string>(other);
+        return self.alias == name || (name == "cuda" && self.cuda() && &self == &runtime::device(name));
+    }
     const Device* device = nullptr;
     return nb::try_cast(other, device) && device == &self;
 }

@@ -123,6 +123,8 @@ void set_option(const std::string& name, nb::handle value) {
         settings.serial = as_bool(value, name);
     } else if (name == "enable_mempools_at_init") {
         runtime::set_pools_at_init(as_bool(value, name));
+    } else if (name == "launch_array_access_mode") {
+        runtime::set_only_own_arrays(as_bool(value, name));
     } else if (name == "host_compiler") {
         settings.host_compiler = value.is_none() ? std::string() : as_path(value, name, "the name or path of a clang");
     } else {

@@ -1,6 +1,7 @@
 // Where the memory of CUDA devices comes from: pools, the driver's plain allocations, pinned memory of the host; and
 // which device may touch another's.
 #include <algorithm>
+#include <atomic>
 #include <string>
 
 #include "runtime/array.h"
@@ -264,6 +265,16 @@ bool may_touch(Device& device, const Array& array) {
     if (&device == array.device) return true;
     if (device.cuda() == nullptr || array.device->cuda() == nullptr) return false;
     return is_open(is_pooled(array) ? MemoryOf::pool : MemoryOf::plain, *array.device, device);
+}
+
+namespace {
+std::atomic<bool> takes_only_own_arrays{false};
+}
+
+void set_only_own_arrays(bool are_asked_for) { takes_only_own_arrays = are_asked_for; }
+
+bool launches_take(Device& device, const Array& array) {
+    return &device == array.device || (!takes_only_own_arrays && may_touch(device, array));
 }
 
 // ---- pinned memory of the host ----
