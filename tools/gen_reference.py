@@ -38,7 +38,7 @@ SECTIONS = {
         ScopedPeerAccess""",
     ),
     "Streams, events and graphs": (
-        "Order and repetition of work on CUDA devices. See [devices](../guide/devices.md).",
+        "Order and repetition of work. See [devices](../guide/devices.md), [graphs](../guide/graphs.md).",
         """Stream Event get_stream set_stream ScopedStream synchronize_stream synchronize_event record_event wait_event
         wait_stream get_event_elapsed_time Graph ScopedCapture capture_begin capture_end capture_launch capture_if
         capture_while capture_debug_dot_print is_conditional_graph_supported""",
@@ -61,7 +61,9 @@ SECTIONS = {
     ),
     "Sums, scans and sorts": ("Functions of whole arrays. See [arrays](../guide/arrays.md).", "utils."),
     "Other libraries": (
-        "Arrays of PyTorch, JAX, Paddle and whatever has DLPack.",
+        "Arrays of PyTorch, JAX, Paddle and whatever has DLPack. See [interoperability](../interop.md). The same"
+        " functions are in the modules `warp.torch`, `warp.jax`, `warp.paddle` and `warp.dlpack`;"
+        " `warp.jax_experimental` has the `jax_kernel` of 2024.",
         """from_torch to_torch device_from_torch device_to_torch dtype_from_torch dtype_to_torch stream_from_torch
         stream_to_torch torch_op
         from_paddle to_paddle device_from_paddle device_to_paddle dtype_from_paddle dtype_to_paddle
@@ -214,8 +216,10 @@ def entries(names):
 
 
 def markdown(text):
-    """A docstring as Markdown: code in single backticks, arguments as a list."""
+    """A docstring as Markdown: code in single backticks, arguments as a list, names without their roles."""
     text = re.sub(r"``([^`]*)``", r"`\1`", text)
+    text = re.sub(r":(?:func|meth):`([\w.]+)`", r"`\1()`", text)
+    text = re.sub(r":class:(`[\w.]+`)", r"\1", text)
     lines = []
     in_list = False
     for line in text.splitlines():

@@ -271,27 +271,42 @@ def test_the_runtime_page_has_every_public_name_with_a_sentence():
     assert {name for name in public_names() if not isinstance(getattr(wp, name), ModuleType)} - written == set()
 
 
-@pytest.mark.seed("S-DOC-003", waits="graphs")
+ASKED_FOR = {
+    "": "init launch zeros zeros_like empty empty_like copy clone matmul constant capture_begin capture_end"
+    " capture_launch from_numpy dtype_from_numpy dtype_to_numpy from_dlpack to_dlpack stream_from_torch stream_to_torch"
+    " stream_from_paddle jax_kernel",
+    "array": "numpy cptr list to flatten reshape view contiguous transpose fill_ zero_ assign grad requires_grad vars"
+    " dtype shape strides ndim size capacity ptr device pinned is_contiguous T astype length",
+    "Mesh": "points indices velocities device id refit",
+    "Volume": "array get_tiles get_voxel_size load_from_nvdb allocate allocate_by_tiles id CLOSEST LINEAR",
+    "HashGrid": "build reserve id device",
+    "Tape": "backward record_func record_launch get_adjoint reset zero gradients adjoints launches",
+    "dlpack": "from_dlpack to_dlpack device_to_dlpack device_from_dlpack dtype_to_dlpack dtype_from_dlpack"
+    " shape_to_dlpack strides_to_dlpack dtype_is_compatible DLDevice DLDataType DLTensor DLManagedTensor",
+}
+TYPES = "vec2 vec3 vec4 mat22 mat33 mat44 quat transform spatial_vector spatial_matrix spatial_transform"
+
+
+@pytest.mark.seed("S-DOC-003")
 def test_the_runtime_page_has_the_names_that_the_documents_ask_for():
     page = runtime_reference().runtime_page()
-    asked = "init launch zeros zeros_like empty empty_like copy clone array array.numpy array.view matmul constant"
-    asked += " from_numpy dtype_from_numpy dtype_to_numpy from_dlpack to_dlpack stream_from_torch stream_to_torch"
-    asked += " stream_from_paddle jax_kernel dlpack.DLManagedTensor dlpack.dtype_is_compatible dlpack.strides_to_dlpack"
-    asked += (
-        " Mesh Mesh.points Mesh.indices Mesh.velocities Mesh.id Mesh.refit Volume Volume.load_from_nvdb Volume.allocate"
-    )
-    asked += " Volume.array Volume.get_tiles Volume.get_voxel_size HashGrid HashGrid.build HashGrid.reserve HashGrid.id"
+    asked = []
+    for owner, names in ASKED_FOR.items():
+        asked += [owner] if owner not in ("", "dlpack") else []
+        asked += [f"{owner}.{name}" if owner else name for name in names.split()]
     for library in ("torch", "jax", "paddle"):
+        assert f"`warp.{library}`" in page
         for name in ("", "device_", "dtype_"):
-            asked += f" {name}from_{library} {name}to_{library}"
-    for name in asked.split():
+            asked += [f"{name}from_{library}", f"{name}to_{library}"]
+    for name in asked:
         assert f"\n### {name}\n" in page, name
+    assert all(f"`{name}`" in page for name in TYPES.split()) and "`warp.dlpack`" in page
+    assert not re.findall(r":(?:func|meth|class):`", page)
     assert "`wp.zeros(shape=None, dtype=float, device=None" in page
     assert "* `dim`: number of threads" in page
 
 
-@pytest.mark.seed("S-DOC-005")
-@pytest.mark.seed("S-DOC-002", waits="graphs")
+@pytest.mark.seed("S-DOC-002", "S-DOC-005")
 def test_the_runtime_guide_has_its_sections_in_order():
     guide = Path(__file__).resolve().parents[2] / "docs/guide/runtime.md"
     text = guide.read_text()
@@ -310,4 +325,7 @@ def test_the_runtime_guide_has_its_sections_in_order():
         "Meshes",
         "Volumes",
         "Hash grids",
+        "Differentiability",
+        "Graphs",
     ]
+    assert "**Jacobian**" in text
