@@ -292,6 +292,12 @@ private:
         if (is_negated(plain)) plain = call_method(plain, "resolve_neg");
         std::optional<ForeignArray> found = read_foreign(plain, name);
         if (!found) refuse(name, tensor, "expected a tensor");
+        if (!found->device->is_host_memory) {
+            refuse(name, tensor,
+                   "it is on '" + found->device->alias +
+                       "', and operators of PyTorch run on the CPU. help: tensor.cpu(), or wp.launch() with the tensor",
+                   ErrorCategory::runtime);
+        }
         if ((is_packed || !parameter.element.is_scalar()) && !is_contiguous(*found)) {
             plain = call_method(plain, "contiguous");
             found = read_foreign(plain, name);
