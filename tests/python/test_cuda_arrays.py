@@ -1,5 +1,7 @@
 """What the contract says of devices, arrays and launches where there are GPUs: the halves that a CPU cannot show."""
 
+import gc
+
 import numpy as np
 import pytest
 import warp as wp
@@ -8,13 +10,84 @@ pytestmark = pytest.mark.gpu
 DEVICE = "cuda:0"
 
 
+@pytest.fixture
+def second():
+    """The name of another GPU."""
+    if wp.get_cuda_device_count() < 2:
+        pytest.skip("needs two CUDA devices")
+    return "cuda:1"
+
+
 @wp.kernel
 def saxpy(a: float, x: wp.array[float], y: wp.array[float]):
     i = wp.tid()
     y[i] = a * x[i] + y[i]
 
 
-# ---- devices ----
+# ---- start and devices ----
+
+
+@pytest.mark.seed("S-INI-002", "S-INI-003", "S-INI-004", "S-INI-008")
+@pytest.mark.parametrize("start", ["", "wp.init(); wp.init()", "wp.context.init(); wp.init()"])
+def test_a_program_starts_by_itself_or_when_it_is_told_to(run, start):
+    printed = run(f"""
+        for name, value in dict(verify_fp=False, print_launches=False, verbose=False, enable_backward=True,
+                                cuda_path=None, host_path=None, host_compiler=None).items():
+            setattr(wp.config, name, value)
+        {start}
+
+        @wp.kernel
+        def double(x: wp.array(dtype=float)):
+            i = wp.tid()
+            x[i] = 2.0 * x[i]
+
+        x = wp.array([1.0, 2.0], dtype=float, device="cuda")
+        wp.launch(double, dim=2, inputs=[x], device="cuda")
+        wp.init()
+        print(x.numpy().tolist(), isinstance(x.device, wp.context.Device))
+    """)
+    assert printed == "[2.0, 4.0] True\n"
+
+
+@pytest.mark.seed("S-INI-006")
+def test_debug_mode_names_kernel_array_and_index_on_the_device(run):
+    """In a kernel that release mode has compiled before, and whose process goes on."""
+    printed = run("""
+        @wp.kernel
+        def beyond(values: wp.array(dtype=float), n: int):
+            i = wp.tid()
+            values[i + n] = values[i + n] + 1.0
+
+        x = wp.zeros(4, device="cuda:0")
+        wp.launch(beyond, dim=4, inputs=[x, 0], device="cuda:0")
+        wp.config.mode = "debug"
+        try:
+            wp.launch(beyond, dim=2, inputs=[x, 3], device="cuda:0")
+            wp.synchronize()
+        except IndexError as error:
+            print(error)
+        wp.launch(beyond, dim=4, inputs=[x, 0], device="cuda:0")
+        print(x.numpy()[:3].tolist())
+    """)
+    said, after = printed.rstrip().rsplit("\n", 1)
+    assert "index 4 is out of bounds" in said and "'values'" in said and "kernel 'beyond', thread (1,)" in said, said
+    assert after == "[2.0, 2.0, 2.0]"
+
+
+@pytest.mark.seed("S-INI-010", "S-INI-011")
+def test_devices_and_their_names_are_interchangeable():
+    device = wp.get_device(DEVICE)
+    assert wp.get_device(device) is device and device == DEVICE and str(device) == DEVICE and device != "cpu"
+    assert hash(device) == hash(DEVICE) and {device: 1}[DEVICE] == 1 and device.is_cuda and not device.is_cpu
+    a = wp.ones(3, device=device)
+    assert a.device is device and a.to(DEVICE) is a and wp.zeros_like(a, device="cpu").device == "cpu"
+    y = wp.zeros(3, device=a.device)
+    wp.launch(saxpy, dim=3, inputs=[2.0, a, y], device=a.device)
+    assert y.list() == [2.0] * 3
+    with wp.ScopedDevice(device):
+        assert wp.get_device() is device and wp.zeros(1).device is device
+    with pytest.raises(ValueError, match="there is no device 'cuda:99': the last one is 'cuda:"):
+        wp.get_device("cuda:99")
 
 
 @pytest.mark.seed("S-INI-012", "D-17")
@@ -76,10 +149,15 @@ def test_cuda_without_a_number_is_the_current_gpu():
     assert y.list() == [3.0] * 4
     with wp.ScopedDevice("cuda"):
         assert wp.get_device() is device
-    with wp.ScopedDevice("cuda:1"):  # of several the current one
-        assert wp.get_device("cuda") is wp.get_device("cuda:1") is not device
-        assert device != "cuda" and wp.get_device("cuda:1") == "cuda" and wp.zeros(1).device == "cuda"
     assert wp.get_device("cpu") != "cuda"
+
+
+@pytest.mark.seed("D-18")
+def test_cuda_without_a_number_is_the_default_device_where_that_is_a_gpu(second):
+    first = wp.get_device(DEVICE)
+    with wp.ScopedDevice(second):
+        assert wp.get_device("cuda") is wp.get_device(second) and wp.get_device(second) == "cuda" != first
+        assert first != "cuda" and wp.zeros(1).device == "cuda" and wp.zeros(1, device="cuda").device == second
 
 
 # ---- launches ----
@@ -166,12 +244,12 @@ def access_mode():
 
 @pytest.mark.seed("D-23", "S-LCH-006")
 @pytest.mark.parametrize("mode", ["RELAXED", "CHECKED", "STRICT"])
-def test_an_array_of_another_device_is_an_error_in_every_mode(access_mode, mode):
+def test_an_array_of_another_device_is_an_error_in_every_mode(access_mode, second, mode):
     access_mode(mode)
     assert wp.config.launch_array_access_mode.name == mode
     y = wp.zeros(4, device=DEVICE)
     holder = Holder()
-    for found in (wp.ones(4, device="cpu"), wp.ones(4, device="cpu", pinned=True), wp.ones(4, device="cuda:1")):
+    for found in (wp.ones(4, device="cpu"), wp.ones(4, device="cpu", pinned=True), wp.ones(4, device=second)):
         holder.x = found
         name = found.device.alias
         for launch, message in (
@@ -200,22 +278,22 @@ def test_an_array_of_another_device_is_an_error_in_every_mode(access_mode, mode)
 
 
 @pytest.mark.seed("D-23")
-def test_an_option_says_whether_memory_that_is_open_is_taken(access_mode):
-    x, y = wp.full(4, 2.0, device=DEVICE), wp.zeros(4, device="cuda:1")
+def test_an_option_says_whether_memory_that_is_open_is_taken(access_mode, second):
+    x, y = wp.full(4, 2.0, device=DEVICE), wp.zeros(4, device=second)
     holder = Holder()
     holder.x = x
     wp.synchronize()  # the devices do not wait for each other
-    with wp.ScopedMempoolAccess(DEVICE, "cuda:1", True):
+    with wp.ScopedMempoolAccess(DEVICE, second, True):
         for mode in ("RELAXED", "CHECKED"):
             access_mode(mode)
-            wp.launch(saxpy, dim=4, inputs=[3.0, x, y], device="cuda:1")
+            wp.launch(saxpy, dim=4, inputs=[3.0, x, y], device=second)
         assert y.list() == [12.0] * 4
-        wp.launch(read_field, dim=4, inputs=[holder, y], device="cuda:1")
+        wp.launch(read_field, dim=4, inputs=[holder, y], device=second)
         assert y.list() == [2.0] * 4
         access_mode("STRICT")
         for kernel, arguments in ((saxpy, [3.0, x, y]), (read_field, [holder, y])):
-            with pytest.raises(RuntimeError, match="on 'cuda:1', and wp.config.launch_array_access_mode is STRICT"):
-                wp.launch(kernel, dim=4, inputs=arguments, device="cuda:1")
+            with pytest.raises(RuntimeError, match=f"on '{second}', and wp.config.launch_array_access_mode is STRICT"):
+                wp.launch(kernel, dim=4, inputs=arguments, device=second)
     assert y.list() == [2.0] * 4
     for wrong in (True, 2, "STRICT", None):
         with pytest.raises(ValueError, match="expected a member of wp.config.LaunchArrayAccessMode"):
@@ -225,7 +303,7 @@ def test_an_option_says_whether_memory_that_is_open_is_taken(access_mode):
 # ---- arrays ----
 
 
-@pytest.mark.seed("S-USE-001")
+@pytest.mark.seed("S-USE-001", "S-NPY-001", "S-NPY-003")
 def test_numpy_of_a_device_array_is_a_copy():
     a = wp.zeros(4, device=DEVICE)
     copy = a.numpy()
@@ -267,6 +345,73 @@ def test_copies_between_all_pairs_of_devices():
             assert wide.numpy()[1].tolist() == list(range(10))[::-1] and not wide.numpy()[0].any()
 
 
+@pytest.mark.seed("S-USE-008", "S-USE-009")
+def test_members_of_an_array():
+    values = np.arange(6, dtype=np.float32).reshape(2, 3)
+    a = wp.array(values, device=DEVICE, requires_grad=True)
+    assert (a.shape, a.strides, a.ndim, a.size, a.length, len(a)) == ((2, 3), (12, 4), 2, 6, 2, 2)
+    assert a.dtype is wp.float32 and a.device == DEVICE and a.vars == {} and a.is_contiguous and not a.pinned
+    assert a.capacity >= 24 and a.ptr == a.__cuda_array_interface__["data"][0] and a.requires_grad
+    assert str(a) == str(values) and a.list() == values.ravel().tolist()
+    for view, expected in (
+        (a.flatten(), values.ravel()),
+        (a.reshape((3, 2)), values.reshape(3, 2)),
+        (a.transpose(), values.T),
+        (a.transpose((1, 0)), values.T),
+        (a.T, values.T),
+        (a.view(wp.int32), values.view(np.int32)),
+        (a.view(wp.vec3), values),
+        (a[1, 1:], values[1, 1:]),
+        (a[:, 0], values[:, 0]),
+    ):
+        np.testing.assert_array_equal(view.numpy(), expected)
+        assert view.device == DEVICE and a.ptr <= view.ptr < a.ptr + 24
+    turned = a.T.contiguous()
+    assert turned.is_contiguous and not a.T.is_contiguous and a.contiguous() is a and turned.ptr != a.ptr
+    np.testing.assert_array_equal(turned.numpy(), values.T)
+    np.testing.assert_array_equal(a.astype(wp.int32).numpy(), values.astype(np.int32))
+    assert a.astype(wp.int32).device == DEVICE and not a.grad.numpy().any() and a.grad.device == DEVICE
+    assert a.fill_(2.5) is a and a.list() == [2.5] * 6
+    a.assign(values)
+    np.testing.assert_array_equal(a.numpy(), values)
+    a.zero_()
+    assert a.list() == [0.0] * 6 and a.to("cpu").list() == [0.0] * 6
+    a.requires_grad = False
+    assert a.grad is None
+
+
+@pytest.mark.seed("S-USE-015")
+def test_what_an_array_gives_out_keeps_its_memory(monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)  # its build for the CPU describes such memory, too
+
+    def made(*shape):
+        return wp.full(shape, 3.0, device=DEVICE)
+
+    given = {
+        "view": made(9)[2:],
+        "flat": made(3, 3).flatten(),
+        "view of a view": made(3, 3).T[1],
+        "gradient": wp.ones(9, device=DEVICE, requires_grad=True).grad,
+        "capsule": wp.to_dlpack(made(9)),
+        "object": wp.from_dlpack(made(9)),
+        "shown": wp.array(Shown(made(9)), device=DEVICE),
+        "tensor": wp.to_torch(made(9)),
+        "array of a tensor": wp.from_torch(wp.to_torch(made(9))),
+        "field": Holder(),
+    }
+    given["field"].x = made(9)
+    given["gradient"].fill_(3.0)
+    numbers = made(9).numpy()
+    gc.collect()
+    taken = [wp.full(9, -1.0, device=DEVICE) for _ in range(200)]  # would take the place of memory that was freed
+    given["capsule"], given["tensor"] = wp.from_dlpack(given["capsule"]), wp.from_torch(given["tensor"])
+    given["field"] = given["field"].x
+    for name, one in given.items():
+        assert set(one.list()) == {3.0}, name
+    assert (numbers == 3.0).all() and len(taken) == 200
+
+
 # ---- __cuda_array_interface__ ----
 
 
@@ -292,13 +437,15 @@ def test_arrays_show_their_memory():
     assert np.array(a).tolist() == np.arange(12).reshape(3, 4).tolist()  # a copy
 
 
-@pytest.mark.seed("S-ARR-018")
+@pytest.mark.seed("S-ARR-018", "S-USE-004")
 def test_an_array_of_shown_memory_is_no_copy():
     a = wp.array(np.arange(12).reshape(3, 4), dtype=float, device=DEVICE)
     b = wp.array(Shown(a.T), device=DEVICE)
     assert b.ptr == a.ptr and b.shape == (4, 3) and b.dtype is wp.float32 and b.device == DEVICE
     b.fill_(7.0)
     assert (a.numpy() == 7.0).all()
+    b.zero_()
+    assert not a.numpy().any()
     vectors = wp.array(Shown(wp.zeros((5, 3), device=DEVICE)), dtype=wp.vec3, device=DEVICE)  # keeps the memory
     assert vectors.shape == (5,) and vectors.dtype is wp.vec3 and vectors.list() == [wp.vec3(0.0, 0.0, 0.0)] * 5
     assert wp.array(Shown(wp.zeros(0, device=DEVICE)), device=DEVICE).shape == (0,)
@@ -326,6 +473,27 @@ def test_a_wrong_interface_is_named(change, message):
         wp.array(Shown(a, **change), device=DEVICE)
 
 
+@pytest.mark.seed("S-DIR-007")
+def test_shown_memory_is_checked_as_arrays_are():
+    @wp.kernel
+    def lengths(v: wp.array[wp.vec3], out: wp.array[float]):
+        i = wp.tid()
+        out[i] = wp.length(v[i])
+
+    numbers = np.arange(24, dtype=np.float32).reshape(4, 6)
+    rows, out = wp.array(numbers, device=DEVICE), wp.zeros(2, device=DEVICE)
+    wp.launch(lengths, dim=2, inputs=[Shown(rows[::2, 1:4]), Shown(out)], device=DEVICE)
+    np.testing.assert_allclose(out.numpy(), np.linalg.norm(numbers[::2, 1:4], axis=1), rtol=1e-6)
+    for wrong, message in (
+        (rows[:, :2], r"its shape is \(4, 2\), its inner dimensions must be \(3,\)"),
+        (rows[:, ::2], "do not lie side by side"),
+        (rows[0], "it has 1 dimensions, expected 1 and 1 of the element"),
+        (wp.zeros((4, 3), dtype=wp.float64, device=DEVICE), "float64"),
+    ):
+        with pytest.raises((RuntimeError, TypeError), match=f"argument 1 'v' of kernel 'lengths' .*{message}"):
+            wp.launch(lengths, dim=2, inputs=[Shown(wrong), out], device=DEVICE)
+
+
 @pytest.mark.seed("S-LCH-007")
 def test_shown_memory_is_an_argument_on_its_own_device_only():
     x, y = wp.ones(4, device=DEVICE), wp.zeros(4, device=DEVICE)
@@ -342,7 +510,7 @@ def test_shown_memory_is_an_argument_on_its_own_device_only():
 
 
 @pytest.mark.seed("S-LCH-007")
-def test_tensors_are_arguments_on_their_own_device_only(monkeypatch):
+def test_tensors_are_arguments_on_their_own_device_only(monkeypatch, second):
     """Those of PyTorch. Its build for the CPU describes memory of a GPU, too, which is all that a launch looks at."""
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
@@ -352,11 +520,11 @@ def test_tensors_are_arguments_on_their_own_device_only(monkeypatch):
     wp.launch(saxpy, dim=4, inputs=[2.0, there, wp.to_torch(y)], device=DEVICE)
     assert y.list() == [2.0] * 4
     said = "argument 2 'x' of kernel 'saxpy' is .*Tensor.* in memory of '{}', the launch is on '{}'. help: wp.array"
-    other = wp.zeros(4, device="cuda:1")
+    other = wp.zeros(4, device=second)
     for tensor, device, result in (
         (here, DEVICE, y),
         (there, "cpu", torch.zeros(4)),
-        (there, "cuda:1", other),
+        (there, second, other),
         (wp.to_torch(other), DEVICE, y),
     ):
         with pytest.raises(RuntimeError, match=said.format(wp.device_from_torch(tensor.device), device)):

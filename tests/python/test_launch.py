@@ -23,11 +23,10 @@ def grid(x: wp.array3d[int]):
 
 
 @pytest.mark.seed("S-LCH-001")
-@pytest.mark.host_memory('names the device "cpu"')
 def test_positional_and_keyword_forms():
     x, y = wp.ones(4), wp.zeros(4)
     wp.launch(saxpy, 4, [2.0, x, y])
-    wp.launch(kernel=saxpy, dim=4, inputs=[2.0, x], outputs=[y], device="cpu")
+    wp.launch(kernel=saxpy, dim=4, inputs=[2.0, x], outputs=[y], device=x.device.alias)
     wp.launch(saxpy, dim=4, inputs=(2.0, x), outputs=(y,), device=None, stream=None, block_dim=128, max_blocks=0)
     assert y.numpy().tolist() == [6.0] * 4
 
@@ -51,10 +50,9 @@ def test_dim_as_length_and_numpy_integer():
 
 @pytest.mark.seed("S-LCH-003")
 @pytest.mark.seed("D-20")
-@pytest.mark.host_memory("passes arrays of NumPy")
 def test_missing_dim_is_inferred_from_the_first_array():
     x, y = wp.ones(6), wp.zeros(6)
-    wp.launch(kernel=saxpy, inputs=[3.0, x, y], device="cpu")
+    wp.launch(kernel=saxpy, inputs=[3.0, x, y], device=x.device.alias)
     assert y.numpy().tolist() == [3.0] * 6
     a = wp.zeros((2, 3, 4), dtype=int)
     wp.launch(grid, inputs=[a])
@@ -185,20 +183,20 @@ def test_a_launch_that_is_not_to_be_recorded():
 
 @pytest.mark.seed("S-LCH-016")
 @pytest.mark.seed("D-32")
-@pytest.mark.host_memory('names the device "cpu"')
 def test_a_bool_as_eighth_argument_is_adjoint():
+    device = wp.get_device().alias
     x, y, adj_x, adj_y = wp.ones(4), wp.zeros(4), wp.zeros(4), wp.full(4, 3.0)
-    wp.launch(saxpy, 4, [2.0, x], [y], [None, adj_x], [adj_y], "cpu", False)
+    wp.launch(saxpy, 4, [2.0, x], [y], [None, adj_x], [adj_y], device, False)
     assert y.numpy().tolist() == [2.0] * 4 and not adj_x.numpy().any()
-    wp.launch(saxpy, 4, [2.0, x], [y], [None, adj_x], [adj_y], "cpu", True)
+    wp.launch(saxpy, 4, [2.0, x], [y], [None, adj_x], [adj_y], device, True)
     assert y.numpy().tolist() == [2.0] * 4 and adj_x.numpy().tolist() == [6.0] * 4
     # The place belongs to `stream` otherwise, and `adjoint` comes after it.
-    wp.launch(saxpy, 4, [2.0, x], [y], [None, adj_x], [adj_y], "cpu", None, True)
+    wp.launch(saxpy, 4, [2.0, x], [y], [None, adj_x], [adj_y], device, None, True)
     assert y.numpy().tolist() == [2.0] * 4 and adj_x.numpy().tolist() == [12.0] * 4
     with pytest.raises(wp.UsageError, match="'adjoint' is given twice"):
-        wp.launch(saxpy, 4, [2.0, x], [y], [], [], "cpu", False, True)
+        wp.launch(saxpy, 4, [2.0, x], [y], [], [], device, False, True)
     with pytest.raises(wp.UsageError, match="'adjoint' is given twice"):
-        wp.launch(saxpy, 4, [2.0, x], [y], [], [], "cpu", True, adjoint=False)
+        wp.launch(saxpy, 4, [2.0, x], [y], [], [], device, True, adjoint=False)
     with pytest.raises(wp.UsageError, match="stream is bool True"):
         wp.launch(saxpy, 4, [2.0, x], [y], stream=True)
 
@@ -417,7 +415,6 @@ def test_empty_arrays_as_arguments():
 # ---- threads, signals, fork ----
 
 
-@pytest.mark.host_memory('other threads have "cpu" as their default device')
 def test_launches_from_eight_python_threads_at_once():
     n = 20_000
     results = [wp.zeros(n) for _ in range(8)]
@@ -436,7 +433,6 @@ def test_launches_from_eight_python_threads_at_once():
         np.testing.assert_array_equal(y.numpy(), np.full(n, 50.0, dtype=np.float32))
 
 
-@pytest.mark.host_memory('other threads have "cpu" as their default device')
 def test_first_launches_of_one_kernel_from_eight_threads():
     @wp.kernel
     def fresh(x: wp.array[float]):
