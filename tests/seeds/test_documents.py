@@ -73,10 +73,11 @@ except IndexError as error:
 """
 
 
-@pytest.mark.seed("P-44", waits="cuda")
-def test_p44_configuration(load_seed, tmp_path):
+@pytest.mark.seed("P-44")
+@pytest.mark.parametrize("where", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_p44_configuration(load_seed, tmp_path, where):
     program = tmp_path / "debug.py"
-    program.write_text(load_seed(3).text(14, 19) + BEYOND)
+    program.write_text(load_seed(3).text(14, 19) + BEYOND.replace("cpu", where))
     result = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr
     first, rest = result.stdout.split("\n", 1)
