@@ -138,6 +138,25 @@ def shared_streams():
         del lent
 
 
+def exchanges():
+    """By DLPack, between three streams."""
+    ours, theirs = wp.Stream(DEVICE), wp.Stream(DEVICE)
+    x, y = wp.ones(5, dtype=float, device=DEVICE), wp.zeros(5, dtype=float, device=DEVICE)
+    try:
+        with wp.ScopedStream(ours):
+            wp.launch(double, 5, inputs=[x, x], device=DEVICE)
+            taken = wp.from_dlpack(x.__dlpack__(stream=theirs.cuda_stream, max_version=(1, 0)))
+        with wp.ScopedStream(theirs, sync_enter=False):
+            wp.launch(double, 5, inputs=[taken, y], device=DEVICE)
+            again = wp.from_dlpack(y)
+            copied = wp.from_dlpack(again.__dlpack__(copy=True))
+        wp.synchronize_stream(theirs)
+    except BaseException:
+        wp.synchronize()  # memory is freed in the order of the default stream, which knows nothing of the others
+        raise
+    assert y.numpy().tolist() == copied.numpy().tolist() == [4.0] * 5
+
+
 def pools():
     wp.set_mempool_release_threshold(DEVICE, wp.get_mempool_release_threshold(DEVICE))
     assert wp.get_mempool_used_mem_high(DEVICE) >= wp.get_mempool_used_mem_current(DEVICE)
@@ -218,6 +237,7 @@ SCENARIOS = [
     copies,
     streams,
     shared_streams,
+    exchanges,
     pools,
     peers,
     pinned,
