@@ -345,6 +345,48 @@ def test_copies_between_all_pairs_of_devices():
             assert wide.numpy()[1].tolist() == list(range(10))[::-1] and not wide.numpy()[0].any()
 
 
+@pytest.mark.seed("S-ARR-004", "S-ARR-005", "S-ARR-014")
+@pytest.mark.parametrize("target", ["cpu", DEVICE])
+@pytest.mark.parametrize("source", ["cpu", DEVICE])
+def test_arrays_are_made_on_the_device_that_is_named(source, target):
+    numbers = np.arange(6, dtype=np.float32).reshape(2, 3)
+    a = wp.array(numbers, dtype=wp.vec3, device=source, requires_grad=True)
+    for make, expected in ((wp.clone, numbers), (wp.zeros_like, 0.0 * numbers), (wp.empty_like, None)):
+        made = make(a, device=target)
+        assert made.device == target and made.dtype is wp.vec3 and made.shape == (2,) and made.ptr != a.ptr
+        assert made.requires_grad and made.grad.device == target and make(a).device == source
+        if expected is not None:
+            np.testing.assert_array_equal(made.numpy(), expected)
+    flat = wp.array(a, dtype=float, device=target)
+    assert flat.device == target and flat.shape == (2, 3) and flat.ptr != a.ptr
+    np.testing.assert_array_equal(flat.numpy(), numbers)
+    whole = wp.array(wp.array([1.75, -2.5], dtype=float, device=source), dtype=int, device=target)
+    assert whole.device == target and whole.list() == [1, -2]
+    made = wp.zeros(shape=(2, 3), dtype=wp.vec3, device=target, requires_grad=True)
+    assert made.device == made.grad.device == target and not made.numpy().any() and not made.grad.numpy().any()
+
+
+@pytest.mark.seed("S-USE-007")
+def test_a_copy_is_done_in_the_stream_that_is_named():
+    stream, x, y = wp.Stream(DEVICE), wp.ones(4, device=DEVICE), wp.zeros(4, device=DEVICE)
+    wp.synchronize_device(DEVICE)
+    wp.launch(saxpy, dim=4, inputs=[2.0, x, x], stream=stream)
+    wp.copy(y, x, dest_offset=1, src_offset=1, count=2, stream=stream)
+    wp.synchronize_stream(stream)
+    assert y.list() == [0.0, 3.0, 3.0, 0.0]
+
+
+@pytest.mark.seed("S-MUL-003")
+def test_products_of_arrays_on_two_devices_are_errors():
+    here, there = wp.ones((2, 2), device="cpu"), wp.ones((2, 2), device=DEVICE)
+    for arrays in ([here, there, there, there], [there, here, there, there], [there, there, there, here]):
+        with pytest.raises(RuntimeError, match="'cpu'.*'cuda:0'|'cuda:0'.*'cpu'"):
+            wp.matmul(*arrays)
+    with pytest.raises(RuntimeError, match="'cpu'.*'cuda:0'|'cuda:0'.*'cpu'"):
+        there @ here
+    assert here.list() == there.list() == [1.0] * 4
+
+
 @pytest.mark.seed("S-USE-008", "S-USE-009")
 def test_members_of_an_array():
     values = np.arange(6, dtype=np.float32).reshape(2, 3)
