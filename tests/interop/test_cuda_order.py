@@ -8,6 +8,7 @@ looks finds old numbers. A test beside each says so.
 import ctypes
 import gc
 import re
+import threading
 
 import numpy as np
 import pytest
@@ -155,6 +156,55 @@ def test_a_consumer_in_our_stream_waits_for_nothing(other):
         taken = wp.from_dlpack(x.__dlpack__(stream=stream.cuda_stream))
     assert other.driver.weftEmulatedCalls(b"cuStreamWaitEvent") == before
     assert seen_in(stream, taken, y) == NEW
+
+
+@pytest.mark.seed("S-STM-006")
+@pytest.mark.parametrize("number", [None, LEGACY])
+def test_a_consumer_in_the_default_stream_waits_for_our_streams_by_itself(other, number):
+    """Nothing is put there for it, which would end a capture that another thread has begun."""
+    ours, captured, legacy = wp.Stream(DEVICE), wp.Stream(DEVICE), wp.Stream(DEVICE, cuda_stream=0)
+    y = zeros()
+    x = pending(ours)
+    begun, ended, graphs = threading.Event(), threading.Event(), []
+
+    def capture():
+        with wp.ScopedDevice(DEVICE), wp.ScopedStream(captured), wp.ScopedCapture(stream=captured) as found:
+            wp.launch(read, COUNT, inputs=[x, y], device=DEVICE)
+            begun.set()
+            ended.wait(60)
+        graphs.append(found.graph)
+
+    thread = threading.Thread(target=capture)
+    thread.start()
+    assert begun.wait(60)
+    with wp.ScopedStream(ours, sync_enter=False):
+        taken = wp.from_dlpack(x.__dlpack__(stream=number))
+    ended.set()
+    thread.join()
+    put(legacy, read, taken, y)
+    wp.synchronize_stream(legacy)
+    assert set(y.numpy()) == NEW
+    y.zero_()
+    wp.synchronize_device(DEVICE)
+    wp.capture_launch(graphs[0], stream=captured)
+    wp.synchronize_stream(captured)
+    assert set(y.numpy()) == NEW
+
+
+def test_nothing_stays_of_an_exchange(other):
+    def alive():
+        gc.collect()
+        wp.synchronize_device(DEVICE)
+        return {kind: other.driver.weftEmulatedAlive(kind) for kind in (b"allocations", b"streams", b"events")}
+
+    x, consumer, stream = wp.zeros(4, device=DEVICE), wp.Stream(DEVICE), wp.Stream(DEVICE)
+    theirs = Theirs(other, x, stream)
+    before = alive()
+    for _ in range(100):
+        wp.from_dlpack(x.__dlpack__(stream=consumer.cuda_stream))
+        wp.from_dlpack(theirs)
+        x.__dlpack__(stream=None, copy=True)  # nobody takes it
+    assert alive() == before
 
 
 def test_streams_that_the_protocol_has_not():

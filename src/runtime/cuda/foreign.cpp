@@ -9,6 +9,8 @@ using namespace cuda;
 
 namespace {
 
+const CUstream kLegacyStream = reinterpret_cast<CUstream>(1);
+
 CudaStream& current_cuda_stream(const Device& device) { return static_cast<CudaStream&>(current_stream(device)); }
 
 // Whether this thread captures by itself: a capture of another library is a stream's work like any other.
@@ -46,23 +48,28 @@ void let_foreign_stream_wait(Device& device, std::uint64_t stream, std::string_v
     CudaStream& ours = current_cuda_stream(device);
     if (ours.own_handle() == reinterpret_cast<CUstream>(stream)) return;
     if (captures_here(ours)) refuse_recording(device, api, "exchange the array before or after the capture");
-    const std::shared_ptr<Stream> theirs = foreign_stream(device, stream);
-    if (theirs->recording() && !ours.recording()) {
+    // The legacy default stream waits for ours by itself. To tell it would end the captures of other threads.
+    if (reinterpret_cast<CUstream>(stream) == kLegacyStream && !ours.is_foreign()) return;
+    CudaStream theirs(static_cast<CudaDevice&>(device), reinterpret_cast<CUstream>(stream));
+    if (theirs.recording() && !ours.recording()) {
         throw UsageError(api, "the stream that is to wait is being captured on '" + device.alias +
                                   "', and the work that it would wait for is no part of that. help: exchange the "
                                   "array before the capture");
     }
-    const std::shared_ptr<Event> done = device.make_event();
-    done->record(ours);
-    done->make_wait(*theirs);
+    CudaEvent done(static_cast<CudaDevice&>(device));
+    done.record(ours);
+    done.make_wait(theirs);
 }
 
 std::uint64_t stream_that_waits(Device& device) {
     CudaStream& ours = current_cuda_stream(device);
+    const CUstream own = ours.own_handle();
+    const Recording* const found = ours.recording();
+    if (found && found->is_external()) return reinterpret_cast<std::uint64_t>(own);
     // A stream that is captured cannot wait for work that is not: the one beside it does, and the launch of a graph
     // comes after that.
-    const bool is_aside = ours.is_recorded() && (captures_here(ours) || !ours.recording());
-    return reinterpret_cast<std::uint64_t>(is_aside ? ours.aside() : ours.own_handle());
+    const CUstream outside = ours.handle_outside_if_made();
+    return reinterpret_cast<std::uint64_t>(outside);
 }
 
 void notice_foreign_capture(Device& device) {

@@ -39,6 +39,7 @@ public:
     // Between these two the capture of another library is expected. Throws UsageError where there is none.
     void begin_external();
     void end_external();
+    bool is_foreign() const { return is_foreign_; }
     // Into which memory is given back; null where there has been no work.
     cuda::CUstream handle_outside_if_made();
 
