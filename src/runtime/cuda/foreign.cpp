@@ -56,9 +56,9 @@ void let_foreign_stream_wait(Device& device, std::uint64_t stream, std::string_v
                                   "', and the work that it would wait for is no part of that. help: exchange the "
                                   "array before the capture");
     }
-    CudaEvent done(static_cast<CudaDevice&>(device));
-    done.record(ours);
-    done.make_wait(theirs);
+    const std::shared_ptr<Event> done = device.make_event();
+    done->record(ours);
+    done->make_wait(theirs);
 }
 
 std::uint64_t stream_that_waits(Device& device) {
