@@ -22,6 +22,7 @@
 #include "transform/adjoint/returned_values.h"
 #include "transform/analysis/uniformity.h"
 #include "transform/pipeline.h"
+#include "transform/runs.h"
 #include "transform/signs.h"
 
 namespace {
@@ -155,9 +156,10 @@ std::string run(const std::string& input, const std::string& passes, bool names)
         } else if (pass == "order") {
             for (const auto& function : module->functions)
                 if (function->is_kernel) transform::follow_grid_order(*function, /*sorts=*/true);
-        } else if (pass == "runs") {
+        } else if (pass == "runs" || pass == "runs:counted") {
+            const auto which = pass == "runs" ? transform::Runs::all : transform::Runs::counted;
             for (const auto& function : module->functions)
-                if (function->is_kernel) transform::loop_over_runs(*function);
+                if (function->is_kernel) transform::loop_over_runs(*function, which);
         } else if (pass == "finite") {
             for (const auto& function : module->functions)
                 if (function->is_kernel) transform::note_finite_writes(*function);
@@ -181,12 +183,12 @@ std::string run(const std::string& input, const std::string& passes, bool names)
             for (const auto& function : module->functions)
                 if (function->is_kernel) comments += UniformityPrinter(*function).take();
         } else {
-            throw UsageError(
-                "weft-opt",
-                "there is no pass '" + pass +
-                    "'; there are functions, opaque, inline, local, simplify, signs, uncontended, "
-                    "uncontended:overlap, returned, adjoint, gradients, jvp, order, runs, finite, storage and "
-                    "uniformity");
+            throw UsageError("weft-opt",
+                             "there is no pass '" + pass +
+                                 "'; there are functions, opaque, inline, local, simplify, signs, uncontended, "
+                                 "uncontended:overlap, returned, adjoint, gradients, jvp, order, runs, runs:counted, "
+                                 "finite, storage and "
+                                 "uniformity");
         }
         ir::verify(*module);
     }

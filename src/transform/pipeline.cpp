@@ -5,6 +5,7 @@
 
 #include "transform/adjoint/functions.h"
 #include "transform/adjoint/returned_values.h"
+#include "transform/runs.h"
 #include "transform/signs.h"
 
 namespace weft::transform {
@@ -21,8 +22,8 @@ public:
         // What shares functions has no derivatives, and nothing that is asked of every access.
         shares_ =
             options_.shares && !derives_ && !options_.keeps_returned && !options_.finite && !options_.checks_parts;
-        prepare() && inline_and_simplify() && keep_returned_values() && differentiate() && tangents() &&
-            split_uncontended(Uncontended::all) && follow_order() && find_runs() && note_finite() &&
+        prepare() && inline_and_simplify() && keep_returned_values() && find_runs_to_reverse() && differentiate() &&
+            tangents() && split_uncontended(Uncontended::all) && follow_order() && find_runs() && note_finite() &&
             store_large_values();
     }
 
@@ -127,12 +128,19 @@ private:
         return !options_.grid_order || (pass_on_kernels("order", follow) && simplify_all());
     }
 
-    // Adjoints keep what their loops carry, so that these stay as they are.
-    bool find_runs() {
-        if (!options_.runs || options_.adjoint) return true;
+    bool find_runs() { return options_.adjoint || loops_over_runs(Runs::all); }
+
+    // Of an adjoint before it is made: its loops keep what those of the kernel carry, which is a row's state then and
+    // not that of each item. What atomics gave is kept by the loops of the launch, which stay as they are.
+    bool find_runs_to_reverse() { return !options_.adjoint || loops_over_runs(Runs::counted); }
+
+    bool loops_over_runs(Runs which) {
+        if (!options_.runs) return true;
         bool any = false;
-        return pass_on_kernels("runs", [&](ir::Function& kernel) { any |= loop_over_runs(kernel); }) &&
-               (!any || simplify_all());
+        const auto find = [&](ir::Function& kernel) {
+            if (which == Runs::all || !has_returned_values(kernel)) any |= loop_over_runs(kernel, which);
+        };
+        return pass_on_kernels("runs", find) && (!any || simplify_all());
     }
 
     bool note_finite() { return !options_.finite || pass_on_kernels("finite", note_finite_writes); }

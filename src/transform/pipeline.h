@@ -93,7 +93,7 @@ struct PipelineOptions {
     bool noalias = true;        // arrays that are written overlap no others
     bool distinct = true;       // different indices are different elements, in all arrays
     bool grid_order = false;    // follow_grid_order()
-    bool runs = false;          // loop_over_runs(); not in adjoints
+    bool runs = false;          // loop_over_runs(); of an adjoint before it is made
     bool finite = false;        // note_finite_writes()
     bool checks_parts = false;  // indices of components are to be checked: large vectors stay as they are
     bool shares = false;  // large kernels may call functions (shared_functions.h); not where there are derivatives

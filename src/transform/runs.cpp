@@ -22,6 +22,8 @@
 // the item. That becomes a branch around BODY.
 //
 // The order of all that a thread does stays what it is.
+#include "transform/runs.h"
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -102,9 +104,26 @@ bool needs_found(const Value* value, const Value* found) {
     }
 }
 
+bool is_constant(const Value* value, bool truth) {
+    const Operation* made = value->definition;
+    return made && made->op == Op::constant && (made->numbers[0].i != 0) == truth;
+}
+
+// Whether a bool is true wherever `found` is, and nowhere else.
+bool is_just_found(const Value* value, const Value* found) {
+    if (value == found) return true;
+    const Operation* made = value->definition;
+    if (!made || (made->op != Op::if_ && made->op != Op::select) || made->operands[0] != found) return false;
+    const auto of = [&](std::size_t way) {
+        return made->op == Op::select ? made->operands[1 + way]
+                                      : made->body(way).terminator()->operands[static_cast<std::size_t>(value->index)];
+    };
+    return (is_constant(of(0), true) || is_just_found(of(0), found)) && is_constant(of(1), false);
+}
+
 class Finder {
 public:
-    explicit Finder(Operation& loop) { item_.loop = &loop; }
+    Finder(Operation& loop, Runs which) : which_(which) { item_.loop = &loop; }
 
     // Empty where it is no such loop.
     std::optional<ItemLoop> find() {
@@ -235,9 +254,12 @@ private:
             const Value* next = yielded[item_.state[i]];
             if (i == item_.at ? !is_next(next, at) : next != advance.results[i]) return false;
         }
-        return item_.found && needs_found(yielded[item_.guard], item_.found);
+        const Value* goes_on = yielded[item_.guard];
+        return item_.found &&
+               (which_ == Runs::all ? needs_found(goes_on, item_.found) : is_just_found(goes_on, item_.found));
     }
 
+    Runs which_;
     ItemLoop item_;
 };
 
@@ -466,17 +488,19 @@ void find_loops(const Region& region, std::vector<Operation*>& loops) {
 
 }  // namespace
 
-bool loop_over_runs(ir::Function& kernel) {
+bool loop_over_runs(ir::Function& kernel, Runs which) {
     std::vector<Operation*> loops;
     find_loops(kernel.body, loops);
     bool any = false;
     for (Operation* const loop : loops) {
-        const std::optional<ItemLoop> item = Finder(*loop).find();
+        const std::optional<ItemLoop> item = Finder(*loop, which).find();
         if (!item) continue;
         Rewriter(kernel, *item).run();
         any = true;
     }
     return any;
 }
+
+bool loop_over_runs(ir::Function& kernel) { return loop_over_runs(kernel, Runs::all); }
 
 }  // namespace weft::transform

@@ -380,3 +380,151 @@ def test_forward_mode_goes_through_the_same_loops(lanes):
     expected = (own * (moved[:, None] - moved[None])).sum(axis=(1, 2)) - 2 * (far * moved[:, None]).sum(axis=(1, 2))
     assert np.abs(expected).max() > 1
     np.testing.assert_allclose(along.numpy(), expected, rtol=1e-3, atol=1e-3)
+
+
+# ---- adjoints ----
+
+
+@wp.func
+def weight(d: wp.vec3d, radius: wp.float64):
+    s = radius * radius - wp.dot(d, d)
+    return wp.where(s > wp.float64(0.0), s * s, wp.float64(0.0))
+
+
+def carries(grid: wp.uint64, x: wp.array(dtype=wp.vec3d), radius: wp.float64, out: wp.array(dtype=wp.float64)):
+    """What one item leaves is what the next one starts with."""
+    i = wp.tid()
+    total = wp.float64(0.1)
+    for j in wp.hash_grid_query(grid, x[i], radius):
+        d = x[i] - x[j]
+        total = total * (wp.float64(1.0) + weight(d, radius)) + wp.sin(total) * weight(d, radius)
+    out[i] = total
+
+
+def steps_after(grid: wp.uint64, x: wp.array(dtype=wp.vec3d), radius: wp.float64, out: wp.array(dtype=wp.float64)):
+    """The number of the last item is used behind the loop; one query is gone through twice."""
+    i = wp.tid()
+    query = wp.hash_grid_query(grid, x[i], radius)
+    index = int(0)
+    total = wp.float64(0.0)
+    few = int(0)
+    while wp.hash_grid_query_next(query, index):
+        total += weight(x[i] - x[index], radius) * wp.float64(1 + few)
+        few = (few + 1) % 3
+    out[i] = total + wp.dot(x[index], x[index])
+
+
+def breaks(grid: wp.uint64, x: wp.array(dtype=wp.vec3d), radius: wp.float64, out: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    total = wp.float64(0.0)
+    for j in wp.hash_grid_query(grid, x[i], radius):
+        total += weight(x[i] - x[j], radius) * wp.exp(total)
+        if total > wp.float64(0.05):
+            break
+    out[i] = total
+
+
+def of_neighbours(grid: wp.uint64, x: wp.array(dtype=wp.vec3d), radius: wp.float64, out: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    total = wp.float64(0.0)
+    for j in wp.hash_grid_query(grid, x[i], radius):
+        inner = wp.float64(1.0)
+        for k in wp.hash_grid_query(grid, x[j], radius):
+            inner += weight(x[j] - x[k], radius) * inner
+        total += weight(x[i] - x[j], radius) * inner * inner
+    out[i] = total
+
+
+def adds_to_neighbours(
+    grid: wp.uint64, x: wp.array(dtype=wp.vec3d), radius: wp.float64, out: wp.array(dtype=wp.float64)
+):
+    i = wp.tid()
+    for j in wp.hash_grid_query(grid, x[i], radius):
+        wp.atomic_add(out, j, weight(x[i] - x[j], radius) * x[i][0])
+
+
+def counts_atomics(grid: wp.uint64, x: wp.array(dtype=wp.vec3d), radius: wp.float64, out: wp.array(dtype=wp.float64)):
+    """The adjoint has to know what each atomic gave: the greatest weight takes the gradient."""
+    i = wp.tid()
+    for j in wp.hash_grid_query(grid, x[i], radius):
+        if j != i:
+            wp.atomic_max(out, j, weight(x[i] - x[j], radius))
+
+
+def brute(name, x, radius, order):
+    """Of one array of places, in the order in which the query gives items: `order[i]`."""
+    n = len(x)
+
+    def w(i, j):
+        s = radius * radius - ((x[i] - x[j]) ** 2).sum()
+        return s * s if s > 0 else 0.0
+
+    out = np.zeros(n)
+    for i in range(n):
+        if name == "carries":
+            out[i] = 0.1
+            for j in order[i]:
+                out[i] = out[i] * (1 + w(i, j)) + np.sin(out[i]) * w(i, j)
+        elif name == "steps_after":
+            out[i] = sum(w(i, j) * (1 + k % 3) for k, j in enumerate(order[i])) + (x[order[i][-1]] ** 2).sum()
+        elif name == "breaks":
+            for j in order[i]:
+                out[i] += w(i, j) * np.exp(out[i])
+                if out[i] > 0.05:
+                    break
+        elif name == "of_neighbours":
+            for j in order[i]:
+                inner = 1.0
+                for k in order[j]:
+                    inner += w(j, k) * inner
+                out[i] += w(i, j) * inner * inner
+        elif name == "adds_to_neighbours":
+            for j in order[i]:
+                out[j] += w(i, j) * x[i][0]
+        else:
+            for j in order[i]:
+                if j != i:
+                    out[j] = max(out[j], w(i, j))
+    return out
+
+
+@wp.kernel
+def note_order(
+    grid: wp.uint64,
+    x: wp.array(dtype=wp.vec3d),
+    radius: wp.float64,
+    n: wp.array(dtype=int),
+    items: wp.array2d(dtype=int),
+):
+    i = wp.tid()
+    for j in wp.hash_grid_query(grid, x[i], radius):
+        items[i, n[i]] = j
+        n[i] += 1
+
+
+REVERSED = [carries, steps_after, breaks, of_neighbours, adds_to_neighbours, counts_atomics]
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+@pytest.mark.parametrize("function", REVERSED, ids=lambda function: function.__name__)
+def test_gradients_are_those_of_differences_of_brute_force(function, lanes):
+    kernel = wp.kernel(function, module_options={"lanes": lanes}, module="unique")
+    x, radius, count = np.random.default_rng(21).random((70, 3)), 0.4, 70
+    places = wp.array(x, dtype=wp.vec3d, requires_grad=True)
+    grid = wp.HashGrid(5, 4, 6, dtype=wp.float64)
+    grid.build(places, 0.2)
+    n, items = wp.zeros(count, dtype=int), wp.zeros((count, count), dtype=int)
+    wp.launch(note_order, dim=count, inputs=[grid.id, places, wp.float64(radius)], outputs=[n, items])
+    order = [items.numpy()[i, : n.numpy()[i]] for i in range(count)]
+    out = wp.zeros(count, dtype=wp.float64, requires_grad=True)
+    weights = np.random.default_rng(22).standard_normal(count)
+    with wp.Tape() as tape:
+        wp.launch(kernel, dim=count, inputs=[grid.id, places, wp.float64(radius)], outputs=[out])
+    np.testing.assert_allclose(out.numpy(), brute(function.__name__, x, radius, order), rtol=1e-12)
+    tape.backward(grads={out: wp.array(weights, dtype=wp.float64)})
+    h, found = 1e-6, places.grad.numpy()
+    assert np.abs(found).max() > 1e-2
+    for seed in range(4):
+        along = np.random.default_rng(seed).standard_normal(x.shape)
+        ahead, back = (brute(function.__name__, x + step * along, radius, order) for step in (h, -h))
+        np.testing.assert_allclose((found * along).sum(), ((ahead - back) * weights).sum() / (2 * h), rtol=1e-5)

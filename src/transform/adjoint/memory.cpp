@@ -4,6 +4,7 @@
 // thread can be asked for is added to plainly; all others by atomics.
 #include "transform/analysis/memory.h"
 
+#include <algorithm>
 #include <array>
 
 #include "ir/origins.h"
@@ -123,6 +124,65 @@ bool Reverser::is_uncontended(const Operation& access) const {
 
 // ---- reverse ----
 
+namespace {
+
+bool is_zero(const Value* value) {
+    const Operation* made = value->definition;
+    const auto is_none = [](const Number& number) { return number.i == 0 && number.f == 0.0; };
+    return made && made->op == Op::constant && std::ranges::all_of(made->numbers, is_none);
+}
+
+// Whether a contribution is zero wherever some branch goes one of its ways, as far as that is seen in a few steps.
+bool is_zero_in_a_branch(const Value* value, int steps = 12) {
+    if (is_zero(value)) return true;
+    const Operation* made = value->definition;
+    if (!made || steps == 0) return false;
+    const auto of = [&](std::size_t i) { return is_zero_in_a_branch(made->operands[i], steps - 1); };
+    switch (made->op) {
+        case Op::if_: {
+            const auto which = static_cast<std::size_t>(value->index);
+            return is_zero(made->body(0).terminator()->operands[which]) ||
+                   is_zero(made->body(1).terminator()->operands[which]);
+        }
+        case Op::select:
+            return is_zero(made->operands[1]) || is_zero(made->operands[2]);
+        case Op::neg:
+        case Op::extract:
+        case Op::splat:
+        case Op::cast:
+        case Op::div:
+            return of(0);
+        case Op::mul:
+            return of(0) || of(1);
+        case Op::add:
+        case Op::sub:
+        case Op::insert:
+            return of(0) && of(1);
+        case Op::make:
+            for (std::size_t i = 0; i < made->operands.size(); ++i)
+                if (!of(i)) return false;
+            return true;
+        default:
+            return false;
+    }
+}
+
+// Whether any number of a scalar, a vector or a matrix is not zero.
+Value* is_anything(ir::Builder& b, Value* value) {
+    const Type type = value->type;
+    if (type.is_scalar()) return b.compare(Op::cmp_ne, value, b.zero(type));
+    Value* any = nullptr;
+    for (std::int64_t i = 0; i < type.components(); ++i) {
+        std::vector<std::int64_t> path{i};
+        if (type.is_matrix()) path = {i / type.cols(), i % type.cols()};
+        Value* const part = is_anything(b, b.extract(value, path));
+        any = any ? b.binary(Op::or_, any, part) : part;
+    }
+    return any;
+}
+
+}  // namespace
+
 void Reverser::add_to_gradient(Value* gradient, const std::vector<Value*>& indices, Value* d, bool is_uncontended) {
     if (d->type.is_struct()) {
         const auto& fields = d->type.fields();
@@ -133,6 +193,16 @@ void Reverser::add_to_gradient(Value* gradient, const std::vector<Value*>& indic
         }
     } else if (is_uncontended) {
         b_.store(gradient, indices, b_.binary(Op::add, b_.load(gradient, indices), d));
+    } else if (is_zero_in_a_branch(d)) {
+        // Of many neighbours a condition lets few through, and an atomic costs more than to ask.
+        Operation* made = b_.if_(is_anything(b_, d), {});
+        {
+            ir::Builder::Inside inside(b_, made->body(0));
+            b_.atomic(Op::atomic_add, gradient, indices, {d});
+            b_.yield({});
+        }
+        ir::Builder::Inside inside(b_, made->body(1));
+        b_.yield({});
     } else {
         b_.atomic(Op::atomic_add, gradient, indices, {d});
     }

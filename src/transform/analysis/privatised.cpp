@@ -7,7 +7,9 @@
 
 #include "ir/typing.h"
 #include "ir/walk.h"
+#include "transform/analysis/memory.h"
 #include "transform/analysis/reach.h"
+#include "types/objects.h"
 
 namespace weft::transform {
 
@@ -25,6 +27,12 @@ std::optional<Op> commuting_kind(const Operation& operation) {
     Scalar scalar = type.scalar();
     if (scalar == Scalar::boolean || info(scalar).is_small_float() || !ir::applied(operation.op)) return std::nullopt;
     return operation.op == Op::atomic_sub ? Op::atomic_add : operation.op;
+}
+
+// What a hash grid leads to is its own: no array of the launch.
+bool reads_grid(const Operation& operation) {
+    const Operation* object = operation.op == Op::load ? object_reached(operation.operands[0]) : nullptr;
+    return object && object->ints[0] == static_cast<std::int64_t>(ObjectKind::hash_grid);
 }
 
 // How often a thread comes to an operation in loops of which nothing is known.
@@ -52,7 +60,7 @@ std::map<Memory, Op> privatised_memories(const ir::Function& kernel) {
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
         const bool atomic = ir::is_atomic(operation.op);
         if (atomic || operation.op == Op::load || operation.op == Op::store) {
-            if (ir::is_of_thread(operation.operands[0])) return;
+            if (ir::is_of_thread(operation.operands[0]) || reads_grid(operation)) return;
             const Memory memory = memory_of(kernel, operation.operands[0]);
             if (!memory.is_known() || (memory.gradient && !kernel.is_adjoint)) {
                 all_known = false;

@@ -49,6 +49,17 @@ TEST(Combined, not_where_somebody_looks) {
     EXPECT_EQ(combined(kAdd + "  %c = atomic.min %y[%i], %one\n"), (Kinds{{kX, Op::atomic_add}, {kY, Op::atomic_min}}));
 }
 
+TEST(Combined, beside_what_a_hash_grid_has_in_memory) {
+    const auto reading = [](const std::string& kind) {
+        return "  %o = object %id[" + kind +
+               "]\n  %d = array_at %o, %zero : array<struct @Held, 1>\n  %f = member %d[0]\n  %l = load %f[%zero]\n"
+               "  %b = load %l[%zero]\n";
+    };
+    EXPECT_EQ(combined(kAdd + reading("3"), false, ", %id: u64"), (Kinds{{kX, Op::atomic_add}}));
+    EXPECT_EQ(combined(kAdd + reading("2"), false, ", %id: u64"), Kinds{}) << "a mesh shows arrays of the user's";
+    EXPECT_EQ(combined(kAdd + reading("3") + "  store %l[%zero], %one\n", false, ", %id: u64"), Kinds{});
+}
+
 TEST(Combined, not_where_an_array_may_be_any_other) {
     EXPECT_EQ(combined(kAdd + "  call @f(%x)\n"), Kinds{});
     EXPECT_EQ(combined(kAdd + "  %b = load %m[%zero]\n"), Kinds{});
