@@ -174,7 +174,7 @@ struct ImplicitParameter {
         returned,  // what the atomic with number `of` gave, one element for each thread of a launch that a tape records
         log,    // a part of what its atomics in loops gave (transform/adjoint/returned_values.h); counted on from these
         order,  // the coordinate that each thread takes (transform::follow_grid_order())
-        sorted,  // a copy of the array in that order
+        sorted,  // a copy of an array in the order of a grid: transform::SortedCopy says what `of` counts
     };
     Kind kind;
     int of;

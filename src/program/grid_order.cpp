@@ -5,23 +5,69 @@
 
 #include "program/host.h"
 #include "program/settings.h"
+#include "support/error.h"
+#include "transform/grid_order.h"
 
 namespace weft::program {
 
 namespace spatial = runtime::spatial;
+using ir::ImplicitParameter;
+
+namespace {
+
+// To copy what so many points have takes about the time that a thread saves by the copies.
+constexpr std::int64_t kMostPointsOfThread = 32;
+
+const spatial::HashGridDescriptor& grid_with(std::uint64_t id) {
+    const spatial::FormerObjectsPtr& former = spatial::Finding::current();
+    return *static_cast<const spatial::HashGridDescriptor*>(
+        former ? former->find(id, ObjectKind::hash_grid) : spatial::find_descriptor(id, ObjectKind::hash_grid));
+}
+
+std::uint64_t id_at(const std::byte* block, std::int64_t offset) {
+    std::uint64_t id = 0;
+    std::memcpy(&id, block + offset, sizeof id);
+    return id;
+}
+
+// Where the number with this number stands (transform::SortedCopy).
+std::int64_t id_offset(const KernelFacts& kernel, int number) {
+    std::int64_t found = -1;
+    const std::span own(kernel.parameter_types.data(), kernel.own_count());
+    transform::for_each_leaf(own, [&](Type type, int parameter, const std::vector<std::int64_t>& fields) {
+        if (!(type == u64_type()) || number-- != 0) return;
+        found = kernel.layout.offsets[static_cast<std::size_t>(parameter)];
+        Type at = own[static_cast<std::size_t>(parameter)];
+        for (const std::int64_t field : fields) {
+            found += at.fields()[static_cast<std::size_t>(field)].offset;
+            at = at.fields()[static_cast<std::size_t>(field)].type;
+        }
+    });
+    WEFT_CHECK(found >= 0, "the number of a grid is missing");
+    return found;
+}
+
+}  // namespace
 
 // Sums that are to be the same in every run are those of threads in their own order.
-GridOrder::GridOrder(const KernelFacts& kernel, runtime::Device& device, const std::byte* block, const Grid& grid)
-    : device_(device) {
-    if (kernel.grid_queries.empty() || kernel.tid_rank != 1 || !device.is_host_memory) return;
-    if (!spatial::may_need_order(grid.count)) return;
+bool GridOrder::is_possible(const KernelFacts& kernel, const runtime::Device& device, const Grid& grid) {
+    return !kernel.grid_queries.empty() && kernel.tid_rank == 1 && device.is_host_memory &&
+           spatial::may_need_order(grid.count) && !(kernel.grid_order_rounds && settings().deterministic);
+}
+
+GridOrder::GridOrder(const KernelFacts& kernel, runtime::Device& device, const std::byte* block, const Grid& grid,
+                     bool has_host)
+    : device_(device), has_host_(has_host) {
+    if (!is_possible(kernel, device, grid)) return;
     if (runtime::current_stream(device).recording()) return;  // it will run later, perhaps with another grid
-    if (kernel.grid_order_rounds && settings().deterministic) return;
     reading_.emplace();
     for (const GridQuery& query : kernel.grid_queries) {
-        std::memcpy(&id_, block + query.id, sizeof id_);
-        grid_ = spatial::order_for(id_, grid.count, {view_at(block, query.points), query.place, query.scalar});
-        if (grid_) return;
+        const std::uint64_t id = id_at(block, query.id);
+        if (const auto* found =
+                spatial::order_for(id, grid.count, {view_at(block, query.points), query.place, query.scalar})) {
+            order_ = {id, found};
+            return;
+        }
     }
     reading_.reset();
 }
@@ -29,32 +75,68 @@ GridOrder::GridOrder(const KernelFacts& kernel, runtime::Device& device, const s
 bool GridOrder::show(const KernelFacts& kernel, std::byte* block) {
     const std::size_t own = kernel.own_count();
     for (std::size_t i = 0; i < kernel.implicit_parameters.size(); ++i) {
-        const auto& [kind, of] = kernel.implicit_parameters[i];
-        if (kind == ir::ImplicitParameter::Kind::order) view_at(block, kernel.layout.offsets[own + i]) = grid_->points;
-        if (kind != ir::ImplicitParameter::Kind::sorted || of < 0) continue;
-        const ArrayView& given = view_at(block, kernel.layout.offsets[static_cast<std::size_t>(of)]);
-        if (!show_copy(kernel, own + i, given, block)) return false;
+        const ImplicitParameter& implicit = kernel.implicit_parameters[i];
+        ArrayView& shown = view_at(block, kernel.layout.offsets[own + i]);
+        if (implicit.kind == ImplicitParameter::Kind::order) shown = order_.grid->points;
+        if (implicit.kind != ImplicitParameter::Kind::sorted || implicit.of < 0) continue;
+        const auto copy = transform::SortedCopy::from(implicit.of);
+        const std::int64_t given = kernel.arrays[static_cast<std::size_t>(copy.of)].offset;
+        const std::int64_t bytes = kernel.parameter_types[own + i].element().size_bytes();
+        const FoundGrid by = copy.grid < 0 ? order_ : found(id_at(block, id_offset(kernel, copy.grid)));
+        if (!show_copy(by, given, bytes, block, shown)) return false;
     }
     if (copies_.empty() || spatial::Finding::current()) return true;
-    // Another thread may build the grid anew meanwhile.
-    auto found = std::make_shared<spatial::FormerObjects>(/*are_all=*/false);
-    found->add(id_, grid_, nullptr);
-    finding_.emplace(std::move(found));
+    // Another thread may build the grids anew meanwhile.
+    if (found_.empty()) found_.push_back(order_);
+    auto all = std::make_shared<spatial::FormerObjects>(/*are_all=*/false);
+    for (const FoundGrid& one : found_) all->add(one.id, one.grid, nullptr);
+    finding_.emplace(std::move(all));
     return true;
 }
 
-bool GridOrder::show_copy(const KernelFacts& kernel, std::size_t parameter, const ArrayView& of, std::byte* block) {
-    const std::int64_t count = grid_->points.shape[0];
-    if (!of.data || of.shape[0] < count) return false;
-    const std::int64_t bytes = kernel.parameter_types[parameter].element().size_bytes();
-    const runtime::BufferPtr& copy = copies_.emplace_back(runtime::allocate(count * bytes, device_));
-    without_host(count * bytes, [&] { spatial::sort_elements(of, bytes, grid_->points, copy->data); });
-    ArrayView& shown = view_at(block, kernel.layout.offsets[parameter]);
+// All copies are of one state of each grid.
+GridOrder::FoundGrid GridOrder::found(std::uint64_t id) {
+    if (found_.empty()) found_.push_back(order_);
+    for (const FoundGrid& one : found_)
+        if (one.id == id) return one;
+    return found_.emplace_back(id, &grid_with(id));
+}
+
+bool GridOrder::show_copy(const FoundGrid& by, std::int64_t of, std::int64_t element_bytes, const std::byte* block,
+                          ArrayView& shown) {
     shown = ArrayView{};
-    shown.data = copy->data;
+    const ArrayView& given = view_at(block, of);
+    const std::int64_t count = by.grid->points.shape[0];
+    if (count > kMostPointsOfThread * order_.grid->points.shape[0]) return false;
     shown.shape[0] = count;
-    shown.strides[0] = bytes;
+    shown.strides[0] = element_bytes;
+    if (count == 0) return true;
+    if (!given.data || given.shape[0] < count) return false;
+    for (const Copy& copy : copies_)
+        if (copy.of == of && copy.by == by.grid) {
+            shown.data = copy.buffer->data;
+            return true;
+        }
+    shown.data = copies_.emplace_back(of, by.grid, runtime::allocate(count * element_bytes, device_)).buffer->data;
+    const auto sort = [&] { spatial::sort_elements(given, element_bytes, by.grid->points, shown.data); };
+    if (has_host_)
+        without_host(count * element_bytes, sort);
+    else
+        sort();
     return true;
+}
+
+PreparedLaunch::PreparedLaunch(const CompiledKernel& plain, const CompiledKernel* ordered, runtime::Device& device,
+                               const std::byte* block, const Grid& grid)
+    : kernel_(&plain), block_(block) {
+    if (!ordered) return;
+    order_.emplace(plain, device, block, grid, /*has_host=*/false);
+    if (!*order_) return;
+    larger_.resize(static_cast<std::size_t>(ordered->layout.size_bytes));
+    std::memcpy(larger_.data(), block, static_cast<std::size_t>(plain.layout.size_bytes));
+    if (!order_->show(*ordered, larger_.data())) return;
+    kernel_ = ordered;
+    block_ = larger_.data();
 }
 
 }  // namespace weft::program

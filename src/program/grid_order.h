@@ -13,8 +13,8 @@
 #include <optional>
 #include <vector>
 
+#include "program/compiled.h"
 #include "program/grid.h"
-#include "program/lowered.h"
 #include "runtime/array.h"
 #include "runtime/spatial/handles.h"
 #include "runtime/spatial/hash_grid.h"
@@ -23,23 +23,58 @@ namespace weft::program {
 
 class GridOrder {
 public:
-    // The one that a launch with these arguments had better follow, if there is one.
-    GridOrder(const KernelFacts& kernel, runtime::Device& device, const std::byte* block, const Grid& grid);
-    explicit operator bool() const { return grid_ != nullptr; }
+    // The one that a launch with these arguments had better follow, if there is one. `has_host`: the caller has the
+    // host's lock, which is given up while copies are made.
+    GridOrder(const KernelFacts& kernel, runtime::Device& device, const std::byte* block, const Grid& grid,
+              bool has_host = true);
+    // Whether a launch may ever follow one, whatever its arrays hold.
+    static bool is_possible(const KernelFacts& kernel, const runtime::Device& device, const Grid& grid);
+    explicit operator bool() const { return order_.grid != nullptr; }
 
     // Shows it to code that follows it (Variant::grid_order), with copies of what this reads of neighbours. To be kept
-    // until that has run. False where the arguments have less elements than there are neighbours.
+    // until that has run. False where the arguments have less elements than there are neighbours, or a grid has many
+    // more points than the launch has threads.
     bool show(const KernelFacts& kernel, std::byte* block);
 
 private:
-    bool show_copy(const KernelFacts& kernel, std::size_t parameter, const ArrayView& of, std::byte* block);
+    struct FoundGrid {
+        std::uint64_t id = 0;
+        const runtime::spatial::HashGridDescriptor* grid = nullptr;
+    };
+    struct Copy {
+        std::int64_t of;  // where the array stands in the block
+        const runtime::spatial::HashGridDescriptor* by;
+        runtime::BufferPtr buffer;
+    };
+
+    FoundGrid found(std::uint64_t id);
+    bool show_copy(const FoundGrid& by, std::int64_t of, std::int64_t element_bytes, const std::byte* block,
+                   ArrayView& shown);
 
     runtime::Device& device_;
+    bool has_host_;
     std::optional<runtime::spatial::Reading> reading_;
-    std::uint64_t id_ = 0;
-    const runtime::spatial::HashGridDescriptor* grid_ = nullptr;
-    std::vector<runtime::BufferPtr> copies_;
-    std::optional<runtime::spatial::Finding> finding_;  // the code finds this grid, of which the copies are
+    FoundGrid order_;  // gives the order
+    std::vector<FoundGrid> found_;
+    std::vector<Copy> copies_;
+    std::optional<runtime::spatial::Finding> finding_;  // the code finds these grids, of which the copies are
+};
+
+// What a launch runs that was prepared before, without the kernel and the host's lock: a graph's, or one of a program
+// of another system. `ordered` is the code of the same launch in the order of a grid; null where there is none. To be
+// kept until that has run.
+class PreparedLaunch {
+public:
+    PreparedLaunch(const CompiledKernel& plain, const CompiledKernel* ordered, runtime::Device& device,
+                   const std::byte* block, const Grid& grid);
+    const CompiledKernel& kernel() const { return *kernel_; }
+    const std::byte* block() const { return block_; }
+
+private:
+    const CompiledKernel* kernel_;
+    const std::byte* block_;
+    std::optional<GridOrder> order_;
+    std::vector<std::byte> larger_;
 };
 
 }  // namespace weft::program

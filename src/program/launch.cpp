@@ -153,11 +153,19 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
     std::optional<GridOrder> order;
     if (!variant.serial && !facts.grid_queries.empty())
         order.emplace(kernel.facts(variant, arranged, what.derivation), *what.device, block.data(), grid);
-    variant.grid_order = order && *order;
+    std::vector<std::byte> ordered;
+    if (order && *order) {
+        variant.grid_order = true;
+        const KernelFacts& of_order = kernel.facts(variant, arranged, what.derivation);
+        ordered = block_of(kernel, what, of_order);
+        variant.grid_order = order->show(of_order, ordered.data());
+    }
     const CompiledKernel& compiled = kernel.compiled(variant, arranged, what.derivation);
     if (what.tangents && what.of_adjoint()) check_after(kernel, compiled);
-    if (arranged.index() != 0 || variant.grid_order) block = block_of(kernel, what, compiled);
-    if (variant.grid_order) order->show(compiled, block.data());
+    if (variant.grid_order)
+        block = std::move(ordered);
+    else if (arranged.index() != 0)
+        block = block_of(kernel, what, compiled);
     std::optional<GradientClaim> claim;
     if (what.of_adjoint()) claim.emplace(gradients_in(compiled, block.data()));
     const std::vector<runtime::BufferPtr> copies = make_copies(compiled, block.data(), *what.device);

@@ -202,11 +202,6 @@ LoweredKernel lower(std::unique_ptr<ir::Module> module, const LoweringOptions& o
         lowered.returned = returned_values_of(kernel, lowered.implicit_parameters);
         lowered.scattered = transform::scattered_gradients(kernel);
     }
-    const auto is_sorted = [](const ir::ImplicitParameter& implicit) {
-        return implicit.kind == ir::ImplicitParameter::Kind::sorted;
-    };
-    WEFT_CHECK(queries.size() == 1 || std::ranges::none_of(lowered.implicit_parameters, is_sorted),
-               "copies are sorted by one of several grids");
     if (!queries.empty() && !options.grid_order && lowered.returned.empty()) {
         const transform::OrderShows shows = transform::order_shows(kernel);
         if (shows != transform::OrderShows::in_results) lowered.grid_queries = placed(queries, lowered);

@@ -8,13 +8,23 @@
 //
 // before:  %at = ...; %j = load %cells[%at]; ... %y = load %points[%j]
 // after:   %at = ...; %j = load %cells[%at]; ... %y = load %sorted[%at]
+//
+// Each grid has copies in its own order. Which of several gives the threads their order is not known here: what a
+// thread reads at its own place then comes out of copies in that order, which the launch has already where it is the
+// order of the grid that found the neighbours.
+#include "transform/grid_order.h"
+
+#include <algorithm>
 #include <map>
-#include <unordered_set>
+#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "ir/builder.h"
 #include "ir/walk.h"
+#include "support/error.h"
+#include "transform/analysis/elements.h"
 #include "transform/analysis/memory.h"
 #include "transform/analysis/threads.h"
 #include "transform/pipeline.h"
@@ -49,38 +59,103 @@ Value* replace_coordinates(ir::Function& kernel, Value* order) {
     return own;
 }
 
+// The numbers that name the grids.
+std::vector<OwnQuery::Part> grids_of(const std::vector<OwnQuery>& queries) {
+    std::vector<OwnQuery::Part> grids;
+    for (const OwnQuery& query : queries)
+        if (std::ranges::find(grids, query.id) == grids.end()) grids.push_back(query.id);
+    return grids;
+}
+
 // Makes loads at the thread's own place, and at those of its neighbours, loads of sorted copies.
 class Sorter {
 public:
-    Sorter(ir::Function& kernel, const Value* own, const OwnQuery& query) : kernel_(kernel), own_(own), query_(query) {
+    Sorter(ir::Function& kernel, const Value* own, const std::vector<OwnQuery>& queries)
+        : kernel_(kernel), own_(own), grids_(grids_of(queries)) {
         ir::for_each_operation(kernel.body, [&](const Operation& operation) {
-            if (ir::writes(operation.op)) written_.insert(ir::origin_of(operation.operands[0]));
+            if (!ir::writes(operation.op) || ir::gradient_holding(operation.operands[0])) return;
+            if (const auto array = array_of(kernel, operation.operands[0])) written_.insert(*array);
         });
     }
 
     // Only of arrays that are read at neighbours.
     void run() {
-        std::vector<std::pair<Operation*, Value*>> loads;
+        std::vector<Load> loads;
         ir::for_each_operation(kernel_.body, [&](Operation& operation) {
             if (operation.op != Op::load || operation.operands.size() != 2) return;
-            const Value* array = operation.operands[0];
-            if (!ir::is_parameter(kernel_, array) || kernel_.implicit(array) || written_.contains(array)) return;
+            const std::optional<Array> array = whole_array(operation.operands[0]);
+            if (!array || written_.contains(*array)) return;
             const Value* number = without_sign(operation.operands[1]);
-            Value* const at = number == own_ ? own_->definition->operands[1] : place_of(number, operation);
-            if (!at) return;
-            if (number != own_) sorted_[array] = nullptr;
-            loads.emplace_back(&operation, at);
+            if (number == own_) {
+                loads.push_back({&operation, *array, kOfOrder, own_->definition->operands[1]});
+            } else if (const auto place = place_of(number, operation)) {
+                loads.push_back({&operation, *array, grids_.size() == 1 ? kOfOrder : place->grid, place->at});
+                at_neighbours_.insert(*array);
+            }
         });
-        for (auto& [array, sorted] : sorted_) {
-            sorted = kernel_.add_argument(&kernel_.body, array->type, "sorted");
-            kernel_.implicit_parameters.push_back({ir::ImplicitParameter::Kind::sorted, array->index});
+        for (const Load& load : loads)
+            if (at_neighbours_.contains(load.array)) sorted_[{load.array, load.grid}] = nullptr;
+        for (auto& [key, sorted] : sorted_) {
+            const auto& [array, grid] = key;
+            const Type type = type_of(array);
+            SortedCopy copy{number_of({array.parameter, array.path}, [](Type type) { return type.is_array(); })};
+            if (grid != kOfOrder) copy.grid = number_of(grids_[grid], &is_id);
+            if (copy.of >= SortedCopy::kMost || copy.grid >= SortedCopy::kMost - 1) continue;
+            sorted = kernel_.add_argument(&kernel_.body, type, "sorted");
+            kernel_.implicit_parameters.push_back({ir::ImplicitParameter::Kind::sorted, copy.implicit_of()});
         }
-        for (const auto& [load, at] : loads)
-            if (const auto found = sorted_.find(load->operands[0]); found != sorted_.end())
-                load->operands = {found->second, at};
+        for (const Load& load : loads)
+            if (const auto found = sorted_.find({load.array, load.grid}); found != sorted_.end() && found->second)
+                load.operation->operands = {found->second, load.at};
     }
 
 private:
+    static constexpr std::size_t kOfOrder = static_cast<std::size_t>(-1);  // the grid that gives the order
+
+    struct Place {
+        std::size_t grid;  // by its place in grids_
+        Value* at;
+    };
+    struct Load {
+        Operation* operation;
+        Array array;
+        std::size_t grid;
+        Value* at;
+    };
+
+    static bool is_id(Type type) { return type == u64_type(); }
+
+    Type type_of(const Array& array) const {
+        Type type = kernel_.parameters()[static_cast<std::size_t>(array.parameter)]->type;
+        for (const std::int64_t field : array.path) type = type.fields()[static_cast<std::size_t>(field)].type;
+        return type;
+    }
+
+    // Of a part among the leaves of such a type.
+    template <typename Counts>
+    int number_of(const OwnQuery::Part& part, const Counts& counts) const {
+        std::vector<Type> types;
+        for (std::size_t i = 0; i + kernel_.implicit_parameters.size() < kernel_.parameters().size(); ++i)
+            types.push_back(kernel_.parameters()[i]->type);
+        int number = -1, next = 0;
+        for_each_leaf(types, [&](Type type, int parameter, const std::vector<std::int64_t>& fields) {
+            if (!counts(type)) return;
+            if (part == OwnQuery::Part{parameter, fields}) number = next;
+            ++next;
+        });
+        WEFT_CHECK(number >= 0, "what stands in the order of a grid is in no parameter");
+        return number;
+    }
+
+    // Where the value is an array of the launch, from its first element on, and not one of its gradient.
+    std::optional<Array> whole_array(const Value* value) const {
+        const Value* parameter = value;
+        while (parameter->definition && parameter->definition->op == Op::extract)
+            parameter = parameter->definition->operands[0];
+        if (!ir::is_parameter(kernel_, parameter) || kernel_.implicit(parameter)) return {};
+        return array_of(kernel_, value);
+    }
+
     // Numbers of points never count from the end.
     static const Value* without_sign(const Value* index) {
         const Operation* made = index->definition;
@@ -93,35 +168,36 @@ private:
 
     // Where the number stands in the order, if it is one of the points that the query gives and `use` runs only where
     // it gave one.
-    Value* place_of(const Value* number, const Operation& use) const {
+    std::optional<Place> place_of(const Value* number, const Operation& use) const {
         const Operation* made = number->definition;
         if (!made || made->op != Op::if_) return place_of_point(number);
         const auto which = static_cast<std::size_t>(number->index);
-        Value* const at = place_of_point(made->body(0).terminator()->operands[which]);
-        if (!at || !is_seen(at, *made)) return nullptr;
+        const std::optional<Place> place = place_of_point(made->body(0).terminator()->operands[which]);
+        if (!place || !is_seen(place->at, *made)) return {};
         for (const Region* region = use.parent; region->owner; region = region->owner->parent) {
             const Operation& around = *region->owner;
-            if (around.op == Op::if_ && region == &around.body(0) && around.operands[0] == made->operands[0]) return at;
+            if (around.op == Op::if_ && region == &around.body(0) && around.operands[0] == made->operands[0])
+                return place;
         }
-        return nullptr;
+        return {};
     }
 
     // The index of a load from the grid's points by cells.
-    Value* place_of_point(const Value* number) const {
+    std::optional<Place> place_of_point(const Value* number) const {
         const Operation* load = number->definition;
-        if (!load || load->op != Op::load) return nullptr;
+        if (!load || load->op != Op::load) return {};
         const Operation* object = object_behind(load->operands[0]);
         const Operation* field = load->operands[0]->definition;
-        if (!object || !names_grid(*object) || field->op != Op::load) return nullptr;
+        if (!object || object->ints[0] != static_cast<std::int64_t>(ObjectKind::hash_grid) || field->op != Op::load)
+            return {};
         const Operation* member = field->operands[0]->definition;
         static const auto kPoints =
             static_cast<std::int64_t>(descriptor_type(ObjectKind::hash_grid).field_index("points").value());
-        return member->op == Op::member && member->ints[0] == kPoints ? load->operands[1] : nullptr;
-    }
-
-    bool names_grid(const Operation& object) const {
-        return object.ints[0] == static_cast<std::int64_t>(ObjectKind::hash_grid) &&
-               part_of(kernel_, object.operands[0]) == query_.id;
+        if (member->op != Op::member || member->ints[0] != kPoints) return {};
+        const auto named = part_of(kernel_, object->operands[0]);
+        const auto grid = named ? std::ranges::find(grids_, *named) : grids_.end();
+        if (grid == grids_.end()) return {};
+        return Place{static_cast<std::size_t>(grid - grids_.begin()), load->operands[1]};
     }
 
     // Whether a value is there before an operation, not made inside of it.
@@ -134,15 +210,32 @@ private:
 
     ir::Function& kernel_;
     const Value* own_;
-    const OwnQuery& query_;
-    std::unordered_set<const Value*> written_;
-    struct ByIndex {
-        bool operator()(const Value* a, const Value* b) const { return a->index < b->index; }
-    };
-    std::map<const Value*, Value*, ByIndex> sorted_;  // by the parameter that it is a copy of
+    std::vector<OwnQuery::Part> grids_;
+    std::set<Array> written_, at_neighbours_;
+    std::map<std::pair<Array, std::size_t>, Value*> sorted_;  // by what it is a copy of, and the grid
 };
 
 }  // namespace
+
+namespace {
+
+void visit_leaves(Type type, int parameter, std::vector<std::int64_t>& fields, const Leaf& visit) {
+    if (!type.is_struct()) return visit(type, parameter, fields);
+    for (std::size_t i = 0; i < type.fields().size(); ++i) {
+        fields.push_back(static_cast<std::int64_t>(i));
+        visit_leaves(type.fields()[i].type, parameter, fields, visit);
+        fields.pop_back();
+    }
+}
+
+}  // namespace
+
+std::size_t grids_asked(const ir::Function& kernel) { return grids_of(own_queries(kernel)).size(); }
+
+void for_each_leaf(std::span<const Type> parameters, const Leaf& visit) {
+    std::vector<std::int64_t> fields;
+    for (std::size_t i = 0; i < parameters.size(); ++i) visit_leaves(parameters[i], static_cast<int>(i), fields, visit);
+}
 
 void follow_grid_order(ir::Function& kernel, bool sorts) {
     if (kernel.tid_rank != 1) return;
@@ -150,8 +243,7 @@ void follow_grid_order(ir::Function& kernel, bool sorts) {
     Value* const order = kernel.add_argument(&kernel.body, Type::array(i32_type(), 1), "order");
     kernel.implicit_parameters.push_back({ir::ImplicitParameter::Kind::order, 0});
     const Value* const own = replace_coordinates(kernel, order);
-    // Of several grids one gives the order, and which is not known here.
-    if (sorts && queries.size() == 1) Sorter(kernel, own, queries.front()).run();
+    if (sorts && !queries.empty()) Sorter(kernel, own, queries).run();
 }
 
 }  // namespace weft::transform

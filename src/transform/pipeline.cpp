@@ -5,6 +5,7 @@
 
 #include "transform/adjoint/functions.h"
 #include "transform/adjoint/returned_values.h"
+#include "transform/grid_order.h"
 #include "transform/runs.h"
 #include "transform/signs.h"
 
@@ -109,6 +110,8 @@ private:
 
     bool differentiate() {
         if (!options_.adjoint) return true;
+        for (const auto& function : module_.functions)
+            if (function->is_kernel) asks_one_grid_ &= grids_asked(*function) == 1;
         const auto make = [&](const ir::Function& kernel) { return adjoint(kernel, *options_.adjoint); };
         return replace_kernels("adjoint", make) && inline_opaque() && pass_on_kernels("gradients", share_gradients) &&
                simplify_all();
@@ -122,9 +125,13 @@ private:
 
     bool inline_opaque() { return !has_opaque_ || inline_all(Calls::all); }
 
-    // Behind all that knows elements by the coordinates of threads.
+    // Behind all that knows elements by the coordinates of threads. An adjoint may ask less grids than the kernel, one
+    // of which gives the order.
     bool follow_order() {
-        const auto follow = [&](ir::Function& kernel) { follow_grid_order(kernel, /*sorts=*/!derives_); };
+        const auto follow = [&](ir::Function& kernel) {
+            const bool knows_order = asks_one_grid_ || grids_asked(kernel) != 1;
+            follow_grid_order(kernel, /*sorts=*/knows_order && !options_.jvp);
+        };
         return !options_.grid_order || (pass_on_kernels("order", follow) && simplify_all());
     }
 
@@ -157,6 +164,7 @@ private:
     bool derives_ = false, shares_ = false;
     bool has_opaque_ = false;  // functions with derivatives of their own, which are still called
     bool has_calls_ = false;
+    bool asks_one_grid_ = true;
 };
 
 }  // namespace

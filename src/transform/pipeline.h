@@ -66,8 +66,8 @@ bool keep_large_values_in_memory(ir::Function& function, int most_in_registers =
 void note_finite_writes(ir::Function& kernel);
 
 // Makes each thread of a kernel take the coordinate that a last parameter, ImplicitParameter::Kind::order, has for it.
-// `sorts`: what it reads of neighbours comes out of copies, ImplicitParameter::Kind::sorted, where it asks one grid
-// only. What another order changes: order_shows() (analysis/threads.h). Only kernels with one coordinate change.
+// `sorts`: what it reads of neighbours comes out of copies, ImplicitParameter::Kind::sorted, of each grid in its own
+// order. What another order changes: order_shows() (analysis/threads.h). Only kernels with one coordinate change.
 void follow_grid_order(ir::Function& kernel, bool sorts);
 
 // Makes loops over the items of a hash grid's query loops over the query's rows of cells, and in these over the items

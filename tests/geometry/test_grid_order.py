@@ -767,3 +767,99 @@ def test_gradients_of_members_of_a_struct(ordered):
     tape.backward(grads={out: wp.array(weights, dtype=f64)})
     by_x, _ = slopes(values, np.ones(COUNT), weights, scale)
     np.testing.assert_allclose(state.x.grad.numpy(), by_x, rtol=1e-9, atol=1e-12 * np.abs(by_x).max())
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+def test_gradients_of_a_kernel_that_asks_two_grids(ordered, smooth):
+    """Where the first is only counted in, the adjoint does not ask it; the order may be its all the same."""
+    scale = float(next(fresh))
+
+    @wp.kernel
+    def between(
+        own: wp.uint64,
+        other: wp.uint64,
+        x: wp.array(dtype=wp.vec3d),
+        y: wp.array(dtype=wp.vec3d),
+        radius: wp.float64,
+        n: wp.array(dtype=int),
+        out: wp.array(dtype=wp.float64),
+    ):
+        i = wp.tid()
+        total = wp.float64(0.0)
+        for j in wp.hash_grid_query(own, x[i], radius):
+            d = x[i] - x[j]
+            s = radius * radius - wp.dot(d, d)
+            if s > wp.float64(0.0):
+                n[i] += 1
+                if wp.static(smooth):
+                    total -= s * s * wp.float64(scale)
+        for j in wp.hash_grid_query(other, x[i], radius):
+            d = x[i] - y[j]
+            s = radius * radius - wp.dot(d, d)
+            if s > wp.float64(0.0):
+                total += s * s * wp.float64(scale)
+        out[i] = total
+
+    places = [shuffled(seed=seed, dtype=np.float64) for seed in (1, 2)]
+    _, weights = charges()
+    x, y = (wp.array(values, dtype=wp.vec3d, requires_grad=True) for values in places)
+    grids = [new_grid(values, f64) for values in (x, y)]
+    n, out = wp.zeros(COUNT, dtype=int), wp.zeros(COUNT, dtype=f64, requires_grad=True)
+    with wp.Tape() as tape:
+        inputs = [*(grid.id for grid in grids), x, y, f64(RADIUS)]
+        wp.launch(between, dim=COUNT, inputs=inputs, outputs=[n, out])
+    assert ordered() == 1
+    tape.backward(grads={out: wp.array(weights, dtype=f64)})
+    assert ordered() == 1
+    near = cKDTree(places[0]).sparse_distance_matrix(cKDTree(places[1]), RADIUS, output_type="coo_matrix")
+    a, b = near.row, near.col
+    d = places[0][a] - places[1][b]
+    slope = (-4 * scale * (RADIUS**2 - (d * d).sum(axis=1)) * weights[a])[:, None] * d
+    by_x, by_y = np.zeros_like(places[0]), np.zeros_like(places[1])
+    np.add.at(by_x, a, slope)
+    np.add.at(by_y, b, -slope)
+    if smooth:
+        by_x -= slopes(places[0], np.ones(COUNT), weights, scale)[0]
+    for found, expected in ((x, by_x), (y, by_y)):
+        assert np.abs(expected).max() > 0
+        np.testing.assert_allclose(found.grad.numpy(), expected, rtol=1e-9, atol=1e-12 * np.abs(expected).max())
+    assert n.numpy().sum() == COUNT + 2 * len(pairs(places[0]))
+
+
+def test_several_grids_in_a_struct_and_more_points_in_one_than_in_an_array(ordered):
+    """Each array is read at neighbours that each grid has found, where it is long enough."""
+    factor = float(next(fresh))
+
+    @wp.struct
+    class World:
+        fluid: wp.uint64
+        points: wp.array(dtype=wp.vec3)
+        wall: wp.uint64
+        walls: wp.array(dtype=wp.vec3)
+
+    @wp.kernel
+    def mix(world: World, radius: float, out: wp.array(dtype=wp.vec3)):
+        i = wp.tid()
+        x = world.points[i]
+        total = wp.vec3()
+        for k in wp.hash_grid_query(world.wall, x, radius):
+            total += (x - world.walls[k]) * float(factor)
+            if k < world.points.shape[0]:
+                total += world.points[k]
+        for j in wp.hash_grid_query(world.fluid, x, radius):
+            total -= world.points[j] + world.walls[j]
+        out[i] = total
+
+    for walls in (30_000, COUNT, 33 * COUNT):
+        world = World()
+        world.points, world.walls = (wp.array(shuffled(n, seed=n), dtype=wp.vec3) for n in (COUNT, walls))
+        grids = [new_grid(world.points), new_grid(world.walls)]
+        world.fluid, world.wall = (grid.id for grid in grids)
+        found = []
+        for wp.config.serial in (False, True):
+            out = wp.zeros(COUNT, dtype=wp.vec3)
+            wp.launch(mix, dim=COUNT, inputs=[world, RADIUS], outputs=[out])
+            found.append(out.numpy())
+        assert ordered() == (1 if walls == COUNT else 0)
+        np.testing.assert_array_equal(*found)
+        assert np.abs(found[0]).max() > 1.0
