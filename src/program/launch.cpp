@@ -6,6 +6,7 @@
 
 #include "program/gradient_claim.h"
 #include "program/grid_order.h"
+#include "program/recorded_run.h"
 #include "program/settings.h"
 #include "support/error.h"
 
@@ -25,28 +26,54 @@ std::vector<ArrayView> views_of(std::span<const runtime::Array> arrays) {
 
 // ---- the kernel itself ----
 
+// Empty where its threads keep their order. The options are those of this moment: a command may have been recorded with
+// others.
+static std::optional<Variant> variant_in_grid_order(Kernel& kernel, const CompiledKernel& compiled,
+                                                    runtime::Device& device, const std::byte* block, const Grid& grid) {
+    if (compiled.serial) return {};
+    Variant variant = kernel.variant_of(device, {grid.dim, 1}, block);
+    if (variant.serial || variant.finite) return {};
+    variant.grid_order = true;
+    return variant;
+}
+
 // False where its threads run in their own order.
 static bool launch_in_grid_order(Kernel& kernel, const CompiledKernel& compiled, runtime::Device& device,
                                  const std::byte* block, const Grid& grid) {
     GridOrder order(compiled, device, block, grid);
     if (!order) return false;
-    // The options are those of this moment. A command may have been recorded with others.
-    Variant variant = kernel.variant_of(device, {grid.dim, 1}, block);
-    if (variant.serial || variant.finite) return false;
-    variant.grid_order = true;
-    const KernelFacts& facts = kernel.facts(variant);
+    const std::optional<Variant> variant = variant_in_grid_order(kernel, compiled, device, block, grid);
+    if (!variant) return false;
+    const KernelFacts& facts = kernel.facts(*variant);
     Block larger(static_cast<std::size_t>(facts.layout.size_bytes));
     std::memcpy(larger.data(), block, static_cast<std::size_t>(kernel.layout().size_bytes));
     if (!order.show(facts, larger.data())) return false;
-    run(kernel.choose(variant, larger.data()), runtime::current_stream(device), larger.data(), grid);
+    run(kernel.choose(*variant, larger.data()), runtime::current_stream(device), larger.data(), grid);
     return true;
+}
+
+std::shared_ptr<const CompiledKernel> code_in_grid_order(Kernel& kernel, const CompiledKernel& compiled,
+                                                         runtime::Device& device, const std::byte* block,
+                                                         const Grid& grid) {
+    if (!GridOrder::is_possible(compiled, device, grid)) return nullptr;
+    const std::optional<Variant> variant = variant_in_grid_order(kernel, compiled, device, block, grid);
+    if (!variant) return nullptr;
+    // Copies are packed, and show no memory yet.
+    std::vector<std::byte> larger(static_cast<std::size_t>(kernel.facts(*variant).layout.size_bytes));
+    std::memcpy(larger.data(), block, static_cast<std::size_t>(kernel.layout().size_bytes));
+    return std::make_shared<const CompiledKernel>(kernel.choose(*variant, larger.data()));
 }
 
 void launch(Kernel& kernel, const CompiledKernel& compiled, runtime::Device& device, const std::byte* block,
             const Grid& grid, const FiniteCheck* check) {
-    if (!compiled.grid_queries.empty() && !compiled.serial &&
-        launch_in_grid_order(kernel, compiled, device, block, grid))
-        return;
+    if (!compiled.grid_queries.empty()) {
+        if (launch_in_grid_order(kernel, compiled, device, block, grid)) return;
+        runtime::Stream& stream = runtime::current_stream(device);
+        runtime::Recording* const recording = check ? nullptr : stream.recording();
+        if (recording && recording->runs_nodes())
+            return record_run(*recording, compiled, stream, block, grid, /*checks_finite=*/false,
+                              code_in_grid_order(kernel, compiled, device, block, grid));
+    }
     if (!check) return run(compiled, runtime::current_stream(device), block, grid);
     Fault not_finite{};
     run(compiled, runtime::current_stream(device), block, grid, &not_finite);

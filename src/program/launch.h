@@ -37,6 +37,12 @@ private:
 void launch(Kernel& kernel, const CompiledKernel& compiled, runtime::Device& device, const std::byte* block,
             const Grid& grid, const FiniteCheck* check = nullptr);
 
+// Code of such a launch whose threads run in the order of a hash grid, for a PreparedLaunch; null where it would never
+// do so. Arrays need not be there yet.
+std::shared_ptr<const CompiledKernel> code_in_grid_order(Kernel& kernel, const CompiledKernel& compiled,
+                                                         runtime::Device& device, const std::byte* block,
+                                                         const Grid& grid);
+
 // The same with what its atomics give kept in `returned`, for the adjoint; they are as open_returned_values() gave
 // them. Returns the code that ran.
 const CompiledKernel& launch_keeping_returned(Kernel& kernel, runtime::Device& device,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "program/fault.h"
+#include "program/grid_order.h"
 #include "program/host.h"
 #include "program/joined_launches.h"
 #include "program/run.h"
@@ -35,10 +36,11 @@ std::string extents_text(const CompiledKernel& kernel, const Grid& grid) {
 
 class LaunchNode final : public runtime::Node {
 public:
-    LaunchNode(std::shared_ptr<const CompiledKernel> kernel, runtime::Stream& stream, const std::byte* block,
-               const Grid& grid)
+    LaunchNode(std::shared_ptr<const CompiledKernel> kernel, std::shared_ptr<const CompiledKernel> ordered,
+               runtime::Stream& stream, const std::byte* block, const Grid& grid)
         : Node(kernel->description.name),
           kernel_(std::move(kernel)),
+          ordered_(std::move(ordered)),
           stream_(stream),
           block_(block, block + kernel_->layout.size_bytes),
           grid_(grid),
@@ -47,14 +49,17 @@ public:
                    .private_gradients = kernel_->private_gradients} {}
 
     void run() override {
+        const PreparedLaunch launch(*kernel_, ordered_.get(), stream_.device(), block_.data(), grid_);
+        const CompiledKernel& kernel = launch.kernel();
         Fault fault;
         runtime::LaunchOptions options = options_;
-        if (!kernel_->description.sites.empty()) options.fault = &fault;
+        if (!kernel.description.sites.empty()) options.fault = &fault;
         if (asks_for_interrupts) options.interrupted = host().interrupted;
-        if (!kernel_->loaded->launch(block_, grid_, options, stream_)) throw Interrupted{};
+        const std::span arguments(launch.block(), static_cast<std::size_t>(kernel.layout.size_bytes));
+        if (!kernel.loaded->launch(arguments, grid_, options, stream_)) throw Interrupted{};
         if (!options.fault) return;
         stream_.synchronize();
-        if (fault.claimed) program::throw_fault(*kernel_, fault, block_.data());
+        if (fault.claimed) program::throw_fault(kernel, fault, launch.block());
     }
 
     bool joins(std::span<const runtime::NodePtr> before) const override {
@@ -87,7 +92,7 @@ private:
         return launches;
     }
 
-    std::shared_ptr<const CompiledKernel> kernel_;
+    std::shared_ptr<const CompiledKernel> kernel_, ordered_;
     runtime::Stream& stream_;  // the default one, which lives for ever
     std::vector<std::byte> block_;
     Grid grid_;
@@ -141,7 +146,8 @@ void add_addresses(Type type, const std::byte* at, std::vector<const void*>& add
 }  // namespace
 
 void record_run(runtime::Recording& recording, const CompiledKernel& kernel, runtime::Stream& stream,
-                const std::byte* block, const Grid& grid, bool checks_finite) {
+                const std::byte* block, const Grid& grid, bool checks_finite,
+                std::shared_ptr<const CompiledKernel> ordered) {
     const std::string& name = kernel.description.name;
     if (checks_finite) {
         throw UsageError("launch()", "kernel '" + name +
@@ -160,7 +166,8 @@ void record_run(runtime::Recording& recording, const CompiledKernel& kernel, run
         add_addresses(kernel.parameter_types[i], block + kernel.layout.offsets[i], addresses);
     auto kept = std::make_shared<const CompiledKernel>(kernel);
     if (recording.runs_nodes()) {
-        recording.add(std::make_unique<LaunchNode>(std::move(kept), stream.device().default_stream(), block, grid),
+        recording.add(std::make_unique<LaunchNode>(std::move(kept), std::move(ordered),
+                                                   stream.device().default_stream(), block, grid),
                       addresses);
         return;
     }

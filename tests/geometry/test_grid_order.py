@@ -604,17 +604,112 @@ def test_options_that_promise_an_order(ordered):
     check_sums(out.numpy(), points.numpy(), factor)
 
 
-def test_a_launch_that_a_graph_runs_later(ordered):
+# ---- launches that are made later ----
+
+
+def test_launches_in_a_graph(ordered):
     kernel, factor = new_kernel()
     points, out = wp.array(shuffled(), dtype=wp.vec3), wp.zeros(COUNT, dtype=wp.vec3)
     grid = new_grid(points)
     with wp.ScopedCapture(device="cpu") as capture:
         wp.launch(kernel, dim=COUNT, inputs=[grid.id, points, RADIUS], outputs=[out])
-    assert ordered() == 0  # which grid there will be is not known
-    points.assign(shuffled(seed=3))
-    grid.build(points, RADIUS)
+    assert ordered() == 1
+    # Each time the points are what they are then, and so is the grid.
+    for seed, in_order in ((3, False), (4, True), (5, False)):
+        values = shuffled(seed=seed)
+        points.assign(by_cells(values) if in_order else values)
+        grid.build(points, RADIUS)
+        wp.capture_launch(capture.graph)
+        found = out.numpy()
+        check_sums(found, points.numpy(), factor)
+        np.testing.assert_array_equal(found, launch_in_own_order(kernel, grid, points))
+        out.zero_()
+    # Less points than threads; then none, as the grid is gone.
+    grid.build(points[: COUNT // 2], RADIUS)
     wp.capture_launch(capture.graph)
-    check_sums(out.numpy(), points.numpy(), factor)
+    np.testing.assert_array_equal(out.numpy(), launch_in_own_order(kernel, grid, points))
+    assert ordered() <= 1  # what runs in its own order may be compiled by now
+    del grid
+    wp.capture_launch(capture.graph)
+    assert not out.numpy().any()
+
+
+def launch_in_own_order(kernel, grid, points):
+    wp.config.serial = True
+    try:
+        return launch(kernel, grid, points)
+    finally:
+        wp.config.serial = False
+
+
+def test_a_graph_that_builds_the_grid_and_moves_the_points(ordered):
+    kernel, factor = new_kernel()
+
+    @wp.kernel
+    def move(points: wp.array(dtype=wp.vec3), out: wp.array(dtype=wp.vec3)):
+        i = wp.tid()
+        points[i] = wp.vec3(points[i][1], points[i][2], points[i][0]) * 0.9 + out[i] * 0.0
+
+    values = shuffled(seed=6)
+    points, out = wp.array(values, dtype=wp.vec3), wp.zeros(COUNT, dtype=wp.vec3)
+    grid = new_grid(points)
+    with wp.ScopedCapture(device="cpu") as capture:
+        grid.build(points, RADIUS)
+        wp.launch(kernel, dim=COUNT, inputs=[grid.id, points, RADIUS], outputs=[out])
+        wp.launch(move, dim=COUNT, inputs=[points, out])
+    assert ordered() == 1
+    for _ in range(3):
+        before = points.numpy().copy()
+        wp.capture_launch(capture.graph)
+        check_sums(out.numpy(), before, factor)
+
+
+def test_a_graph_of_a_kernel_whose_sums_are_rounded_by_the_order(ordered):
+    number = float(next(fresh))
+
+    @wp.kernel
+    def push(grid: wp.uint64, points: wp.array(dtype=wp.vec3), radius: float, out: wp.array(dtype=wp.vec3)):
+        i = wp.tid()
+        for j in wp.hash_grid_query(grid, points[i], radius):
+            d = points[j] - points[i]
+            if wp.length(d) < radius:
+                wp.atomic_add(out, j, d * float(number))
+
+    points = wp.array(shuffled(), dtype=wp.vec3)
+    grid, out = new_grid(points), wp.zeros(COUNT, dtype=wp.vec3)
+    for deterministic in (True, False):
+        wp.config.deterministic = (
+            wp.DeterministicMode.RUN_TO_RUN if deterministic else wp.DeterministicMode.NOT_GUARANTEED
+        )
+        with wp.ScopedCapture(device="cpu") as capture:
+            wp.launch(push, dim=COUNT, inputs=[grid.id, points, RADIUS], outputs=[out])
+        assert ordered() == (not deterministic)
+        found = []
+        for _ in range(2):
+            out.zero_()
+            wp.capture_launch(capture.graph)
+            found.append(out.numpy())
+            check_sums(found[-1], points.numpy(), number)
+        if deterministic:
+            np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.needs("jax")
+def test_a_program_of_jax(ordered):
+    import jax
+
+    kernel, factor = new_kernel()
+    points = wp.array(shuffled(), dtype=wp.vec3)
+    grid = new_grid(points)
+    program = jax.jit(lambda x: wp.jax_kernel(kernel, launch_dims=COUNT)(wp.uint64(grid.id), x, RADIUS))
+    for seed in (1, 2):
+        values = shuffled(seed=seed)
+        points.assign(values)
+        grid.build(points, RADIUS)
+        (found,) = program(values)
+        check_sums(np.asarray(found), values, factor)
+        np.testing.assert_array_equal(np.asarray(found), launch_in_own_order(kernel, grid, points))
+    assert ordered() == 1
 
 
 # ---- gradients ----

@@ -17,6 +17,7 @@
 #include "bindings/kernels/arguments.h"
 #include "bindings/kernels/kernel.h"
 #include "bindings/values/types.h"
+#include "program/grid_order.h"
 #include "program/host.h"
 #include "program/launch.h"
 #include "program/launch_needs.h"
@@ -52,6 +53,7 @@ struct Call {
     std::vector<std::byte> shown;  // with addresses of nothing, for questions about the launch
     std::vector<CallArray> arrays;
     const program::CompiledKernel* compiled;
+    std::shared_ptr<const program::CompiledKernel> ordered;  // of a PreparedLaunch
     program::Grid grid;
 };
 
@@ -148,6 +150,7 @@ std::int64_t make_call(nb::object kernel_object, nb::handle dim, nb::list values
     call->compiled =
         &core.choose(core.variant_of(runtime::host_device(), call->dims.span(), shown.data()), shown.data());
     call->grid = program::make_grid(call->dims.span(), call->compiled->description.tid_rank, kernel.key);
+    call->ordered = program::code_in_grid_order(core, *call->compiled, device, shown.data(), call->grid);
     const std::vector<std::uint8_t> kinds(parameters.size(), program::kIsArray);
     const auto needs =
         program::launch_needs(core, runtime::host_device(), *call->compiled, call->dims.span(), shown.data(), kinds);
@@ -238,7 +241,9 @@ void run_forward(const xla::CallFrame& frame, const Call& call) {
             if (array->is_zeroed) std::memset(data, 0, size);
             program::view_at(block.data(), offset).data = size > 0 ? data : nullptr;
         }
-        program::run(*call.compiled, runtime::host_device().default_stream(), block.data(), call.grid);
+        const program::PreparedLaunch launch(*call.compiled, call.ordered.get(), runtime::host_device(), block.data(),
+                                             call.grid);
+        program::run(launch.kernel(), runtime::host_device().default_stream(), launch.block(), call.grid);
     }
 }
 
