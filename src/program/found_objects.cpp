@@ -160,7 +160,8 @@ bool FoundObjects::is_as_it_was(const Part& part, const TapeMemory& memory) {
     return part.writes_of_others == (is_copy ? part.need->writes_of_others : memory.writes_of_others(*part.array));
 }
 
-spatial::FormerObjectsPtr FoundObjects::former(const TapeMemory& memory, bool reads, bool with_gradients) const {
+std::shared_ptr<spatial::FormerObjects> FoundObjects::former(const TapeMemory& memory, bool reads,
+                                                             const WithGradient& with_gradient) const {
     auto former = std::make_shared<spatial::FormerObjects>();
     for (const Part& part : ids_)
         if (!is_as_it_was(part, memory)) return nullptr;
@@ -178,7 +179,7 @@ spatial::FormerObjectsPtr FoundObjects::former(const TapeMemory& memory, bool re
             if (!part.array) continue;
             view = part.array->array.view;
             if (part.need) view.data = part.need->contents().view.data;
-            if (with_gradients)
+            if (with_gradient(*part.array))
                 show_gradient(*part.array);
             else
                 view.grad = nullptr;
@@ -191,6 +192,28 @@ spatial::FormerObjectsPtr FoundObjects::former(const TapeMemory& memory, bool re
             former->add(found.id, contents.descriptor, contents.object);
     }
     return former;
+}
+
+void FoundObjects::add_tangents(const TangentOf& tangent, spatial::FormerObjects& to) const {
+    for (const Found& found : found_) {
+        std::vector<ArrayView> views;
+        bool any = false;
+        for (const Part& part : found.parts) {
+            const ArrayView* const view = part.array ? tangent(*part.array) : nullptr;
+            views.push_back(view ? *view : ArrayView());
+            any |= view != nullptr;
+        }
+        if (!any || found.kept.is_empty()) continue;
+        std::shared_ptr<const void> descriptor = found.kept.contents().object->descriptor_with(views);
+        const void* const at = descriptor.get();
+        to.add(found.id | kTangentsOfMesh, at, std::move(descriptor));
+    }
+}
+
+void FoundObjects::for_each_need(const std::function<void(const Variable&, const NeedPtr&)>& visit) const {
+    for (const Found& found : found_)
+        for (const Part& part : found.parts)
+            if (part.array) visit(*part.array, part.need);
 }
 
 }  // namespace weft::program

@@ -59,9 +59,17 @@ public:
     void read_late(const std::function<NeedPtr(const Variable&)>& need);
     void add_needs(std::vector<NeedPtr*>& to);
 
-    // For the adjoint. `with_gradients`: what it adds to the gradients of arrays arrives there. Empty where something
-    // was written past the tape since: `reads` says whether that matters.
-    runtime::spatial::FormerObjectsPtr former(const TapeMemory& memory, bool reads, bool with_gradients) const;
+    // For the adjoint. What it adds to the gradient of an array arrives there where with_gradient(array) holds. Empty
+    // where something was written past the tape since: `reads` says whether that matters.
+    using WithGradient = std::function<bool(const Variable&)>;
+    std::shared_ptr<runtime::spatial::FormerObjects> former(const TapeMemory& memory, bool reads,
+                                                            const WithGradient& with_gradient) const;
+    // For forward mode, when they are kept: meshes get tangents that consist of those of their arrays. tangent(array)
+    // is null for an array that does not move.
+    using TangentOf = std::function<const ArrayView*(const Variable&)>;
+    void add_tangents(const TangentOf& tangent, runtime::spatial::FormerObjects& to) const;
+    // By array: what is kept of it, null where nothing is.
+    void for_each_need(const std::function<void(const Variable&, const NeedPtr&)>& visit) const;
 
 private:
     struct Part {

@@ -64,9 +64,10 @@ void RecordedLaunch::refuse_written_objects() const {
                                          "help: write in a launch of its own");
 }
 
-runtime::spatial::FormerObjectsPtr RecordedLaunch::former_objects(const TapeMemory& memory, bool with_gradients) const {
+std::shared_ptr<runtime::spatial::FormerObjects> RecordedLaunch::former_objects(
+    const TapeMemory& memory, const FoundObjects::WithGradient& with_gradient) const {
     if (!objects_) return nullptr;
-    runtime::spatial::FormerObjectsPtr former = objects_->former(memory, reads_objects(), with_gradients);
+    auto former = objects_->former(memory, reads_objects(), with_gradient);
     if (!former)
         throw UsageError(
             "Tape.backward()",
@@ -260,7 +261,7 @@ bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const Suppl
     }
     for (const auto& [parameter, need] : after_)
         view_at(after.data(), kernel_->layout().offsets[parameter]).data = need->contents().view.data;
-    const runtime::spatial::FormerObjectsPtr former = former_objects(memory, /*with_gradients=*/true);
+    const runtime::spatial::FormerObjectsPtr former = former_objects(memory, [](const Variable&) { return true; });
     std::vector<runtime::BufferPtr> holders;
     if (any_nested_kept()) holders = show_nested(before.data(), after.data());
     // Other threads may give arrays other gradients meanwhile, whose memory this keeps.

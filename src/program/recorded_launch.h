@@ -72,7 +72,8 @@ public:
     std::span<const Argument> arrays() const { return arrays_; }
     const FoundObjects* objects() const { return objects_.get(); }
     // What its adjoint finds by ids; null where it finds nothing. Throws UsageError where that cannot be known.
-    runtime::spatial::FormerObjectsPtr former_objects(const TapeMemory& memory, bool with_gradients) const;
+    std::shared_ptr<runtime::spatial::FormerObjects> former_objects(
+        const TapeMemory& memory, const FoundObjects::WithGradient& with_gradient) const;
     // To be asked when an adjoint has run that was given these.
     void check_found(const runtime::spatial::FormerObjectsPtr& former) const;
     const std::vector<Nested>& nested() const { return nested_; }

@@ -362,25 +362,6 @@ def test_gradients_that_come_when_the_mesh_has_changed(changes):
         assert np.abs(place.grad.numpy()).max() > 0.1
 
 
-def test_forward_mode_and_hessians_refuse_meshes_that_move():
-    values = given_arrays(9)
-    place, speed = vectors(values["place"]), vectors(values["speed"])
-
-    def of_points(points):
-        moved = vectors(np.zeros_like(POINTS))
-        wp.launch(move_to, dim=len(POINTS), inputs=[points, speed, f64(0.1), moved])
-        mesh = wp.Mesh(moved, wp.array(FACES, dtype=int))
-        out = wp.zeros(1, dtype=f64, requires_grad=True)
-        wp.launch(look, dim=len(place), inputs=[mesh.id, place, f64(1.0), out])
-        return out
-
-    points, along = vectors(POINTS), vectors(POINTS)
-    with pytest.raises(RuntimeError, match="there are no tangents of meshes"):
-        wp.jvp(of_points, inputs=[points], input_tangents=[along])
-    with pytest.raises(RuntimeError, match="there are no tangents of meshes"):
-        wp.autograd.hvp(of_points, inputs=[points], vectors=[along])
-
-
 def test_forward_mode_and_hessians_along_the_places_while_a_mesh_is_refitted():
     values = given_arrays(10)
     points, steps = wp.array(POINTS, dtype=wp.vec3d), np.random.default_rng(2).standard_normal((2, *POINTS.shape)) * 0.1

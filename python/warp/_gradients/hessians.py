@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import warp._weft as _weft
@@ -46,6 +47,7 @@ class _TangentTape(Tape):
         self._tangent_arrays, self._launch_tangents = tangent_arrays, launch_tangents
         self._forward = Forward("hvp()", tangent_arrays)
         self._kept_tangents: dict[int, array] = {}  # by Need.copy_id
+        self._of_meshes: dict[int, array] = {}  # by id(): arrays of meshes that move
         self._takes_all = self._tells_kept = True
 
     def _tangents_of(self, values: list) -> list:
@@ -55,6 +57,8 @@ class _TangentTape(Tape):
         returned = super()._record_launch(kernel, dim, values, device, is_seen)
         if not self._launch_tangents and self._forward.launch(kernel, dim, values, returned, device):
             self._entries[-1].returned = returned
+            for one, _ in self._forward.moving([one for one, _ in self._entries[-1].arrays_of_meshes]):
+                self._of_meshes[id(one)] = one
             return None  # it has been run
         return returned
 
@@ -125,9 +129,36 @@ class _TangentTape(Tape):
             after,
             launch.returned,
             launch.device,
+            self._moving_meshes(launch),
             launch,
             self,
         )
+
+    def _moving_meshes(self, launch: RecordedLaunch) -> list[tuple[array, array]]:
+        """What moves of the meshes that the launch looked into, with the tangents that it saw."""
+        if self._launch_tangents:
+            return []
+        moving = []
+        needs = {id(one): need for one, need in launch.arrays_of_meshes}
+        for one, tangent in self._forward.moving([one for one, _ in launch.arrays_of_meshes]):
+            need = needs[id(one)]
+            then = self._kept_tangent(need) if need is not None else None
+            if then is not None:
+                then.grad = tangent.grad
+            moving.append((one, tangent if then is None else then))
+        return moving
+
+    @contextmanager
+    def gradients_of_meshes(self) -> Iterator[None]:
+        """Meshes that move are the user's. Their gradients start from zero here, and are given back."""
+        own = [(one, _weft.keep(one.grad)) for one in self._of_meshes.values()]
+        for one, _ in own:
+            one.grad.zero_()
+        try:
+            yield
+        finally:
+            for one, before in own:
+                one.grad.assign(before)
 
     def _reverse_operation(self, operation: RecordedOperation) -> None:
         tangents = {name: self._tangent_arrays.of_array(read) for name, read in operation.reads.items()}
@@ -234,7 +265,7 @@ def _through_kernel(
 ) -> None:
     if not _weft.hessian_needs_launch(kernel, values, launch_tangents, device):
         nothing = [None] * len(values)
-        _weft.run_jvp(kernel, dim, values, launch_tangents, True, nothing, nothing, [], device)
+        _weft.run_jvp(kernel, dim, values, launch_tangents, True, nothing, nothing, [], device, [])
         return
     with _TangentTape(tangent_arrays, launch_tangents) as tape:
         _weft.launch(kernel, dim, values, device=device)
@@ -247,8 +278,9 @@ def _through_function(
     with _TangentTape(tangent_arrays) as tape:
         result = function(*values)
     found = results("hvp()", function, outputs if result is None and outputs else result)
-    _set_weights(found, weights)
-    tape._reverse_all()
+    with tape.gradients_of_meshes():
+        _set_weights(found, weights)
+        tape._reverse_all()
 
 
 def hvp(
@@ -265,6 +297,7 @@ def hvp(
     Args:
         function: a kernel, or a Python function of the inputs (and outputs) that launches kernels, as for
             :func:`warp.autograd.jacobian`: it returns an array or a list of arrays, or nothing where outputs are given.
+            Meshes whose points a function moves move with them; those that a kernel looks into are constant.
         dim: the grid, for a kernel; as for ``wp.launch``.
         inputs: the arguments. All arrays of floats are differentiated by.
         outputs: the further arguments. What they hold is where the kernel starts from.

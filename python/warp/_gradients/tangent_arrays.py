@@ -111,24 +111,19 @@ class Forward:
 
     def launch(self, kernel: Any, dim: Any, values: list, returned: list[array], device: Any) -> bool:
         """False where nothing moves, and the launch is left to the caller."""
-        self._check_meshes(kernel, values, device)
         tangents = [self.tangent_arrays.of(value) for value in values]
         if all(tangent is None for tangent in tangents):
             return False
         nothing = [None] * len(values)
-        _weft.run_jvp(kernel, dim, values, tangents, False, nothing, nothing, returned, device)
+        meshes = self.moving(_weft.arrays_of_objects(kernel, values, device))
+        _weft.run_jvp(kernel, dim, values, tangents, False, nothing, nothing, returned, device, meshes)
         return True
 
-    def _check_meshes(self, kernel: Any, values: list, device: Any) -> None:
-        """Forward mode takes meshes for constant."""
-        for one in _weft.arrays_of_objects(kernel, values, device):
-            if self.tangent_arrays.takes_part(one):
-                raise usage_error(
-                    f"{self._api}: kernel {kernel.__name__!r} looks into a mesh, one of whose arrays takes part in "
-                    "what is differentiated, and there are no tangents of meshes. help: pass the points as an "
-                    "argument and compute with these, or use a tape and differences of its gradients",
-                    RuntimeError,
-                )
+    def moving(self, arrays_of_meshes: list[array]) -> list[tuple[array, array | None]]:
+        """Those arrays that move, with their tangents: the others of a mesh are constant."""
+        return [
+            (one, self.tangent_arrays.of_array(one)) for one in arrays_of_meshes if self.tangent_arrays.takes_part(one)
+        ]
 
     def write(self, to: array, source: array | None) -> None:
         tangent = self.tangent_arrays.of_array(to)

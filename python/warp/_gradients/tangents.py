@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import warp._weft as _weft
-from warp._weft import Kernel, array, usage_error
+from warp._weft import Kernel, array, primitives, usage_error
 
 __all__ = ["check_moving", "jvp", "tangents_like"]
 
@@ -57,7 +57,8 @@ def jvp(
     Args:
         kernel, dim, inputs, outputs, device: as for ``wp.launch``; of a function, the inputs only.
         input_tangents: one for each input: an array like the input, a number for a number, a struct for a struct; None
-            for an input that does not move.
+            for an input that does not move. A mesh moves with its points and velocities: where these are inputs with
+            tangents, or in a function arrays that something has moved.
         output_tangents: arrays like the outputs, which are written; None where nobody asks.
     Returns:
         Nothing for a kernel. For a function what it returned, and the tangents of that, in the same form; None for
@@ -83,9 +84,29 @@ def jvp(
             )
         return _of_function(kernel, inputs, tangents)
     tangents += tangents_like("jvp()", "output_tangents", outputs, output_tangents)
-    nothing = [None] * len(tangents)
-    _weft.run_jvp(kernel, dim, inputs + outputs, tangents, False, nothing, nothing, [], device)
+    nothing, values = [None] * len(tangents), inputs + outputs
+    meshes = _moving_meshes(kernel, values, tangents, device)
+    _weft.run_jvp(kernel, dim, values, tangents, False, nothing, nothing, [], device, meshes)
     return None
+
+
+def _moving_meshes(kernel: Kernel, values: list, tangents: list, device: Any) -> list[tuple[array, array]]:
+    """Arrays of meshes that are inputs too move with these: pairs of them and their tangents."""
+    moving: list[tuple[array, array]] = []
+    given = [(value, tangent) for value, tangent in zip(values, tangents, strict=True) if isinstance(tangent, array)]
+    for one in _weft.arrays_of_objects(kernel, values, device) if given else []:
+        for value, tangent in given:
+            if not primitives.overlap(one, value):
+                continue
+            if value.ptr != one.ptr or value.shape != one.shape or value.strides != one.strides:
+                raise usage_error(
+                    f"jvp(): kernel {kernel.__name__!r} looks into a mesh, one of whose arrays is a part of an input "
+                    "that moves, or the other way round. help: pass the mesh's array itself",
+                    ValueError,
+                )
+            moving.append((one, tangent))
+            break
+    return moving
 
 
 def _of_function(function: Callable, inputs: list, tangents: list) -> tuple[Any, Any]:

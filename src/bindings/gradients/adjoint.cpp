@@ -5,7 +5,9 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
+#include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "bindings/arrays/array.h"
@@ -92,20 +94,48 @@ nb::list arrays_of_objects(nb::handle kernel, nb::list values, nb::handle device
     return arrays;
 }
 
-// What an adjoint with tangents finds by ids: as `entry`, a launch on `tape`, found it; or as it is now, where that is
-// None. It leaves the gradients of meshes alone.
-spatial::FormerObjectsPtr former_objects(Packed& packed, nb::handle entry, nb::handle tape) {
-    if (!entry.is_none())
-        return nb::cast<const PyRecordedLaunch&>(entry).former_objects(nb::cast<PyTape&>(tape).tape.memory(), false);
+// The tangents of arrays of meshes: pairs of an array and its tangent.
+class MovingArrays {
+public:
+    explicit MovingArrays(nb::list pairs) {
+        for (nb::handle pair : pairs)
+            moving_[array_pointer(pair[0])] = &array_argument(nb::object(pair[1]).ptr(), "jvp()", "meshes").array.view;
+    }
+    bool any() const { return !moving_.empty(); }
+    const ArrayView* tangent(const program::Variable& of) const {
+        const auto found = moving_.find(&of);
+        return found == moving_.end() ? nullptr : found->second;
+    }
+
+private:
+    std::map<const program::Variable*, const ArrayView*> moving_;
+};
+
+// What a launch in forward mode finds by ids; of an adjoint as `entry`, a launch on `tape`, found it, or as it is now
+// where that is None. Meshes that do not move are left without gradients.
+spatial::FormerObjectsPtr former_objects(Packed& packed, bool of_adjoint, const MovingArrays& moving, nb::handle entry,
+                                         nb::handle tape) {
+    const auto tangent = [&](const program::Variable& of) { return moving.tangent(of); };
+    const auto moves = [&](const program::Variable& of) { return moving.tangent(of) != nullptr; };
+    if (!entry.is_none()) {
+        const auto& launch = nb::cast<const PyRecordedLaunch&>(entry);
+        auto former = launch.former_objects(nb::cast<PyTape&>(tape).tape.memory(), moves);
+        if (former) launch.objects()->add_tangents(tangent, *former);
+        return former;
+    }
+    if (!of_adjoint && !moving.any()) return nullptr;
     const std::unique_ptr<program::FoundObjects> found = found_objects(packed);
     if (!found) return nullptr;
     found->keep(packed.device);
-    return found->former({}, /*reads=*/false, /*with_gradients=*/false);
+    auto former = of_adjoint ? found->former({}, /*reads=*/false, moves)
+                             : std::make_shared<spatial::FormerObjects>(/*are_all=*/false);
+    found->add_tangents(tangent, *former);
+    return former;
 }
 
 // The other lists are as bind_adjoint() tells; a kernel that is no adjoint fills `returned`.
 void run_jvp(nb::handle kernel, nb::handle dim, nb::list values, nb::list tangents, bool of_adjoint, nb::list before,
-             nb::list after, nb::list returned, nb::handle device, nb::handle entry, nb::handle tape) {
+             nb::list after, nb::list returned, nb::handle device, nb::list meshes, nb::handle entry, nb::handle tape) {
     Packed packed(kernel, values, device, "jvp()");
     program::DerivedLaunch what = with_tangents(packed, tangents, of_adjoint);
     const std::vector<std::byte> block_before = packed.with_copies(before), block_after = packed.with_copies(after);
@@ -117,8 +147,9 @@ void run_jvp(nb::handle kernel, nb::handle dim, nb::list values, nb::list tangen
     what.after = block_after.data();
     what.tangents = moving.data();
     what.returned = kept;
+    const MovingArrays moving_arrays(meshes);
     if (of_adjoint) {  // on copies, which hvp() makes
-        const spatial::Finding finding(former_objects(packed, entry, tape));
+        const spatial::Finding finding(former_objects(packed, of_adjoint, moving_arrays, entry, tape));
         program::launch_derived(packed.kernel.core(), what);
         if (!entry.is_none()) nb::cast<const PyRecordedLaunch&>(entry).check_found(spatial::Finding::current());
         return;
@@ -133,8 +164,11 @@ void run_jvp(nb::handle kernel, nb::handle dim, nb::list values, nb::list tangen
         watch_written(check, packed.kernel, effects, packed.values.data());
         watch_written(check, packed.kernel, effects, moved.data(), "the tangent of ");
     }
+    std::optional<spatial::Finding> finding;
+    if (auto former = former_objects(packed, of_adjoint, moving_arrays, entry, tape)) finding.emplace(former);
     const program::CompiledKernel& compiled =
         program::launch_derived(packed.kernel.core(), what, checks ? &check : nullptr);
+    finding.reset();
     replace_arrays(returned, std::move(kept));
     count_writes(compiled, packed.values.data());
     count_writes(compiled, moved.data());
@@ -160,10 +194,11 @@ void bind_adjoint(nb::module_& m) {
     m.def(
         "run_jvp", &run_jvp, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("tangents"),
         nb::arg("of_adjoint"), nb::arg("before"), nb::arg("after"), nb::arg("returned"), nb::arg("device").none(),
-        nb::arg("entry") = nb::none(), nb::arg("tape") = nb::none(),
+        nb::arg("meshes"), nb::arg("entry") = nb::none(), nb::arg("tape") = nb::none(),
         "Runs a kernel, or its adjoint, with tangents: one like each value, or None for zero. `before` and `after` are "
         "arrays to be read in place of the values (None: the value itself) where contents from before or after the "
-        "launch are needed, `returned` what its atomics returned; all laid out as the values. `entry` is the launch on "
+        "launch are needed, `returned` what its atomics returned; all laid out as the values. `meshes` has pairs of "
+        "an array of a mesh that the launch may look into, and its tangent. `entry` is the launch on "
         "`tape` that an adjoint belongs to, and finds what that found by ids.");
     m.def("arrays_of_objects", &arrays_of_objects, nb::arg("kernel"), nb::arg("values"), nb::arg("device").none(),
           "The arrays of the meshes that a launch may look into.");

@@ -228,6 +228,16 @@ nb::dict nested(const PyRecordedLaunch& launch) {
     return result;
 }
 
+// Of the meshes that it may look into.
+nb::list arrays_of_meshes(const PyRecordedLaunch& launch) {
+    nb::list result;
+    if (launch.objects())
+        launch.objects()->for_each_need([&](const program::Variable& array, const program::NeedPtr& need) {
+            result.append(nb::make_tuple(object_of(array), need ? nb::cast(need) : nb::none()));
+        });
+    return result;
+}
+
 nb::list returned(const PyRecordedLaunch& launch) {
     nb::list result;
     for (const runtime::Array& one : launch.returned) result.append(nb::steal(make_array(one)));
@@ -293,6 +303,8 @@ void bind_recorded_launch(nb::module_& m) {
         .def_prop_ro("before", &before, "Contents from before the launch that the adjoint reads: lists by argument.")
         .def_prop_ro("within", &within, "The same of arrays that lie in elements of arguments.")
         .def_prop_ro("after", &after, "Contents that the launch left which the adjoint reads, by argument.")
+        .def_prop_ro("arrays_of_meshes", &arrays_of_meshes,
+                     "Pairs of an array of a mesh that it may look into, and the need of its contents or None.")
         .def_prop_ro("nested", &nested, "The arrays that lie in elements, by argument.")
         .def_prop_rw(
             "returned", &returned,

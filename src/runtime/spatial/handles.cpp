@@ -264,6 +264,11 @@ namespace {
 
 bool is_tree_of_mesh(std::uint64_t id, ObjectKind kind) { return kind == ObjectKind::bvh && (id & kTreeOfMesh) != 0; }
 
+// Which are there, perhaps as zeros, where the mesh is.
+std::uint64_t without_tangents(std::uint64_t id, ObjectKind kind) {
+    return kind == ObjectKind::mesh ? id & ~kTangentsOfMesh : id;
+}
+
 // Fields before the tree stand at the same place in meshes of both precisions.
 const void* tree_of(const void* mesh) {
     const void* const bvh = static_cast<const devlib::MeshDescriptor<float>*>(mesh)->bvh;
@@ -294,6 +299,7 @@ std::uint64_t find_object(std::uint64_t id, std::int32_t kind) {
 std::int32_t has_object(std::uint64_t id, std::int32_t kind) {
     const auto of = static_cast<ObjectKind>(kind);
     const bool is_former = finding_count.load(std::memory_order_relaxed) != 0 && found_here;
+    id = without_tangents(id, of);
     return is_former ? found_here->has(id, of) : is_object(id, of);
 }
 
@@ -306,10 +312,10 @@ void FormerObjects::add(std::uint64_t id, const void* descriptor, std::shared_pt
 }
 
 const FormerObjects::Entry* FormerObjects::entry(std::uint64_t id, ObjectKind kind) const {
-    if (id >> 56 != static_cast<std::uint64_t>(kind)) return nullptr;
+    if (without_tangents(id, kind) >> 56 != static_cast<std::uint64_t>(kind)) return nullptr;
     const auto found = std::ranges::lower_bound(entries_, id, {}, &Entry::id);
     if (found != entries_.end() && found->id == id) return &*found;
-    has_missed_ = true;
+    if (id == without_tangents(id, kind)) has_missed_ = true;
     return nullptr;
 }
 

@@ -1,12 +1,15 @@
 #include "transform/jvp/jvp.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "ir/copier.h"
 #include "ir/typing.h"
 #include "support/error.h"
 #include "transform/addresses.h"
 #include "transform/adjoint/derivative.h"
+#include "types/objects.h"
+#include "types/tree_of_mesh.h"
 
 namespace weft::transform {
 namespace {
@@ -86,6 +89,7 @@ private:
         if (!operation.regions.empty()) return structured(operation);
         if (operation.op == Op::call) return call(operation);
         append_copy(operation);
+        if (operation.op == Op::array_at) return set_tangent(operation.result(), of_descriptor(operation));
         if (ir::writes(operation.op)) return written(operation);
         if (operation.results.size() != 1 || !has_tangent(operation.result()->type)) return;
         set_tangent(operation.result(), derived(operation));
@@ -128,6 +132,9 @@ private:
             }
             case Op::load:
                 if (!tangent(operands[0])) return nullptr;
+                // Of the fields of a descriptor only arrays have tangents; they are there, or null.
+                if (descriptors_.contains(ir::root_of(operands[0])))
+                    return operation.result()->type.is_array() ? same_on_tangents(operation, 0, 1) : nullptr;
                 return where_there(operands[0], operation.result()->type,
                                    [&] { return same_on_tangents(operation, 0, 1); });
             case Op::view:
@@ -171,6 +178,20 @@ private:
                 break;  // visit() has them
         }
         throw InternalError(std::string("forward mode: no rule for '") + ir::op_name(operation.op) + "'");
+    }
+
+    // Where it shows the descriptor of a mesh, that of the mesh's tangents.
+    Value* of_descriptor(const Operation& operation) {
+        const Operation* object = operation.operands[0]->definition;
+        if (!object || object->op != Op::object || object->ints[0] != static_cast<std::int64_t>(ObjectKind::mesh))
+            return nullptr;
+        Value* id = copy(object->operands[0]);
+        Value* bit = b_.constant(id->type, {Number::integer(static_cast<std::int64_t>(kTangentsOfMesh))});
+        std::vector<Value*> extents = copies(operation.operands);
+        extents.erase(extents.begin());
+        descriptors_.insert(operation.result());
+        return b_.array_at(operation.result()->type, b_.object(ObjectKind::mesh, b_.binary(Op::or_, id, bit)),
+                           std::move(extents));
     }
 
     Value* by_partials(const Operation& operation) {
@@ -341,6 +362,7 @@ private:
 
     const JvpOptions& options_;
     ir::ValueMap tangents_;
+    std::unordered_set<const Value*> descriptors_;  // of meshes, in the source
 };
 
 }  // namespace
