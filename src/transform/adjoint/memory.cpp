@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "ir/origins.h"
 #include "ir/typing.h"
@@ -132,53 +133,56 @@ bool is_zero(const Value* value) {
     return made && made->op == Op::constant && std::ranges::all_of(made->numbers, is_none);
 }
 
-// Whether a contribution is zero wherever some branch goes one of its ways, as far as that is seen in a few steps.
-bool is_zero_in_a_branch(const Value* value, int steps = 12) {
-    if (is_zero(value)) return true;
+// A branch, and the way of it that may give other numbers than zero.
+struct Way {
+    const Value* condition = nullptr;
+    bool holds = true;
+    bool operator==(const Way&) const = default;
+};
+
+// What a contribution hangs on: it is zero wherever that branch goes the other way, as far as is seen in a few steps.
+std::optional<Way> way_to(const Value* value, int steps = 12) {
     const Operation* made = value->definition;
-    if (!made || steps == 0) return false;
-    const auto of = [&](std::size_t i) { return is_zero_in_a_branch(made->operands[i], steps - 1); };
+    if (!made || steps == 0) return {};
+    // Of a sum, a vector or a struct: the one that all parts hang on which are not zero anyway.
+    const auto common = [&]() -> std::optional<Way> {
+        std::optional<Way> all;
+        for (const Value* operand : made->operands) {
+            if (is_zero(operand)) continue;
+            const std::optional<Way> one = way_to(operand, steps - 1);
+            if (!one || (all && !(*all == *one))) return {};
+            all = one;
+        }
+        return all;
+    };
+    const auto between = [&](const Value* first, const Value* second) -> std::optional<Way> {
+        if (is_zero(first) == is_zero(second)) return {};
+        return Way{made->operands[0], !is_zero(first)};
+    };
     switch (made->op) {
         case Op::if_: {
             const auto which = static_cast<std::size_t>(value->index);
-            return is_zero(made->body(0).terminator()->operands[which]) ||
-                   is_zero(made->body(1).terminator()->operands[which]);
+            return between(made->body(0).terminator()->operands[which], made->body(1).terminator()->operands[which]);
         }
         case Op::select:
-            return is_zero(made->operands[1]) || is_zero(made->operands[2]);
+            return between(made->operands[1], made->operands[2]);
         case Op::neg:
         case Op::extract:
         case Op::splat:
         case Op::cast:
         case Op::div:
-            return of(0);
+            return way_to(made->operands[0], steps - 1);
         case Op::mul:
-            return of(0) || of(1);
+            if (const auto first = way_to(made->operands[0], steps - 1)) return first;
+            return way_to(made->operands[1], steps - 1);
         case Op::add:
         case Op::sub:
         case Op::insert:
-            return of(0) && of(1);
         case Op::make:
-            for (std::size_t i = 0; i < made->operands.size(); ++i)
-                if (!of(i)) return false;
-            return true;
+            return common();
         default:
-            return false;
+            return {};
     }
-}
-
-// Whether any number of a scalar, a vector or a matrix is not zero.
-Value* is_anything(ir::Builder& b, Value* value) {
-    const Type type = value->type;
-    if (type.is_scalar()) return b.compare(Op::cmp_ne, value, b.zero(type));
-    Value* any = nullptr;
-    for (std::int64_t i = 0; i < type.components(); ++i) {
-        std::vector<std::int64_t> path{i};
-        if (type.is_matrix()) path = {i / type.cols(), i % type.cols()};
-        Value* const part = is_anything(b, b.extract(value, path));
-        any = any ? b.binary(Op::or_, any, part) : part;
-    }
-    return any;
 }
 
 }  // namespace
@@ -193,16 +197,14 @@ void Reverser::add_to_gradient(Value* gradient, const std::vector<Value*>& indic
         }
     } else if (is_uncontended) {
         b_.store(gradient, indices, b_.binary(Op::add, b_.load(gradient, indices), d));
-    } else if (is_zero_in_a_branch(d)) {
-        // Of many neighbours a condition lets few through, and an atomic costs more than to ask.
-        Operation* made = b_.if_(is_anything(b_, d), {});
-        {
-            ir::Builder::Inside inside(b_, made->body(0));
-            b_.atomic(Op::atomic_add, gradient, indices, {d});
+    } else if (const std::optional<Way> way = way_to(d)) {
+        // Of many neighbours a condition lets few through, and an atomic costs more than a branch.
+        Operation* made = b_.if_(const_cast<Value*>(way->condition), {});
+        for (const bool arm : {true, false}) {
+            ir::Builder::Inside inside(b_, made->body(arm ? 0 : 1));
+            if (arm == way->holds) b_.atomic(Op::atomic_add, gradient, indices, {d});
             b_.yield({});
         }
-        ir::Builder::Inside inside(b_, made->body(1));
-        b_.yield({});
     } else {
         b_.atomic(Op::atomic_add, gradient, indices, {d});
     }
