@@ -84,6 +84,10 @@ bool GridOrder::show(const KernelFacts& kernel, std::byte* block) {
         const std::int64_t bytes = kernel.parameter_types[own + i].element().size_bytes();
         const FoundGrid by = copy.grid < 0 ? order_ : found(id_at(block, id_offset(kernel, copy.grid)));
         if (!show_copy(by, given, bytes, block, shown)) return false;
+        if (!copy.has_gradient || !shown.data || !view_at(block, given).grad) continue;
+        const std::int64_t size = shown.shape[0] * bytes;
+        const Type element = kernel.parameter_types[own + i].element();
+        shown.grad = sums_.emplace_back(given, by.grid, element, runtime::allocate_zeroed(size, device_)).buffer->data;
     }
     if (copies_.empty() || spatial::Finding::current()) return true;
     // Another thread may build the grids anew meanwhile.
@@ -92,6 +96,16 @@ bool GridOrder::show(const KernelFacts& kernel, std::byte* block) {
     for (const FoundGrid& one : found_) all->add(one.id, one.grid, nullptr);
     finding_.emplace(std::move(all));
     return true;
+}
+
+void GridOrder::add_up(const std::byte* block) {
+    for (const Sum& sum : sums_) {
+        const Scalar scalar = sum.element.scalar();
+        const std::int64_t count = sum.element.size_bytes() / info(scalar).bytes();
+        const void* const from = sum.buffer->data;
+        without_host(sum.buffer->size_bytes,
+                     [&] { spatial::add_sorted(from, scalar, count, sum.by->points, view_at(block, sum.of)); });
+    }
 }
 
 // All copies are of one state of each grid.

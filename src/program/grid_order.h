@@ -35,6 +35,8 @@ public:
     // until that has run. False where the arguments have less elements than there are neighbours, or a grid has many
     // more points than the launch has threads.
     bool show(const KernelFacts& kernel, std::byte* block);
+    // When that has run: what was added to gradients of copies arrives in those of the arrays of the block.
+    void add_up(const std::byte* block);
 
 private:
     struct FoundGrid {
@@ -44,6 +46,13 @@ private:
     struct Copy {
         std::int64_t of;  // where the array stands in the block
         const runtime::spatial::HashGridDescriptor* by;
+        runtime::BufferPtr buffer;
+    };
+
+    struct Sum {
+        std::int64_t of;
+        const runtime::spatial::HashGridDescriptor* by;
+        Type element;
         runtime::BufferPtr buffer;
     };
 
@@ -57,6 +66,7 @@ private:
     FoundGrid order_;  // gives the order
     std::vector<FoundGrid> found_;
     std::vector<Copy> copies_;
+    std::vector<Sum> sums_;
     std::optional<runtime::spatial::Finding> finding_;  // the code finds these grids, of which the copies are
 };
 

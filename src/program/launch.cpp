@@ -198,6 +198,7 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
     const std::vector<runtime::BufferPtr> copies = make_copies(compiled, block.data(), *what.device);
     Fault not_finite{};
     run(compiled, runtime::current_stream(*what.device), block.data(), grid, check ? &not_finite : nullptr);
+    if (variant.grid_order) order->add_up(block.data());
     if (variant.keeps_returned) close_returned_values(kernel.name(), compiled, what.returned);
     if (check)
         check->check(api_of(what), (what.of_adjoint() ? "the adjoint of kernel '" : "kernel '") + kernel.name() + "'",

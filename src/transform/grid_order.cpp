@@ -9,6 +9,8 @@
 // before:  %at = ...; %j = load %cells[%at]; ... %y = load %points[%j]
 // after:   %at = ...; %j = load %cells[%at]; ... %y = load %sorted[%at]
 //
+// Of adjoints, what is added to gradients of neighbours goes to gradients of these copies; the launch adds these up.
+//
 // Each grid has copies in its own order. Which of several gives the threads their order is not known here: what a
 // thread reads at its own place then comes out of copies in that order, which the launch has already where it is the
 // order of the grid that found the neighbours.
@@ -18,6 +20,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -80,7 +83,7 @@ public:
 
     // Only of arrays that are read at neighbours.
     void run() {
-        std::vector<Load> loads;
+        std::vector<Access> loads;
         ir::for_each_operation(kernel_.body, [&](Operation& operation) {
             if (operation.op != Op::load || operation.operands.size() != 2) return;
             const std::optional<Array> array = whole_array(operation.operands[0]);
@@ -93,20 +96,27 @@ public:
                 at_neighbours_.insert(*array);
             }
         });
-        for (const Load& load : loads)
+        for (const Access& load : loads)
             if (at_neighbours_.contains(load.array)) sorted_[{load.array, load.grid}] = nullptr;
+        const std::vector<Access> additions = find_additions();
         for (auto& [key, sorted] : sorted_) {
             const auto& [array, grid] = key;
             const Type type = type_of(array);
             SortedCopy copy{number_of({array.parameter, array.path}, [](Type type) { return type.is_array(); })};
             if (grid != kOfOrder) copy.grid = number_of(grids_[grid], &is_id);
+            copy.has_gradient = std::ranges::any_of(additions, [&](const Access& one) {
+                return !(one.array < array) && !(array < one.array) && one.grid == grid;
+            });
             if (copy.of >= SortedCopy::kMost || copy.grid >= SortedCopy::kMost - 1) continue;
             sorted = kernel_.add_argument(&kernel_.body, type, "sorted");
             kernel_.implicit_parameters.push_back({ir::ImplicitParameter::Kind::sorted, copy.implicit_of()});
         }
-        for (const Load& load : loads)
+        for (const Access& load : loads)
             if (const auto found = sorted_.find({load.array, load.grid}); found != sorted_.end() && found->second)
                 load.operation->operands = {found->second, load.at};
+        for (const Access& load : additions)
+            if (const auto found = sorted_.find({load.array, load.grid}); found != sorted_.end() && found->second)
+                load.operation->operands = {gradient_of(found->second), load.at, load.operation->operands.back()};
     }
 
 private:
@@ -116,12 +126,61 @@ private:
         std::size_t grid;  // by its place in grids_
         Value* at;
     };
-    struct Load {
+    struct Access {
         Operation* operation;
         Array array;
         std::size_t grid;
         Value* at;
     };
+
+    // To gradients that the kernel only adds to, of arrays with copies, at the thread's own place and at neighbours'.
+    std::vector<Access> find_additions() const {
+        const std::unordered_set<const Value*> used = ir::used_values(kernel_);
+        std::vector<Access> additions;
+        std::set<Array> looked_at, at_neighbours;
+        ir::for_each_operation(kernel_.body, [&](Operation& operation) {
+            const bool adds = operation.op == Op::atomic_add && !used.contains(operation.result());
+            if (!adds && operation.op != Op::load && !ir::writes(operation.op)) return;
+            const Value* const to = operation.operands[0];
+            std::optional<Array> array = ir::gradient_holding(to) ? array_of(kernel_, to) : std::nullopt;
+            if (!array) return;
+            array->gradient = false;
+            if (!adds) looked_at.insert(*array);
+            const Operation* made = to->definition;
+            if (!adds || made->op != Op::grad_of || operation.operands.size() != 3 || !whole_array(made->operands[0]) ||
+                !is_added_up(to->type.element()))
+                return;
+            const Value* number = without_sign(operation.operands[1]);
+            const auto place = number == own_ ? Place{kOfOrder, own_->definition->operands[1]}
+                                              : place_of(number, operation).value_or(Place{kOfOrder, nullptr});
+            if (!place.at) return;
+            const std::size_t grid = grids_.size() == 1 ? kOfOrder : place.grid;
+            if (!sorted_.contains({*array, grid})) return;
+            if (number != own_) at_neighbours.insert(*array);
+            additions.push_back({&operation, *array, grid, place.at});
+        });
+        std::erase_if(additions, [&](const Access& one) {
+            return looked_at.contains(one.array) || !at_neighbours.contains(one.array);
+        });
+        return additions;
+    }
+
+    static bool is_added_up(Type element) {
+        return (element.is_scalar() || element.is_numeric_aggregate()) &&
+               (element.scalar() == Scalar::f32 || element.scalar() == Scalar::f64);
+    }
+
+    // Made at the beginning of the body, where everything sees it.
+    Value* gradient_of(Value* array) {
+        Value*& gradient = gradients_[array];
+        if (gradient) return gradient;
+        std::vector<Operation*>& operations = kernel_.body.operations;
+        const std::vector<Operation*> before = std::exchange(operations, {});
+        ir::Builder b(kernel_, kernel_.body);
+        gradient = b.grad_of(array);
+        operations.insert(operations.end(), before.begin(), before.end());
+        return gradient;
+    }
 
     static bool is_id(Type type) { return type == u64_type(); }
 
@@ -213,6 +272,7 @@ private:
     std::vector<OwnQuery::Part> grids_;
     std::set<Array> written_, at_neighbours_;
     std::map<std::pair<Array, std::size_t>, Value*> sorted_;  // by what it is a copy of, and the grid
+    std::map<const Value*, Value*> gradients_;                // by the copy
 };
 
 }  // namespace

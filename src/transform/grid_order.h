@@ -16,9 +16,13 @@ namespace weft::transform {
 struct SortedCopy {
     int of;         // array
     int grid = -1;  // -1: the one that gives the order
+    // It has a gradient, of zeros at first. What is added to that belongs to the gradient of the array.
+    bool has_gradient = false;
 
-    static SortedCopy from(int implicit_of) { return {implicit_of % kMost, implicit_of / kMost - 1}; }
-    int implicit_of() const { return of + (grid + 1) * kMost; }
+    static SortedCopy from(int implicit_of) {
+        return {implicit_of % kMost, implicit_of / kMost % kMost - 1, implicit_of >= kMost * kMost};
+    }
+    int implicit_of() const { return of + (grid + 1) * kMost + (has_gradient ? kMost * kMost : 0); }
     static constexpr int kMost = 1000;  // of each; what has a higher number is not copied
 };
 

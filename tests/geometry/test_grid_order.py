@@ -958,3 +958,51 @@ def test_several_grids_in_a_struct_and_more_points_in_one_than_in_an_array(order
         assert ordered() == (1 if walls == COUNT else 0)
         np.testing.assert_array_equal(*found)
         assert np.abs(found[0]).max() > 1.0
+
+
+@pytest.mark.parametrize("moving", [("x", "q"), ("x",), ("q",)], ids=" ".join)
+@pytest.mark.parametrize("strided", [False, True])
+def test_gradients_in_float32_of_some_members(ordered, moving, strided):
+    """What is added to gradients of neighbours is summed up in the order of the grid, where there is a gradient."""
+    scale = 1e6 * next(fresh)  # so that gradients are some ones
+
+    @wp.struct
+    class State:
+        grid: wp.uint64
+        x: wp.array(dtype=wp.vec3)
+        q: wp.array(dtype=float)
+
+    @wp.kernel
+    def potential(state: State, radius: float, out: wp.array(dtype=float)):
+        i = wp.tid()
+        total = float(0.0)
+        for j in wp.hash_grid_query(state.grid, state.x[i], radius):
+            d = state.x[i] - state.x[j]
+            s = radius * radius - wp.dot(d, d)
+            if s > 0.0:
+                total += state.q[j] * s * s * float(scale)
+        out[i] = total
+
+    values, (charge, weights) = shuffled(), charges()
+    step = 2 if strided else 1
+    wholes = {
+        "x": wp.array(np.repeat(values, step, axis=0), dtype=wp.vec3, requires_grad="x" in moving),
+        "q": wp.array(np.repeat(charge, step).astype(np.float32), dtype=float, requires_grad="q" in moving),
+    }
+    grid, state = new_grid(wp.array(values, dtype=wp.vec3)), State()
+    state.grid, state.x, state.q = grid.id, wholes["x"][::step], wholes["q"][::step]
+    out = wp.zeros(COUNT, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(potential, dim=COUNT, inputs=[state, RADIUS], outputs=[out])
+    assert ordered() == 1
+    for name in moving:
+        wholes[name].grad.fill_(1.0)  # sums begin with what is there
+    tape.backward(grads={out: wp.array(weights, dtype=float)})
+    assert ordered() == 1
+    expected = dict(zip(("x", "q"), slopes(values.astype(np.float64), charge, weights, scale), strict=True))
+    for name in moving:
+        found, most = wholes[name].grad.numpy(), np.abs(expected[name]).max()
+        assert most > 1.0
+        np.testing.assert_allclose(found[::step] - 1.0, expected[name], rtol=1e-3, atol=1e-5 * most)
+        if strided:
+            assert (found[1::2] == 1.0).all()

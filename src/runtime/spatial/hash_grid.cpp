@@ -421,4 +421,29 @@ void sort_elements(const ArrayView& from, std::int64_t element_bytes, const Arra
     });
 }
 
+namespace {
+
+template <typename T>
+void add_range(const T* from, std::int64_t count, const std::int32_t* numbers, const ArrayView& to, std::int64_t begin,
+               std::int64_t end) {
+    auto* const gradient = static_cast<std::byte*>(to.grad);
+    for (std::int64_t i = begin; i < end; ++i) {
+        auto* const element = reinterpret_cast<T*>(gradient + numbers[i] * to.strides[0]);
+        for (std::int64_t k = 0; k < count; ++k) element[k] += from[i * count + k];
+    }
+}
+
+}  // namespace
+
+// No two numbers are equal.
+void add_sorted(const void* from, Scalar scalar, std::int64_t count, const ArrayView& numbers, const ArrayView& to) {
+    const auto* const order = static_cast<const std::int32_t*>(numbers.data);
+    for_ranges(numbers.shape[0], kChunk, [&](std::int64_t begin, std::int64_t end) {
+        if (scalar == Scalar::f64)
+            add_range(static_cast<const double*>(from), count, order, to, begin, end);
+        else
+            add_range(static_cast<const float*>(from), count, order, to, begin, end);
+    });
+}
+
 }  // namespace weft::runtime::spatial

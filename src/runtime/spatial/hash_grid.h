@@ -72,5 +72,7 @@ const HashGridDescriptor* order_for(std::uint64_t id, std::int64_t count, const 
 
 // The elements of an array of one dimension in the order of these numbers, packed.
 void sort_elements(const ArrayView& from, std::int64_t element_bytes, const ArrayView& numbers, void* to);
+// Adds such elements, of `count` floats each, to the gradient of the array that they were sorted from: f32 or f64.
+void add_sorted(const void* from, Scalar scalar, std::int64_t count, const ArrayView& numbers, const ArrayView& to);
 
 }  // namespace weft::runtime::spatial
