@@ -59,6 +59,7 @@ using CUstream = Stream*;
 using CUevent = Event*;
 using CUmemoryPool = Pool*;
 using CUarray = void*;
+struct CUctxCreateParams;  // is never given
 
 #include "emulator/driver/abi_structs.h"
 

@@ -110,6 +110,8 @@ GraphNode* add_node(Stream& stream, int type, std::function<void()> work) {
     return node;
 }
 
+void add_event_node(Stream& stream, int type, CUevent event) { add_node(stream, type, nullptr)->event = event; }
+
 void require_no_implicit_capture(Stream& stream) {
     Context& context = *stream.context;
     if (&stream != &context.default_stream) return;

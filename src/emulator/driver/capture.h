@@ -24,7 +24,8 @@ struct GraphNode {
     std::vector<std::unique_ptr<Graph>> bodies;  // of a child graph and of a condition
     CUgraphConditionalHandle handle = 0;         // of a condition
     bool is_loop = false;
-    CUdeviceptr memory = 0;  // that it allocates or frees
+    CUdeviceptr memory = 0;   // that it allocates or frees
+    CUevent event = nullptr;  // that it records or waits for
 };
 
 // What a graph keeps alive, until it and all that was made from it are gone.
@@ -63,6 +64,7 @@ struct GraphExec {
         CUgraphConditionalHandle handle = 0;
         bool is_loop = false;
         CUdeviceptr memory = 0;
+        CUevent event = nullptr;
     };
     Context* context = nullptr;
     std::vector<Node> nodes;
@@ -72,7 +74,18 @@ struct GraphExec {
     TaskPtr last;  // its last launch, which the next one waits for
 
     explicit GraphExec(const Graph& graph);
+    // The body of a condition, once.
     void run() const;
+    // With the state locked: a task for each node, so that other work may fall between them. `first` comes before all;
+    // the last one comes after all. `self` is what has to live as long.
+    TaskPtr put(const std::shared_ptr<const GraphExec>& self, const TaskPtr& first) const;
+    // Fails where an event that a node names is gone.
+    void require_events() const;
+
+private:
+    void assign_conditions() const;
+    // One turn of a condition; whether there is another one.
+    static bool turn(const Node& node, const Context& context);
 };
 
 struct Capture {
@@ -87,6 +100,8 @@ struct Capture {
 
 // With the state locked: what the stream's next task would be becomes a node. Fails where the capture is invalid.
 GraphNode* add_node(Stream& stream, int type, std::function<void()> work);
+// The same of an event that lives outside of the capture: each launch of the graph records it, or waits for it.
+void add_event_node(Stream& stream, int type, CUevent event);
 // Work of the legacy stream would wait for a stream that is captured: an error, which ends the capture.
 void require_no_implicit_capture(Stream& stream);
 // A call that might wait for a stream that is captured: an error, which ends the capture, unless the thread's mode

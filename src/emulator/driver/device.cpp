@@ -170,11 +170,33 @@ CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags) {
     return locked([&](State&) { device_of(device).primary_flags = flags; });
 }
 
+CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* parameters, unsigned int flags, CUdevice device) {
+    return locked([&](State& state) {
+        require(context && flags <= 0x1f);
+        require(!parameters, CUDA_ERROR_NOT_SUPPORTED);
+        device_of(device);
+        auto made = std::make_unique<Context>();
+        made->device = device;
+        made->flags = flags;
+        made->default_stream.context = made->thread_stream.context = made.get();
+        *context = made.get();
+        state.contexts.insert(*context);
+        state.stack().push_back(*context);
+        state.made.push_back(std::move(made));
+    });
+}
+
+// Primary ones are released. The work that is in its streams is done before.
 CUresult cuCtxDestroy_v2(CUcontext context) {
-    return locked([&](State&) {
-        // contexts are primary ones, which are released
-        known_context(context);
-        fail(CUDA_ERROR_INVALID_CONTEXT);
+    const CUresult result =
+        locked([&](State&) { require(!known_context(context)->primary, CUDA_ERROR_INVALID_CONTEXT); });
+    if (result != CUDA_SUCCESS) return result;
+    Tasks::instance().finish_all(context);
+    return locked([&](State& state) {
+        state.destroy(*known_context(context));
+        context->streams.clear();
+        context->events.clear();
+        if (state.current() == context) state.stack().pop_back();
     });
 }
 

@@ -42,6 +42,7 @@ GraphExec::GraphExec(const Graph& graph)
         copied.handle = node->handle;
         copied.is_loop = node->is_loop;
         copied.memory = node->memory;
+        copied.event = node->event;
         for (const std::unique_ptr<Graph>& body : node->bodies) copied.bodies.emplace_back(*body);
     }
     for (const std::unique_ptr<GraphNode>& node : graph.nodes) {
@@ -49,11 +50,31 @@ GraphExec::GraphExec(const Graph& graph)
     }
 }
 
-// The order of nodes that do not depend on each other is chosen against the program, as that of tasks.
-void GraphExec::run() const {
+void GraphExec::require_events() const {
+    for (const Node& node : nodes) {
+        if (node.event) State::instance().event(node.event);
+        if (node.type == CU_GRAPH_NODE_TYPE_GRAPH) node.bodies.front().require_events();
+    }
+}
+
+void GraphExec::assign_conditions() const {
     for (const Condition& condition : conditions) {
         if (condition.is_assigned) set_condition(condition.handle, condition.initial);
     }
+}
+
+bool GraphExec::turn(const Node& node, const Context& context) {
+    const bool holds = condition_value(node.handle) != 0;
+    if (holds)
+        node.bodies.front().run();
+    else if (node.bodies.size() == 2)
+        node.bodies[1].run();
+    return node.is_loop && holds && context.failed == CUDA_SUCCESS;
+}
+
+// The order of nodes that do not depend on each other is chosen against the program, as that of tasks.
+void GraphExec::run() const {
+    assign_conditions();
     Order& order = Tasks::instance().order();
     std::vector<size_t> ready;
     std::vector<size_t> missing(nodes.size());
@@ -74,19 +95,51 @@ void GraphExec::run() const {
         if (node.work) node.work();
         if (node.type == CU_GRAPH_NODE_TYPE_GRAPH) node.bodies.front().run();
         if (node.type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
-            const auto holds = [&] { return condition_value(node.handle) != 0; };
-            if (node.is_loop) {
-                while (holds() && context->failed == CUDA_SUCCESS) node.bodies.front().run();
-            } else if (holds()) {
-                node.bodies.front().run();
-            } else if (node.bodies.size() == 2) {
-                node.bodies[1].run();
+            while (turn(node, *context)) {
             }
         }
         for (const size_t later : next[index]) {
             if (--missing[later] == 0) ready.push_back(later);
         }
     }
+}
+
+// Nodes come after those that they depend on, as they were made.
+TaskPtr GraphExec::put(const std::shared_ptr<const GraphExec>& self, const TaskPtr& first) const {
+    State& state = State::instance();
+    Tasks& tasks = Tasks::instance();
+    const TaskPtr begin = tasks.add(*context, [this, self] { assign_conditions(); }, {first});
+    std::vector<TaskPtr> made, all{begin};
+    for (const Node& node : nodes) {
+        std::vector<TaskPtr> after{begin};
+        for (const size_t before : node.after) after.push_back(made[before]);
+        TaskPtr task;
+        switch (node.type) {
+            case CU_GRAPH_NODE_TYPE_GRAPH:
+                task = node.bodies.front().put(self, tasks.add(*context, nullptr, after));
+                break;
+            case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+                task = tasks.add(*context, nullptr, after);
+                task->more = [&node, self, this] { return turn(node, *context); };
+                break;
+            case CU_GRAPH_NODE_TYPE_EVENT_RECORD: {
+                Event& event = *state.event(node.event);
+                task = event.record = tasks.add(*context, nullptr, after);
+                event.capture = nullptr;
+                event.frontier.clear();
+                break;
+            }
+            case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+                after.push_back(state.event(node.event)->record);
+                task = tasks.add(*context, nullptr, after);
+                break;
+            default:
+                task = tasks.add(*context, node.work ? [&node, self] { node.work(); } : std::function<void()>(), after);
+        }
+        made.push_back(task);
+        all.push_back(task);
+    }
+    return tasks.add(*context, nullptr, all);
 }
 
 namespace {
@@ -118,6 +171,7 @@ std::unique_ptr<Graph> cloned(const Graph& graph) {
     std::map<const GraphNode*, GraphNode*> same;
     for (const std::unique_ptr<GraphNode>& node : graph.nodes) {
         GraphNode* made = same[node.get()] = copy->add(node->type, {}, node->work);
+        made->event = node->event;
         for (const std::unique_ptr<Graph>& body : node->bodies) made->bodies.push_back(cloned(*body));
     }
     for (const std::unique_ptr<GraphNode>& node : graph.nodes) {
@@ -186,6 +240,10 @@ const char* name_of_type(int type) {
             return "mem_alloc";
         case CU_GRAPH_NODE_TYPE_MEM_FREE:
             return "mem_free";
+        case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+            return "event_record";
+        case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+            return "event_wait";
         case CU_GRAPH_NODE_TYPE_CONDITIONAL:
             return "conditional";
         default:
@@ -317,22 +375,22 @@ CUresult cuGraphUpload(CUgraphExec exec, CUstream stream) {
 
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
     return entry([&] {
-        std::shared_ptr<GraphExec> graph;
-        TaskPtr before;
+        TaskPtr last;
         {
             State& state = State::instance();
             const std::lock_guard lock(state.mutex);
             known_exec(state, exec);
-            graph = state.executables.at(exec);
-            const Stream& into = *state.stream(stream);
+            const std::shared_ptr<GraphExec> graph = state.executables.at(exec);
+            Stream& into = *state.stream(stream);
             require(into.context == graph->context, CUDA_ERROR_INVALID_VALUE);
             require(!into.capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-            before = graph->last;
+            require_no_implicit_capture(into);
+            graph->require_events();
+            // The launches of one executable graph are in order, whatever streams they are in.
+            const TaskPtr first = Tasks::instance().put(into, nullptr, graph->last);
+            last = graph->last = into.last = graph->put(graph, first);
         }
-        // The launches of one executable graph are in order, whatever streams they are in.
-        const TaskPtr task = submit(stream, CU_GRAPH_NODE_TYPE_GRAPH, [graph] { graph->run(); }, before);
-        const std::lock_guard lock(State::instance().mutex);
-        graph->last = task;
+        Tasks::instance().settle(last);
     });
 }
 

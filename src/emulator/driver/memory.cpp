@@ -37,6 +37,7 @@ void release(CUdeviceptr address) {
     const bool is_graphs = [&] {
         const std::lock_guard lock(state.mutex);
         state.going.erase(address);
+        state.of_contexts.erase(address);
         if (const auto found = state.pooled.find(address); found != state.pooled.end()) {
             found->second.pool->used -= found->second.bytes;
             state.pooled.erase(found);
@@ -143,11 +144,12 @@ CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total) {
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
-    return locked([&](State&) {
-        const Context& context = current_context();
+    return locked([&](State& state) {
+        Context& context = current_context();
         require(address && bytes > 0);
         require_no_unsafe_capture();
         *address = allocate(context.device, bytes);
+        if (!context.primary) state.of_contexts[*address] = &context;
     });
 }
 
@@ -356,7 +358,9 @@ CUresult cuPointerGetAttribute(void* value, CUpointer_attribute attribute, CUdev
         require(found && !found->freed && address < found->end());
         switch (attribute) {
             case CU_POINTER_ATTRIBUTE_CONTEXT:
-                *static_cast<CUcontext*>(value) = state.devices[found->device].primary.get();
+                *static_cast<CUcontext*>(value) = state.of_contexts.contains(found->address)
+                                                      ? state.of_contexts.at(found->address)
+                                                      : state.devices[found->device].primary.get();
                 break;
             case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
                 *static_cast<unsigned int*>(value) =

@@ -55,6 +55,11 @@ void State::destroy(Context& context) {
     for (Context* other : contexts) other->peers.erase(&context);
     context.peers.clear();
     contexts.erase(&context);
+    std::erase_if(of_contexts, [&](const auto& one) {
+        if (one.second != &context) return false;
+        AddressSpace::instance().release(one.first, Allocation::Kind::Device);
+        return true;
+    });
     bool last = true;
     for (const Context* other : contexts) last &= other->device != context.device;
     if (!last) return;

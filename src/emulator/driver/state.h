@@ -100,6 +100,7 @@ public:
     bool forked = false;  // the process is a child of the one that called cuInit
     Device devices[AddressSpace::kDevices];
     std::set<Context*> contexts;
+    std::vector<std::unique_ptr<Context>> made;  // besides the primary ones; those that were destroyed too
     std::string last_fault;
 
     // Not in a child process either: as with the real driver.
@@ -113,6 +114,7 @@ public:
     Module* module(CUmodule handle);
     Kernel* kernel(CUfunction handle);
     std::map<CUdeviceptr, Pooled> pooled;
+    std::map<CUdeviceptr, Context*> of_contexts;                   // plain memory of those besides the primary ones
     std::set<CUdeviceptr> going;                                   // what pending tasks free
     std::set<CUdeviceptr> of_graphs;                               // what graphs allocate
     std::map<GraphExec*, std::shared_ptr<GraphExec>> executables;  // launches that are pending keep them, too

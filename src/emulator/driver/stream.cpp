@@ -130,8 +130,12 @@ CUresult cuStreamQuery(CUstream handle) {
 
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {
     return locked([&](State& state) {
-        require(flags <= 1);
-        wait_for(*state.stream(stream), *state.event(event));
+        require(flags <= CU_EVENT_WAIT_EXTERNAL);
+        Stream& in = *state.stream(stream);
+        state.event(event);
+        if (flags == 0) return wait_for(in, *event);
+        require(in.capture != nullptr);
+        add_event_node(in, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
     });
 }
 
@@ -202,7 +206,15 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
 }
 
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags) {
-    return flags <= 1 ? cuEventRecord(event, stream) : CUDA_ERROR_INVALID_VALUE;
+    if (flags == 0) return cuEventRecord(event, stream);
+    return locked([&](State& state) {
+        require(flags == CU_EVENT_RECORD_EXTERNAL);
+        const Event& found = *state.event(event);
+        Stream& in = *state.stream(stream);
+        require(in.context == found.context, CUDA_ERROR_INVALID_HANDLE);
+        require(in.capture != nullptr);
+        add_event_node(in, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+    });
 }
 
 CUresult cuEventQuery(CUevent event) {

@@ -26,18 +26,25 @@ Tasks& Tasks::instance() {
     return *tasks;
 }
 
-// Of the streams of a context, blocking ones wait for the legacy stream, and it waits for them.
-TaskPtr Tasks::put(Stream& stream, std::function<void()> work, const TaskPtr& after) {
+TaskPtr Tasks::add(Context& context, std::function<void()> work, const std::vector<TaskPtr>& after) {
     auto task = std::make_shared<Task>();
-    Context& context = *stream.context;
     task->context = &context;
     task->work = std::move(work);
     task->number = ++last_number_;
+    for (const TaskPtr& on : after) {
+        if (on && !on->done) task->after.push_back(on);
+    }
+    pending_.emplace(task->number, task);
+    return task;
+}
+
+// Of the streams of a context, blocking ones wait for the legacy stream, and it waits for them.
+TaskPtr Tasks::put(Stream& stream, std::function<void()> work, const TaskPtr& after) {
+    Context& context = *stream.context;
+    TaskPtr task = add(context, std::move(work), {stream.last, after});
     const auto depend = [&](const TaskPtr& on) {
         if (on && !on->done) task->after.push_back(on);
     };
-    depend(stream.last);
-    depend(after);
     if (&stream == &context.default_stream) {
         depend(context.thread_stream.last);
         for (const auto& [handle, other] : context.streams) {
@@ -49,7 +56,6 @@ TaskPtr Tasks::put(Stream& stream, std::function<void()> work, const TaskPtr& af
         depend(context.default_stream.last);
     }
     stream.last = task;
-    pending_.emplace(task->number, task);
     return task;
 }
 
@@ -62,6 +68,7 @@ void Tasks::drop(Context& context) {
         at->second->done = true;
         at->second->after.clear();
         at->second->work = nullptr;
+        at->second->more = nullptr;
         at = pending_.erase(at);
     }
 }
@@ -98,11 +105,13 @@ TaskPtr Tasks::any_ready() {
 // After a fault of the context nothing of it is done any more.
 void Tasks::run(Task& task) {
     if (task.work && task.context->failed == CUDA_SUCCESS) task.work();
+    if (task.more && task.context->failed == CUDA_SUCCESS && task.more()) return;
     const std::lock_guard lock(State::instance().mutex);
     task.done = true;
     task.time = std::chrono::steady_clock::now();
     task.after.clear();
     task.work = nullptr;
+    task.more = nullptr;
     pending_.erase(task.number);
 }
 
@@ -116,8 +125,8 @@ void Tasks::finish(const TaskPtr& task) {
 void Tasks::advance(const TaskPtr& task) {
     if (!task) return;
     const std::lock_guard turn(turn_);
-    std::vector<TaskPtr> path{task};
-    if (const TaskPtr one = next(path)) run(*one);
+    if (advanced_.empty() || advanced_.front() != task) advanced_ = {task};
+    if (const TaskPtr one = next(advanced_)) run(*one);
 }
 
 void Tasks::finish_all(const Context* context) {

@@ -21,6 +21,7 @@ struct Stream;
 struct Task {
     Context* context = nullptr;
     std::function<void()> work;
+    std::function<bool()> more;  // in place of work: one piece at a time, while it says that there is more
     std::vector<std::shared_ptr<Task>> after;  // those that were not done when it was put
     uint64_t number = 0;                       // in the order in which they were put
     bool done = false;
@@ -49,6 +50,8 @@ public:
 
     // With the state locked.
     TaskPtr put(Stream& stream, std::function<void()> work, const TaskPtr& after = nullptr);
+    // In no stream. Null is done.
+    TaskPtr add(Context& context, std::function<void()> work, const std::vector<TaskPtr>& after);
     // Everything that the context has pending is forgotten.
     void drop(Context& context);
 
@@ -70,7 +73,8 @@ private:
 
     static constexpr size_t kMostPending = 4096;
 
-    std::recursive_mutex turn_;  // held by whoever does work
+    std::recursive_mutex turn_;      // held by whoever does work
+    std::vector<TaskPtr> advanced_;  // of the task for which somebody asked last: the way to what is next
     std::map<uint64_t, TaskPtr> pending_;
     uint64_t last_number_ = 0;
     Order order_ = Order::from_environment();

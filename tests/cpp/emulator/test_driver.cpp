@@ -308,6 +308,71 @@ TEST_F(EmulatedPeers, MemoryOfAPoolIsOpenedByThePool) {
         << driver().last_fault();
 }
 
+// What a graph allocates is of the pool of its device.
+TEST_F(EmulatedPeers, MemoryOfAGraphIsOpenedByThePool) {
+    CUcontext popped = nullptr;
+    CUstream stream = nullptr;
+    CUgraph graph = nullptr;
+    CUgraphExec exec = nullptr;
+    CUdeviceptr memory = 0;
+    EXPECT_EQ(open_pool(CU_MEM_ACCESS_FLAGS_PROT_READWRITE), CUDA_SUCCESS);
+    EXPECT_OK(cuCtxPushCurrent_v2(other));
+    EXPECT_OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    EXPECT_OK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    EXPECT_OK(cuMemAllocAsync(&memory, 4, stream));
+    EXPECT_OK(cuMemsetD32Async(memory, 42, 1, stream));
+    EXPECT_OK(cuStreamEndCapture(stream, &graph));
+    EXPECT_OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    EXPECT_OK(cuGraphLaunch(exec, stream));
+    EXPECT_OK(cuStreamSynchronize(stream));
+    EXPECT_OK(cuCtxPopCurrent_v2(&popped));
+    EXPECT_EQ(read(memory), 42);
+    EXPECT_EQ(open_pool(CU_MEM_ACCESS_FLAGS_PROT_NONE), CUDA_SUCCESS);
+    EXPECT_EQ(read(memory), -1);
+    EXPECT_NE(std::string(driver().last_fault()).find("which needs cuMemPoolSetAccess"), std::string::npos)
+        << driver().last_fault();
+}
+
+// ---- contexts ----
+
+TEST_F(EmulatedDriverTest, ContextsOfOneDeviceHaveTheirOwnStreamsAndMemory) {
+    CUcontext made = nullptr, current = nullptr;
+    EXPECT_OK(cuCtxCreate_v4(&made, nullptr, 0, 1));
+    EXPECT_OK(cuCtxGetCurrent(&current));
+    EXPECT_EQ(current, made);
+    EXPECT_NE(made, context);
+    CUdevice device = -1;
+    EXPECT_OK(cuCtxGetDevice(&device));
+    EXPECT_EQ(device, 1);
+    CUstream stream = nullptr;
+    CUevent event = nullptr;
+    EXPECT_OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    EXPECT_OK(cuEventCreate(&event, 0));
+    const CUdeviceptr memory = allocated(4);
+    CUcontext owner = nullptr;
+    EXPECT_OK(cuPointerGetAttribute(&owner, CU_POINTER_ATTRIBUTE_CONTEXT, memory));
+    EXPECT_EQ(owner, made);
+    EXPECT_OK(cuMemsetD32Async(memory, 7, 1, stream));
+    EXPECT_OK(cuEventRecord(event, stream));
+    EXPECT_OK(cuCtxPopCurrent_v2(&current));
+    EXPECT_EQ(current, made);
+    EXPECT_EQ(driver().cuEventRecord(event, nullptr), CUDA_ERROR_INVALID_HANDLE);  // a stream of another context
+    EXPECT_OK(cuStreamWaitEvent(nullptr, event, 0));
+    EXPECT_OK(cuStreamSynchronize(nullptr));
+    EXPECT_OK(cuEventQuery(event));
+    EXPECT_OK(cuCtxPushCurrent_v2(made));
+    EXPECT_EQ(value_at(memory), 7);
+    EXPECT_OK(cuCtxPopCurrent_v2(&current));
+    EXPECT_EQ(driver().cuCtxDestroy_v2(context), CUDA_ERROR_INVALID_CONTEXT);  // a primary one
+    EXPECT_OK(cuCtxDestroy_v2(made));
+    EXPECT_EQ(driver().cuCtxPushCurrent_v2(made), CUDA_ERROR_INVALID_CONTEXT);
+    EXPECT_EQ(driver().cuStreamSynchronize(stream), CUDA_ERROR_INVALID_HANDLE);
+    int value = 0;
+    EXPECT_NE(driver().cuMemcpyDtoH_v2(&value, memory, 4), CUDA_SUCCESS);
+    EXPECT_EQ(driver().cuCtxCreate_v4(&made, nullptr, 0, 9), CUDA_ERROR_INVALID_DEVICE);
+    EXPECT_EQ(driver().cuCtxCreate_v4(nullptr, nullptr, 0, 0), CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_F(EmulatedDriverTest, APoolKeepsWhatItsThresholdSays) {
     CUmemoryPool pool = nullptr;
     EXPECT_OK(cuDeviceGetDefaultMemPool(&pool, 0));

@@ -374,6 +374,90 @@ TEST_F(EmulatedStreams, AChildIsPutIntoACapture) {
     EXPECT_EQ(peek(), 11);
 }
 
+TEST_F(EmulatedStreams, NodesOfALaunchAreTasksByThemselves) {
+    const CUstream a = stream(), b = stream();
+    const CUevent half = event(), go = event();
+    begin(a);
+    EXPECT_EQ(add_in(a, 1), CUDA_SUCCESS);
+    EXPECT_OK(cuEventRecordWithFlags(half, a, CU_EVENT_RECORD_EXTERNAL));
+    EXPECT_OK(cuStreamWaitEvent(a, go, CU_EVENT_WAIT_EXTERNAL));
+    EXPECT_EQ(add_in(a, 10), CUDA_SUCCESS);
+    const CUgraph child = captured(a);
+    CUgraphNode nodes[4];
+    size_t count = 4;
+    EXPECT_OK(cuGraphGetNodes(child, nodes, &count));
+    EXPECT_EQ(count, 4u);
+    int type = -1;
+    EXPECT_OK(cuGraphNodeGetType(nodes[1], &type));
+    EXPECT_EQ(type, CU_GRAPH_NODE_TYPE_EVENT_RECORD);
+    EXPECT_OK(cuGraphNodeGetType(nodes[2], &type));
+    EXPECT_EQ(type, CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+    CUgraph whole = nullptr;
+    EXPECT_OK(cuGraphCreate(&whole, 0));
+    CUgraphNode node = nullptr;
+    EXPECT_OK(cuGraphAddChildGraphNode(&node, whole, nullptr, 0, child));
+    for (const CUgraph graph : {child, whole}) {  // by itself, and inside of another
+        const CUgraphExec exec = ready(graph);
+        EXPECT_OK(cuMemsetD32_v2(x, 0, 1));
+        EXPECT_OK(cuEventRecord(go, b));
+        EXPECT_OK(cuCtxSynchronize());
+        EXPECT_OK(cuGraphLaunch(exec, a));
+        EXPECT_OK(cuStreamWaitEvent(b, half, 0));
+        EXPECT_EQ(add_in(b, 100), CUDA_SUCCESS);
+        EXPECT_OK(cuStreamSynchronize(b));
+        EXPECT_EQ(peek(), 101);  // between two nodes
+        EXPECT_EQ(driver().cuStreamQuery(a), CUDA_ERROR_NOT_READY);
+        EXPECT_OK(cuStreamSynchronize(a));
+        EXPECT_EQ(peek(), 111);
+        // the event is what it was recorded as when the graph is launched
+        EXPECT_EQ(add_in(b, 1000), CUDA_SUCCESS);
+        EXPECT_OK(cuEventRecord(go, b));
+        EXPECT_OK(cuGraphLaunch(exec, a));
+        EXPECT_OK(cuStreamSynchronize(a));
+        EXPECT_EQ(peek(), 1122);
+        float milliseconds = -1.0F;
+        EXPECT_OK(cuEventElapsedTime_v2(&milliseconds, half, half));
+        EXPECT_EQ(milliseconds, 0.0F);
+        EXPECT_OK(cuGraphExecDestroy(exec));
+    }
+    const CUgraphExec exec = ready(child);
+    EXPECT_OK(cuEventDestroy_v2(go));
+    EXPECT_EQ(driver().cuGraphLaunch(exec, a), CUDA_ERROR_INVALID_HANDLE);
+    EXPECT_EQ(driver().cuEventRecordWithFlags(half, a, CU_EVENT_RECORD_EXTERNAL), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(driver().cuStreamWaitEvent(a, half, CU_EVENT_WAIT_EXTERNAL), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(EmulatedStreams, AnUnsafeCallOfAnotherThreadEndsACaptureInGlobalMode) {
+    const CUstream a = stream();
+    const auto allocate = [&](int mode) {
+        CUresult result = CUDA_ERROR_UNKNOWN;
+        std::thread([&] {
+            CUdeviceptr memory = 0;
+            EXPECT_OK(cuCtxSetCurrent(context));
+            EXPECT_OK(cuThreadExchangeStreamCaptureMode(&mode));
+            result = driver().cuMemAlloc_v2(&memory, 4);
+        }).join();
+        return result;
+    };
+    CUgraph graph = nullptr;
+    for (const int captures_in : {CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_RELAXED}) {
+        begin(a, captures_in);
+        EXPECT_EQ(allocate(CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+        EXPECT_OK(cuStreamEndCapture(a, &graph));
+    }
+    for (const int other : {CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_RELAXED}) {
+        begin(a, CU_STREAM_CAPTURE_MODE_GLOBAL);
+        EXPECT_EQ(allocate(other), CUDA_SUCCESS);  // that thread has said that it knows what it does
+        EXPECT_OK(cuStreamEndCapture(a, &graph));
+    }
+    begin(a, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    EXPECT_EQ(allocate(CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    EXPECT_EQ(driver().cuStreamEndCapture(a, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    EXPECT_EQ(add_in(a, 1), CUDA_SUCCESS);
+    EXPECT_OK(cuStreamSynchronize(a));
+    EXPECT_EQ(peek(), 1);
+}
+
 TEST_F(EmulatedStreams, UserObjectsEndWithTheLastThatHasThem) {
     const CUstream a = stream();
     static int ended = 0;
