@@ -1,6 +1,7 @@
 """Streams that Weft and other libraries share. The libraries here are built for the CPU: objects with the attributes of
 their streams stand for them."""
 
+import inspect
 from types import SimpleNamespace
 
 import numpy as np
@@ -99,9 +100,39 @@ def test_the_current_stream_of_paddle(monkeypatch):
         wp.stream_from_paddle("cpu")
 
 
-def test_paddle_takes_no_stream():
-    pytest.importorskip("paddle")
-    with pytest.raises(RuntimeError, match="Paddle takes no stream of another library. help: .* stream_from_paddle"):
+@pytest.mark.seed("S-STM-005", "S-PAD-003")
+def test_paddle_gets_a_stream(monkeypatch):
+    """By its own function for streams of others, with the arguments that this takes."""
+    paddle = pytest.importorskip("paddle")
+
+    def get_stream_from_external(data_ptr, device):
+        return SimpleNamespace(stream_base=SimpleNamespace(cuda_stream=data_ptr, place=device), device=device)
+
+    assert set(inspect.signature(get_stream_from_external).parameters) == set(
+        inspect.signature(paddle.device.get_stream_from_external).parameters
+    )
+    monkeypatch.setattr(paddle.device, "get_stream_from_external", get_stream_from_external)
+    monkeypatch.setattr(paddle.device, "is_compiled_with_cuda", lambda: True)
+    stream = wp.Stream(OTHER)
+    theirs = wp.stream_to_paddle(stream)
+    assert theirs.stream_base.cuda_stream == stream.cuda_stream and theirs.device == "gpu:1"
+    current = wp.stream_to_paddle(DEVICE)
+    assert current.stream_base.cuda_stream == wp.get_stream(DEVICE).cuda_stream and current.device == "gpu:0"
+    handle = stream.cuda_stream
+    del stream  # theirs has it
+    again = wp.stream_from_paddle(theirs)
+    assert again.cuda_stream == handle and works_in(again, OTHER)
+    with pytest.raises(RuntimeError, match="device 'cpu' has no streams"):
+        wp.stream_to_paddle("cpu")
+
+
+def test_a_paddle_that_cannot_take_a_stream_is_named(monkeypatch):
+    paddle = pytest.importorskip("paddle")
+    monkeypatch.setattr(paddle.device, "is_compiled_with_cuda", lambda: False)
+    with pytest.raises(RuntimeError, match="this Paddle was built for the CPU, and has no 'gpu:0'"):
+        wp.stream_to_paddle(wp.Stream(DEVICE))
+    monkeypatch.delattr(paddle.device, "get_stream_from_external")
+    with pytest.raises(RuntimeError, match=r"takes no stream of another library.*help: .*stream_from_paddle"):
         wp.stream_to_paddle(wp.Stream(DEVICE))
 
 

@@ -162,8 +162,7 @@ def test_every_scalar_type_has_its_type_in_paddle():
         wp.dtype_to_paddle(wp.vec3)
 
 
-@pytest.mark.seed("S-PAD-003", "S-STM-002", "P-98")
-@pytest.mark.seed("S-STM-005", waits="cuda")
+@pytest.mark.seed("S-PAD-003", "S-STM-002", "S-STM-005", "P-98")
 def test_the_cpu_has_no_streams_to_share():
     for ask in (wp.stream_from_paddle, wp.stream_to_paddle):
         for device in (None, "cpu"):

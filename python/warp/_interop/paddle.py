@@ -173,13 +173,24 @@ def stream_from_paddle(stream_or_device: Any = None) -> Stream:
 
 
 def stream_to_paddle(stream_or_device: Any = None) -> Any:
-    """The stream of Paddle for a stream, or for the current one of a device; none is made, nothing waits.
+    """The stream of Paddle for a stream, or for the current one of a device; none is made, nothing waits. It keeps the
+    stream alive.
 
     Raises:
-        UsageError (a RuntimeError): the device has no streams; the CPU has none. Paddle 3 takes no streams that it has
-            not made.
+        UsageError (a RuntimeError): the device has no streams; the CPU has none. This release of Paddle takes no
+            streams of others: ``paddle.device.get_stream_from_external`` is missing, or Paddle was built for the CPU.
     """
-    import_library("paddle")
-    stream_for_others(stream_or_device, "stream_to_paddle()")
-    message = "stream_to_paddle(): Paddle takes no stream of another library. help: let Weft use one of Paddle's, by "
-    raise usage_error(message + "stream_from_paddle()", RuntimeError)
+    paddle = import_library("paddle")
+    api = "stream_to_paddle()"
+    stream = stream_for_others(stream_or_device, api)
+    take = getattr(paddle.device, "get_stream_from_external", None)
+    if take is None:
+        message = f"{api}: Paddle {paddle.__version__} takes no stream of another library, later releases do. "
+        raise usage_error(message + "help: let Weft use one of Paddle's, by stream_from_paddle()", RuntimeError)
+    place = device_to_paddle(stream.device)
+    if not paddle.device.is_compiled_with_cuda():
+        message = f"{api}: this Paddle was built for the CPU, and has no {place!r}. help: a build of Paddle for GPUs"
+        raise usage_error(message, RuntimeError)
+    made = take(stream.cuda_stream, place)
+    made._weft_stream = stream  # Paddle has the handle only
+    return made
