@@ -65,6 +65,23 @@ bool may_hold_ids(Type type) {
     return (type.is_scalar() || type.is_numeric_aggregate()) && type.scalar() == Scalar::u64;
 }
 
+std::vector<std::uint64_t> ids_for(const CompiledKernel& kernel, const std::byte* block) {
+    const auto* const of_cpu = std::get_if<CpuEntry>(&kernel.description.code);
+    if (!of_cpu || !of_cpu->finds_objects) return {};
+    std::vector<std::uint64_t> ids;
+    const std::vector<ParameterEffects>& effects = kernel.description.effects;
+    for (std::size_t i = 0; i < kernel.parameter_types.size() && i < effects.size(); ++i) {
+        if (!effects[i].names_objects) continue;
+        const Type type = kernel.parameter_types[i];
+        // Of a parameter that cannot hold ids it is said where nobody knows which one does.
+        if (!may_hold_ids(type) || type.is_array() || ir::holds_array(type)) return spatial::all_ids();
+        std::vector<std::int64_t> places;
+        add_places(type, kernel.layout.offsets[i], places);
+        read_ids(block, places, ids);
+    }
+    return ids;
+}
+
 FoundObjects::FoundObjects(const Kernel& kernel, const KernelFacts& facts, const std::byte* block,
                            std::span<const Variable* const> arrays, const ArraysOf& arrays_of)
     : changes_(spatial::changes()) {

@@ -26,6 +26,10 @@ namespace weft::program {
 // Whether ids may lie in a parameter of this type: numbers of 64 bits without a sign, at any depth.
 bool may_hold_ids(Type type);
 
+// The ids that a launch of compiled code with this block may find at any time: those that stand among its numbers; all
+// that there are where it may have them from an array or from elsewhere. None where it finds no objects.
+std::vector<std::uint64_t> ids_for(const CompiledKernel& kernel, const std::byte* block);
+
 class FoundObjects {
 public:
     // The arrays of an object in the order in which its descriptor has them; null for one that it has not. Who gives

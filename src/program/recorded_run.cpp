@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "program/fault.h"
+#include "program/found_objects.h"
 #include "program/grid_order.h"
 #include "program/host.h"
 #include "program/joined_launches.h"
@@ -143,6 +144,22 @@ void add_addresses(Type type, const std::byte* at, std::vector<const void*>& add
     }
 }
 
+// An object that a launch finds: it stays, with its arrays, though its owner let go of it.
+class KeptObject {
+public:
+    explicit KeptObject(std::uint64_t id)
+        : kept_(runtime::spatial::keep(id, [this, id](const void* descriptor) {
+              if (static_cast<ObjectKind>(id >> 56) != ObjectKind::mesh) return;  // others have no arrays of the user's
+              std::vector<const void*> addresses;
+              add_addresses(descriptor_type(ObjectKind::mesh), static_cast<const std::byte*>(descriptor), addresses);
+              arrays_.add(addresses);
+          })) {}
+
+private:
+    runtime::KeptMemory arrays_;
+    std::shared_ptr<const void> kept_;
+};
+
 }  // namespace
 
 void record_run(runtime::Recording& recording, const CompiledKernel& kernel, runtime::Stream& stream,
@@ -161,6 +178,7 @@ void record_run(runtime::Recording& recording, const CompiledKernel& kernel, run
                              "' looked into a mesh, a BVH, a grid or a volume: in a graph capture a tape cannot say "
                              "what that will be when the graph runs. help: go back outside of the capture");
     }
+    for (const std::uint64_t id : ids_for(kernel, block)) recording.memory().hold(std::make_shared<KeptObject>(id));
     std::vector<const void*> addresses;
     for (std::size_t i = 0; i < kernel.parameter_types.size(); ++i)
         add_addresses(kernel.parameter_types[i], block + kernel.layout.offsets[i], addresses);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -166,8 +167,58 @@ std::vector<std::uint64_t> all_ids() {
     return ids;
 }
 
+namespace {
+
+// Somebody who keeps an id.
+struct Keeper {
+    std::uint64_t id;
+    std::function<void(const void*)> withdrawn;
+    bool is_withdrawn = false;
+
+    Keeper(std::uint64_t of, std::function<void(const void*)> tell);
+    ~Keeper();
+    Keeper(const Keeper&) = delete;
+    Keeper& operator=(const Keeper&) = delete;
+};
+
+struct Keepers {
+    std::recursive_mutex mutex;
+    std::multimap<std::uint64_t, Keeper*> all;
+};
+Keepers& keepers() {
+    static auto& made = *new Keepers;
+    return made;
+}
+
+Keeper::Keeper(std::uint64_t of, std::function<void(const void*)> tell) : id(of), withdrawn(std::move(tell)) {
+    keepers().all.emplace(id, this);
+}
+
+Keeper::~Keeper() {
+    const std::lock_guard lock(keepers().mutex);
+    std::erase_if(keepers().all, [&](const auto& each) { return each.second == this; });
+    if (is_withdrawn && !keepers().all.contains(id) && remove(id)) ++change_count;
+}
+
+}  // namespace
+
 void withdraw(std::uint64_t id) {
+    {
+        const std::lock_guard lock(keepers().mutex);
+        const auto [first, last] = keepers().all.equal_range(id);
+        for (auto each = first; each != last; ++each) {
+            each->second->is_withdrawn = true;
+            each->second->withdrawn(slots[slot_of(id)].descriptor);
+        }
+        if (first != last) return;
+    }
     if (remove(id)) ++change_count;
+}
+
+std::shared_ptr<const void> keep(std::uint64_t id, std::function<void(const void*)> withdrawn) {
+    const std::lock_guard lock(keepers().mutex);
+    if (id == 0 || slot_of(id) >= kSlots || slots[slot_of(id)].id != id) return nullptr;
+    return std::make_shared<const Keeper>(id, std::move(withdrawn));
 }
 
 // ---- snapshots ----

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -49,8 +50,11 @@ private:
 std::uint64_t publish(ObjectKind kind, Contents contents);
 // From now on the id finds these. Launches that run may still use the former ones.
 void replace(std::uint64_t id, Contents contents);
-// From now on the id finds nothing.
+// From now on the id finds nothing, or as soon as nobody keeps it any more.
 void withdraw(std::uint64_t id);
+// While the result lives, the id finds its object, though that be withdrawn: for graphs. The descriptor goes to
+// `withdrawn` when it is, before its owner lets go of the arrays that it leads to. Null where the id finds nothing.
+std::shared_ptr<const void> keep(std::uint64_t id, std::function<void(const void* descriptor)> withdrawn);
 
 // An object as it is now: a tape keeps it for its backward pass. Nothing where the id names none.
 //
