@@ -1,5 +1,6 @@
 #include "program/recorded_run.h"
 
+#include <array>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -118,6 +119,9 @@ public:
         kernel_->loaded->launch(block_, grid_, options, stream);
     }
     void run() override {}
+    void put_again(runtime::Stream& stream) override {
+        record_run(*stream.recording(), *kernel_, stream, block_.data(), grid_, /*checks_finite=*/false);
+    }
     std::string details() const override { return extents_text(*kernel_, grid_); }
     bool may_fail() const override { return !kernel_->description.sites.empty(); }
     void throw_fault() override {
@@ -241,6 +245,30 @@ bool holds(const runtime::Array& condition) {
     return value != 0;
 }
 
+// Captures a condition once more: the bodies of a node of a graph that its device runs.
+void put_bodies(const runtime::Array& condition, runtime::ConditionKind kind, runtime::Stream& stream,
+                std::array<const runtime::Graph*, 2> bodies, std::shared_ptr<runtime::Graph> (&made)[2]) {
+    runtime::Recording& recording = *stream.recording();
+    recording.begin_condition(condition, kind);
+    try {
+        for (int i = 0; i < 2; ++i) {
+            if (!bodies[static_cast<std::size_t>(i)]) continue;
+            recording.begin_branch(/*on_true=*/i == 0);
+            try {
+                bodies[static_cast<std::size_t>(i)]->put_again(stream);
+            } catch (...) {
+                recording.end_branch();
+                throw;
+            }
+            made[i] = recording.end_branch();
+        }
+    } catch (...) {
+        recording.end_condition(/*is_complete=*/false);
+        throw;
+    }
+    recording.end_condition(/*is_complete=*/true);
+}
+
 class IfNode final : public runtime::Node {
 public:
     IfNode(runtime::Array condition, std::shared_ptr<runtime::Graph> on_true, std::shared_ptr<runtime::Graph> on_false)
@@ -249,6 +277,11 @@ public:
     void run() override {
         const std::shared_ptr<runtime::Graph>& chosen = holds(condition_) ? on_true_ : on_false_;
         if (chosen) chosen->launch(condition_.device->default_stream());
+    }
+    void put_again(runtime::Stream& stream) override {
+        std::shared_ptr<runtime::Graph> made[2];
+        put_bodies(condition_, runtime::ConditionKind::choose, stream, {{on_true_.get(), on_false_.get()}}, made);
+        record_if(condition_, made[0], made[1]);
     }
     std::vector<std::pair<std::string, const runtime::Graph*>> children() const override {
         std::vector<std::pair<std::string, const runtime::Graph*>> all;
@@ -272,6 +305,11 @@ public:
             if (is_interrupted()) throw Interrupted{};
             body_->launch(condition_.device->default_stream());
         }
+    }
+    void put_again(runtime::Stream& stream) override {
+        std::shared_ptr<runtime::Graph> made[2];
+        put_bodies(condition_, runtime::ConditionKind::repeat, stream, {{body_.get(), nullptr}}, made);
+        record_while(condition_, made[0]);
     }
     std::vector<std::pair<std::string, const runtime::Graph*>> children() const override {
         return {{"body", body_.get()}};

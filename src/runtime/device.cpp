@@ -49,6 +49,7 @@ Device& host_device() {
 
 Device& device(std::string_view name) {
     if (name == "cpu") return host_device();
+    if (Device* const mapped = mapped_device(name)) return *mapped;
     if (names_cuda(name)) {
         if (name == "cuda" && default_device().cuda() != nullptr) return default_device();
         for (Device* device : cuda_devices())
@@ -72,8 +73,11 @@ std::vector<Device*> devices() {
 }
 
 std::vector<Device*> cuda_devices() {
-    const std::span<CudaDevice* const> all = gpus();
-    return {all.begin(), all.end()};
+    const std::span<CudaDevice* const> primary = gpus();
+    std::vector<Device*> all(primary.begin(), primary.end());
+    const std::vector<CudaDevice*> mapped = mapped_devices();
+    all.insert(all.end(), mapped.begin(), mapped.end());
+    return all;
 }
 
 Device& cuda_device(int ordinal) { return *gpus()[static_cast<std::size_t>(ordinal)]; }

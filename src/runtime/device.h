@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "binary/target.h"
@@ -37,11 +38,15 @@ public:
     Device& device() const { return device_; }
     // Returns when all work that was put into it is done.
     virtual void synchronize() = 0;
+    // Whether all of it is done. Does not wait.
+    virtual bool is_complete() = 0;
+    // 0 for most; the lower, the more urgent.
+    virtual int priority() { return 0; }
 
     // What takes the work that this thread puts into the stream, in place of the device (graph.h); null where nobody
     // does, which is nearly always.
     Recording* recording() const {
-        Recording* const any = recording_.load(std::memory_order_relaxed);
+        Recording* const any = recording_.load(std::memory_order_acquire);
         return any ? recording_here(any) : nullptr;
     }
     // Whether anybody records it.
@@ -63,6 +68,8 @@ private:
     Device& device_;
     Recording* idle_ = nullptr;  // in the place of a recording while there is none
     std::atomic<Recording*> recording_{nullptr};
+    // Whose it is: other threads must not look into it, because that one may end it at any time.
+    std::atomic<std::thread::id> recording_thread_{};
 };
 
 // How a stream is captured.
@@ -82,6 +89,7 @@ struct CudaProperties {
     bool has_pools = false;               // memory is given and taken in the order of streams
     bool has_conditions = false;          // in graphs
     bool is_emulated = false;             // src/emulator
+    bool is_primary = true;               // its context is the one that libraries share
     std::string uuid, pci_bus_id;
 };
 
@@ -99,8 +107,9 @@ public:
 
     Stream& default_stream() const { return *default_stream_; }
     virtual void synchronize() = 0;  // all streams
-    virtual std::shared_ptr<Stream> make_stream() = 0;
-    virtual std::shared_ptr<Event> make_event() = 0;
+    // `priority`: of CUDA devices; the driver takes the nearest that it has.
+    virtual std::shared_ptr<Stream> make_stream(int priority = 0) = 0;
+    virtual std::shared_ptr<Event> make_event(bool has_time = false) = 0;
 
     // What this thread puts into the stream from now on is recorded and not done. Throws UsageError where the stream is
     // recorded already.
@@ -165,10 +174,12 @@ protected:
 class Event {
 public:
     virtual ~Event() = default;
-    // When the work that is in the stream has been done.
-    virtual void record(Stream& stream) = 0;
+    // When the work that is in the stream has been done. `by_graph`: where the stream is captured, each launch of the
+    // graph records it, for those outside of the graph; else it orders streams of the capture.
+    virtual void record(Stream& stream, bool by_graph = false) = 0;
     // What is put into the stream from now on is done after that. Of an event that was never recorded nothing waits.
-    virtual void make_wait(Stream& stream) = 0;
+    // `by_graph`: each launch of the graph waits for what the event means then.
+    virtual void make_wait(Stream& stream, bool by_graph = false) = 0;
     virtual void synchronize() = 0;
     virtual bool is_complete() = 0;
     // Milliseconds from the moment of another event of the device. Precondition: both were recorded.
@@ -209,6 +220,15 @@ std::vector<Device*> cpu_devices();  // does not ask for the driver
 Device& cuda_device(int ordinal);
 // What code for GPUs of an architecture is compiled for: 86 for 8.6. It runs on those and on later ones.
 Target cuda_target(int arch);
+// A name for a context of CUDA that somebody has made, given as its handle; 0 is the current one of this thread. A
+// device of its own, from now on; for the primary context of a GPU one more name of that device. Throws UsageError
+// where the name is taken, or there is no such context.
+Device& map_cuda_context(const std::string& alias, std::uint64_t context);
+// Takes the name back; the context may be destroyed then. Throws UsageError where there is no such name, or memory of
+// the device is in use.
+void unmap_cuda_context(const std::string& alias);
+// The handle of the context of a CUDA device.
+std::uint64_t cuda_context(Device& device);
 // Why there is no CUDA device, where there is none.
 const std::string& cuda_problem();
 // All devices have done their work. Does not ask for the driver.

@@ -1,4 +1,4 @@
-// Memory and streams of CUDA that other libraries own.
+// Memory, streams and events of CUDA that other libraries own.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,9 @@ Device* cuda_device_of(const void* memory);
 // A stream of another library as one of the device, and the other way.
 std::shared_ptr<Stream> foreign_stream(Device& device, std::uint64_t stream);
 std::uint64_t stream_for_others(Stream& stream);
+// The same of events.
+std::shared_ptr<Event> foreign_event(Device& device, std::uint64_t event);
+std::uint64_t event_for_others(Event& event);
 
 // Returns when the work in a stream of another library is done, given as the number that its protocol speaks of.
 void wait_for_cuda_stream(Device& device, std::uint64_t stream);

@@ -29,6 +29,12 @@ std::vector<Recording*>& own_recordings() {
     thread_local std::vector<Recording*> own;
     return own;
 }
+
+// Held where streams begin or end to be recorded, and where a thread lets go of one that another thread may record.
+std::mutex& recordings_mutex() {
+    static std::mutex& made = *new std::mutex;
+    return made;
+}
 std::atomic<std::uint64_t> last_number{0};
 
 }  // namespace
@@ -162,6 +168,12 @@ Graph::Graph(Device& device, std::vector<NodePtr> nodes)
                  std::ranges::any_of(node->children(), [](const auto& child) { return child.second->may_fail(); });
       })) {}
 
+void Node::put_again(Stream&) { throw InternalError("the node '" + name_ + "' cannot be captured again"); }
+
+void Graph::put_again(Stream& stream) const {
+    for (const NodePtr& node : nodes_) node->put_again(stream);
+}
+
 void Graph::throw_fault() const {
     if (!may_fail_) return;
     for (const NodePtr& node : nodes_) {
@@ -208,7 +220,7 @@ std::string Graph::dot(bool verbose) const {
 Recording* Stream::recording_here(Recording* any) const {
     if (without_recording != 0) return nullptr;
     if (any == shared_mark()) return const_cast<Stream*>(this)->find_recording();
-    return any->is_of_this_thread() ? any : nullptr;
+    return recording_thread_.load(std::memory_order_relaxed) == std::this_thread::get_id() ? any : nullptr;
 }
 
 void Stream::share() {
@@ -217,16 +229,11 @@ void Stream::share() {
     recording_.compare_exchange_strong(nobody, idle_);
 }
 
-Stream::~Stream() {
-    drop_recording(*this);  // its capture, which nobody can end
-    Recording* const recording = recording_;
-    if (recording && recording != shared_mark()) recording->leave(*this);
-}
+Stream::~Stream() { drop_recording(*this); }
 
-Recording::Recording(Stream& stream)
-    : memory_(std::make_unique<KeptMemory>()), owner_(std::this_thread::get_id()), number_(++last_number) {
-    streams_.push_back(&stream);
-    stream.recording_ = this;
+Recording::Recording(Stream& stream) : memory_(std::make_unique<KeptMemory>()), number_(++last_number) {
+    const std::lock_guard lock(recordings_mutex());
+    take(stream);
     own_recordings().push_back(this);
 }
 
@@ -238,7 +245,47 @@ Recording::Recording(Stream& stream, External)
 Recording::~Recording() {
     if (is_external_) return;
     std::erase(own_recordings(), this);
-    for (Stream* stream : streams_) stream->recording_ = stream->idle_;
+    release_streams();
+}
+
+void Recording::take(Stream& stream) {
+    streams_.push_back(&stream);
+    stream.recording_thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    stream.recording_.store(this, std::memory_order_release);
+}
+
+void Recording::release_streams() noexcept {
+    for (Stream* stream : streams_) release(*stream);
+    streams_.clear();
+}
+
+void Recording::release(Stream& stream) noexcept {
+    const std::lock_guard lock(recordings_mutex());
+    stream.recording_thread_ = std::thread::id();
+    stream.recording_ = stream.idle_;
+}
+
+void Recording::let_go(Stream* stream) noexcept {
+    {
+        const std::lock_guard lock(recordings_mutex());
+        Recording* const recording = stream->recording_;
+        if (recording && recording != Stream::shared_mark() &&
+            (recording->streams_.front() != stream || stream->recording_thread_ != std::this_thread::get_id()))
+            return static_cast<void>(recording->left_.emplace_back(stream));
+    }
+    delete stream;
+}
+
+void end_abandoned_recordings() noexcept {
+    const auto is_abandoned = [](const Recording* recording) {
+        const std::lock_guard lock(recordings_mutex());
+        return std::ranges::any_of(recording->left_, [&](const std::unique_ptr<Stream>& stream) {
+            return stream.get() == recording->streams_.front();
+        });
+    };
+    std::vector<Recording*>& own = own_recordings();
+    for (std::size_t i = own.size(); i-- > 0;)
+        if (is_abandoned(own[i])) delete own[i];
 }
 
 void Recording::add(NodePtr node, std::span<const void* const> addresses) {
@@ -254,11 +301,9 @@ void Recording::join(Stream& stream) {
     if (stream.recording_ == this) return;
     if (stream.is_recorded())
         throw UsageError("wait_event()", "the event belongs to a capture, and the stream to another one");
-    streams_.push_back(&stream);
-    stream.recording_ = this;
+    const std::lock_guard lock(recordings_mutex());
+    take(stream);
 }
-
-void Recording::leave(Stream& stream) { std::erase(streams_, &stream); }
 
 void Recording::begin_branch(bool) {
     outer_.push_back({std::exchange(nodes_, {}), std::exchange(memory_, std::make_unique<KeptMemory>())});
@@ -290,6 +335,7 @@ void refuse_second_recording(const Stream& stream) {
 }
 
 void begin_recording(Stream& stream) {
+    end_abandoned_recordings();
     refuse_second_recording(stream);
     new HostRecording(stream);  // end_recording() deletes it
 }

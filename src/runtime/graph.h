@@ -48,6 +48,9 @@ public:
     // exception. Those of its children are asked, too.
     virtual bool may_fail() const { return false; }
     virtual void throw_fault() {}
+    // Of a graph that its device runs: puts its work into the stream, which is captured, so that it becomes a node of
+    // that graph too. What the node refers to is kept alive by its own graph.
+    virtual void put_again(Stream& stream);
 
 private:
     std::string name_;
@@ -76,6 +79,8 @@ public:
     // In the language of Graphviz. `verbose`: with what is known of each node beyond its name.
     std::string dot(bool verbose) const;
     std::size_t size() const { return nodes_.size(); }
+    // Puts the work of its nodes, one after the other, into a stream that is captured.
+    void put_again(Stream& stream) const;
     // Of a graph that its device runs, after its stream has been synchronized.
     bool may_fail() const { return may_fail_; }
     void throw_fault() const;
@@ -153,8 +158,10 @@ public:
     KeptMemory& memory() { return *memory_; }
     // Another stream, whose work comes after what has been recorded.
     virtual void join(Stream& stream);
-    // The stream is gone.
-    void leave(Stream& stream);
+    // For the last owner of a stream: deletes it. One that belongs to a capture stays as long as that: whatever thread
+    // lets go of it, the capture goes on. Where a thread lets go of the stream in which it captures, nobody can end the
+    // capture any more, and it is lost.
+    static void let_go(Stream* stream) noexcept;
 
     // A condition, by element 0 of an array of int32 when the graph runs: begun before its bodies are captured, one
     // after the other, `on_true` (or the one that is repeated) and `on_false`, each between begin_branch() and
@@ -171,7 +178,6 @@ public:
     bool is_external() const { return is_external_; }
     // Not 0, and no other one's.
     std::uint64_t number() const { return number_; }
-    bool is_of_this_thread() const { return owner_ == std::this_thread::get_id(); }
     Stream& stream() const { return *streams_.front(); }
 
 protected:
@@ -180,6 +186,10 @@ protected:
     // Of what anybody puts into it: the stream finds the recording by itself.
     struct External {};
     Recording(Stream& stream, External);
+
+    // The streams are recorded no more, each by release().
+    void release_streams() noexcept;
+    virtual void release(Stream& stream) noexcept;
 
     std::vector<Stream*> streams_;  // the first one is that of the capture
     std::vector<NodePtr> nodes_;
@@ -191,9 +201,13 @@ protected:
     std::vector<Branch> outer_;
 
 private:
-    std::thread::id owner_;
+    friend void end_abandoned_recordings() noexcept;
+    // With the lock of all recordings.
+    void take(Stream& stream);
+
     bool is_external_ = false;
     std::uint64_t number_;
+    std::vector<std::unique_ptr<Stream>> left_;  // by those who had them
 };
 
 class HostRecording final : public Recording {
@@ -211,6 +225,8 @@ public:
 // The one of this thread with the number; null where it is over.
 Recording* find_recording(std::uint64_t number);
 
+// Those of this thread whose stream another thread has let go of: nobody can end them.
+void end_abandoned_recordings() noexcept;
 // For Device::begin_capture(): throws UsageError where the stream is recorded.
 void refuse_second_recording(const Stream& stream);
 // For devices whose work the host does: Device::begin_capture().

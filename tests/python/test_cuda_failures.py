@@ -229,6 +229,42 @@ def allocators():
     assert wp.get_device(DEVICE).free_memory <= wp.get_device(DEVICE).total_memory
 
 
+def events_of_graphs():
+    x = wp.zeros(5, dtype=float, device=DEVICE)
+    begin, end, other = (wp.Event(DEVICE, enable_timing=True) for _ in range(3))
+    stream = wp.Stream(DEVICE, priority=-1)
+    try:
+        stream.wait_stream(wp.get_stream(DEVICE))
+        with wp.ScopedCapture(stream=stream) as capture:
+            stream.wait_event(other, external=True)
+            stream.record_event(begin, external=True)
+            wp.launch(double, 5, inputs=[x, x], stream=stream)
+            stream.record_event(end, external=True)
+        wp.capture_launch(capture.graph, stream=stream)
+        wp.synchronize_stream(stream)
+    except BaseException:
+        wp.synchronize()
+        raise
+    assert stream.is_complete and stream.priority == -1
+    assert wp.get_event_elapsed_time(begin, end) >= 0.0
+
+
+def two_gpus():
+    x, y = wp.ones(5, dtype=float, device=DEVICE), wp.zeros(5, dtype=float, device=OTHER)
+    there = wp.Stream(OTHER)
+    try:
+        there.wait_stream(wp.get_stream(OTHER))
+        there.wait_stream(wp.get_stream(DEVICE))
+        wp.copy(y, x, stream=there)
+        wp.get_stream(DEVICE).wait_event(there.record_event())
+        x.fill_(3.0)
+        wp.get_stream(OTHER).wait_stream(there)
+    except BaseException:
+        wp.synchronize()
+        raise
+    assert y.numpy().tolist() == [1.0] * 5 and x.numpy().tolist() == [3.0] * 5
+
+
 SCENARIOS = [
     arrays,
     launches,
@@ -244,6 +280,8 @@ SCENARIOS = [
     primitives,
     new_kernels,
     allocators,
+    events_of_graphs,
+    two_gpus,
 ]
 
 

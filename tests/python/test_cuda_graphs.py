@@ -141,6 +141,37 @@ def test_the_graph_is_ordered_with_the_stream_that_it_is_launched_in():
     assert b.list() == [6.0] * 8
 
 
+def test_work_of_other_streams_falls_between_the_nodes_of_a_graph(run):
+    """The orders that the emulated device draws keep what streams and graphs promise, and nothing more."""
+    program = """
+        @wp.kernel
+        def note(log: wp.array(dtype=int), at: wp.array(dtype=int), value: int):
+            log[wp.atomic_add(at, 0, 1)] = value
+
+        log, at = wp.zeros(20, dtype=int, device="cuda:0"), wp.zeros(1, dtype=int, device="cuda:0")
+        wp.launch(note, 1, inputs=[log, at, 0], device="cuda:0")
+        at.zero_()
+        wp.synchronize()
+        first, second = wp.Stream("cuda:0"), wp.Stream("cuda:0")
+        with wp.ScopedCapture(stream=first) as capture:
+            for value in range(1, 7):
+                wp.launch(note, 1, inputs=[log, at, value], stream=first)
+        wp.capture_launch(capture.graph, stream=first)
+        for value in range(10, 13):
+            wp.launch(note, 1, inputs=[log, at, value], stream=second)
+        wp.synchronize()
+        print(*log.list()[:9])
+    """
+    are_mixed = []
+    for seed in ("0", "1", "2", "3"):
+        values = [int(text) for text in run(program, WEFT_EMULATED_STREAMS=seed).split()]
+        assert [value for value in values if value < 10] == list(range(1, 7))
+        assert [value for value in values if value >= 10] == [10, 11, 12]
+        between = values[values.index(1) : values.index(6)]
+        are_mixed.append(any(value >= 10 for value in between))
+    assert any(are_mixed), are_mixed
+
+
 def test_what_a_graph_keeps_is_freed_after_its_last_launch():
     """In whatever stream it was launched: the emulated device finds memory that is freed too early."""
     out = wp.zeros(1000, device=DEVICE)
@@ -285,18 +316,121 @@ def test_a_body_that_changes_its_condition_does_not_start_the_other():
     assert a.list() == [1.0]
 
 
-def test_a_graph_with_conditions_is_no_part_of_another():
-    count, a = wp.array([2], dtype=int, device=DEVICE), wp.zeros(1, device=DEVICE)
-    inner = captured(
-        lambda: wp.capture_while(count, lambda: wp.launch(countdown, dim=1, inputs=[count], device=DEVICE))
-    )
-    with wp.ScopedCapture(device=DEVICE) as capture:
-        with pytest.raises(RuntimeError, match="a graph with conditions cannot be a part of another graph"):
-            wp.capture_launch(inner)
-        wp.launch(add_one, dim=1, inputs=[a], device=DEVICE)
-    wp.capture_launch(capture.graph)
-    wp.capture_launch(inner)
-    assert (a.list(), count.list()) == ([1.0], [0])
+@wp.kernel
+def record(a: wp.array(dtype=float), at: wp.array(dtype=int), value: float):
+    i = at[0]
+    a[i] = value
+    at[0] = i + 1
+
+
+def test_a_graph_with_conditions_becomes_a_part_of_another():
+    """Its nodes become nodes of the other graph: launches, copies, fills, the host's numbers, events, and in bodies."""
+    count, flag = wp.zeros(1, dtype=int, device=DEVICE), wp.zeros(1, dtype=int, device=DEVICE)
+    log, at = wp.zeros(100, device=DEVICE), wp.zeros(1, dtype=int, device=DEVICE)
+    wide = wp.zeros((4, 6), dtype=wp.vec3, device=DEVICE)
+    event = wp.Event(DEVICE, enable_timing=True)
+
+    def note(value):
+        wp.launch(record, dim=1, inputs=[log, at, float(value)], device=DEVICE)
+
+    def inner_work():
+        note(1)
+        made = wp.full(3, 5.0, device=DEVICE)  # begins anew each time
+        wp.launch(add_one, dim=3, inputs=[made], device=DEVICE)
+        wp.copy(log, made, dest_offset=90)
+        wide[1:3, ::2].fill_(wp.vec3(1.0, 2.0, 3.0))
+        wp.copy(wide[0], wp.array(np.arange(18).reshape(6, 3), dtype=wp.vec3, device="cpu"))
+        count.assign([3])
+        wp.get_stream(DEVICE).record_event(event, external=True)
+
+        def turn():
+            note(2)
+            wp.capture_if(flag, lambda: note(3), lambda: note(4))
+            wp.launch(countdown, dim=1, inputs=[count], device=DEVICE)
+
+        wp.capture_while(count, turn)
+        note(5)
+
+    graphs = [captured(inner_work)]
+
+    def outer_work():
+        note(10)
+        wp.capture_launch(graphs[0])
+        note(11)
+        wp.capture_launch(graphs[0])
+
+    graphs.append(captured(outer_work))
+    outermost = captured(lambda: (wp.capture_launch(graphs[1]), note(20)))
+    graphs.clear()
+    gc.collect()
+    once = [1.0, 2.0, 4.0, 2.0, 4.0, 2.0, 4.0, 5.0]
+    expected = [10.0, *once, 11.0, *once, 20.0]
+    for with_flag in (False, True):
+        flag.fill_(int(with_flag))
+        at.zero_()
+        wide.zero_()
+        wp.capture_launch(outermost)
+        done = [3.0 if with_flag and value == 4.0 else value for value in expected]
+        assert log.list()[: len(done)] == done and at.list() == [len(done)] and count.list() == [0]
+        assert log.list()[90:93] == [6.0] * 3
+        found = wide.numpy()
+        np.testing.assert_array_equal(found[0], np.arange(18).reshape(6, 3))
+        np.testing.assert_array_equal(found[1:3, ::2], np.broadcast_to([1.0, 2.0, 3.0], (2, 3, 3)))
+        assert not found[1:3, 1::2].any() and not found[3].any()
+
+
+def test_a_graph_with_conditions_is_a_body_and_prints_and_raises_there(capfd):
+    @wp.kernel
+    def says(count: wp.array(dtype=int)):
+        print(count[0])
+
+    @wp.kernel
+    def refuses(count: wp.array(dtype=int), limit: int):
+        if count[0] > limit:
+            raise ValueError("too many")
+
+    count, flag = wp.zeros(1, dtype=int, device=DEVICE), wp.ones(1, dtype=int, device=DEVICE)
+
+    def turn():
+        wp.launch(says, dim=1, inputs=[count], device=DEVICE)
+        wp.launch(refuses, dim=1, inputs=[count, 5], device=DEVICE)
+        wp.launch(countdown, dim=1, inputs=[count], device=DEVICE)
+
+    inner = [captured(lambda: wp.capture_while(count, turn))]
+    outer = captured(lambda: wp.capture_if(flag, inner[0]))
+    inner.clear()
+    gc.collect()
+    count.fill_(3)
+    wp.capture_launch(outer)
+    wp.synchronize()
+    assert capfd.readouterr().out.split() == ["3", "2", "1"]
+    count.fill_(6)
+    with pytest.raises(ValueError, match="too many"):
+        wp.capture_launch(outer)
+    assert count.list() == [0]
+    count.fill_(1)
+    wp.capture_launch(outer)
+
+
+def test_work_of_another_library_in_a_graph_with_conditions_is_not_lost(other):
+    """Weft cannot capture it once more: an error, and not a graph without it."""
+    count, x = wp.zeros(1, dtype=int, device=DEVICE), wp.zeros(4, device=DEVICE)
+    stream = wp.Stream(DEVICE)
+    wp.synchronize()
+    with wp.ScopedCapture(stream=stream) as capture:
+        handle = ctypes.c_void_p(stream.cuda_stream)
+        other.call("cuMemsetD32Async", ctypes.c_uint64(x.ptr), 0x40000000, ctypes.c_size_t(4), handle)
+        with wp.ScopedStream(stream, sync_enter=False):
+            wp.capture_while(count, lambda: wp.launch(countdown, dim=1, inputs=[count], device=DEVICE))
+    wp.capture_launch(capture.graph, stream=stream)
+    wp.synchronize_stream(stream)
+    assert x.list() == [2.0] * 4
+    with pytest.raises(RuntimeError, match="there is no graph: a graph with conditions could not become a part of it"):
+        with wp.ScopedCapture(device=DEVICE):
+            with pytest.raises(RuntimeError, match=r"conditions, and work of another library"):
+                wp.capture_launch(capture.graph)
+    x.zero_()
+    wp.synchronize()
 
 
 def test_an_exception_in_a_body_ends_the_capture():

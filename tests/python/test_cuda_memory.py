@@ -1,6 +1,7 @@
 """Memory of CUDA devices: pools, access between devices, pinned memory, and what happens where there is no more. On the
 emulated devices, which stop a kernel that touches memory which is not open to it."""
 
+import gc
 import os
 
 import numpy as np
@@ -412,3 +413,41 @@ def test_what_the_driver_is():
     assert major >= 10 and 0 <= minor < 100 and wp.get_cuda_toolkit_version() is None
     archs = wp.get_cuda_supported_archs()
     assert archs == sorted(archs) and {75, 80, 90, 120} <= set(archs) and wp.get_device(DEVICE).arch in archs
+
+
+# ---- without pools, in a capture ----
+
+
+@wp.kernel
+def add_one(x: wp.array[float]):
+    i = wp.tid()
+    x[i] = x[i] + 1.0
+
+
+@pytest.mark.parametrize("mode", list(wp.CaptureMode))
+def test_a_capture_makes_arrays_without_the_pool(mode):
+    """The driver gives plain memory beside the capture, which the graph keeps, and gets it back with the graph."""
+    out = wp.zeros(100, dtype=float, device=DEVICE)
+    wp.launch(add_one, 100, inputs=[out], device=DEVICE)
+    with wp.ScopedMempool(DEVICE, False):
+        for _ in range(3):
+            wp.synchronize()
+            before = wp.get_device(DEVICE).free_memory
+            with wp.ScopedCapture(device=DEVICE, capture_mode=mode) as capture:
+                made = wp.zeros(100, dtype=float, device=DEVICE)
+                wp.launch(add_one, 100, inputs=[made], device=DEVICE)
+                other = wp.full(100, 4.0, dtype=float, device=DEVICE)
+                del made  # the next one may have its memory
+                third = wp.array(np.full(100, 2.0, dtype=np.float32), device=DEVICE)
+                wp.launch(add_one, 100, inputs=[third], device=DEVICE)
+                wp.copy(out, other)
+                wp.launch(add_one, 100, inputs=[out], device=DEVICE)
+                wp.copy(out, third, count=50)
+                del other, third
+            for _ in range(2):
+                wp.capture_launch(capture.graph)
+                assert out.list() == [3.0] * 50 + [5.0] * 50
+            del capture
+            gc.collect()
+            wp.synchronize()
+            assert wp.get_device(DEVICE).free_memory == before

@@ -10,7 +10,9 @@ from typing import Any
 
 from warp._weft import Kernel, array, get_device
 from warp._weft import graphs as _graphs
+from warp._weft import map_cuda_context as _map_cuda_context
 from warp._weft import memory as _memory
+from warp._weft import unmap_cuda_context as _unmap_cuda_context
 from warp._weft import usage_error as _usage_error
 
 __all__ = [
@@ -288,16 +290,35 @@ def get_cuda_max_cluster_dim(
     raise _usage_error(message, RuntimeError)
 
 
-def map_cuda_device(alias: str, context: Any = None) -> Any:
-    """Gives a CUDA context a name for ``device=``: an error, since only primary contexts are used."""
-    message = (
-        f"map_cuda_device(): {alias!r} cannot name a context: each GPU has its primary one, as in other libraries. "
-        'help: device="cuda:0"'
-    )
-    raise _usage_error(message, RuntimeError)
+def map_cuda_device(alias: str, context: int | None = None) -> Any:
+    """Gives a CUDA context that another library has made a name, and makes a device of it.
+
+    Each GPU has a primary context, which libraries share: that of ``"cuda:0"``. A context of its own, made by
+    ``cuCtxCreate``, has its own streams and modules. Its device works as any other; memory from the GPU's pool is open
+    to all contexts of the GPU, other memory is not. The context has to live until :func:`unmap_cuda_device`.
+
+    Args:
+        alias: a new name. What has the name already is no error where it is this context.
+        context: its handle, an int; the current one of this thread where it is None.
+    Returns:
+        The device. For a primary context it is that of ``"cuda:0"`` and so on, which has one more name then.
+    Raises:
+        UsageError (a RuntimeError): the name is another device's, there is no such context, or no driver; (a
+            TypeError): ``alias`` is no str, or ``context`` no int.
+    """
+    if not isinstance(alias, str):
+        raise _usage_error(f"map_cuda_device(): alias is {alias!r}, expected a name", TypeError)
+    if context is not None and (not isinstance(context, int) or isinstance(context, bool) or context <= 0):
+        message = f"map_cuda_device(): context is {context!r}, expected the handle of a context, an int, or None"
+        raise _usage_error(message, TypeError)
+    return _map_cuda_context(alias, context or 0)
 
 
 def unmap_cuda_device(alias: str) -> None:
-    """Takes the name of a CUDA context back: an error, since there are none."""
-    message = f"unmap_cuda_device(): {alias!r} names no context: GPUs are 'cuda:0' and so on, with their primary ones"
-    raise _usage_error(message, RuntimeError)
+    """Takes the name of a CUDA context back, after its work is done. Its device is none any more.
+
+    Raises:
+        UsageError (a RuntimeError): :func:`map_cuda_device` has named nothing so, it is the default device, or arrays
+            of it are in use.
+    """
+    _unmap_cuda_context(str(alias))

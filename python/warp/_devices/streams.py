@@ -86,27 +86,48 @@ def synchronize_event(event: Event) -> None:
 
 
 def record_event(event: Event | None = None, external: bool = False) -> Event:
-    """Records an event, or a new one, in the current stream of its device, and gives it back."""
+    """Records an event, or a new one, in the current stream of its device, and gives it back.
+
+    Args:
+        external: in a capture, each launch of the graph records it, for those outside of the graph; so it can measure
+            time there. Without it the event orders streams of the capture.
+    Raises:
+        UsageError (a RuntimeError): it is recorded by a graph, and this is the body of a condition.
+    """
     if event is not None:
         _expect(event, Event, "record_event()")
-    return _streams.current(None if event is None else event.device).record_event(event)
+    return _streams.current(None if event is None else event.device).record_event(event, external)
+
+
+def _waiting(device: Any) -> Stream:
+    """The stream that waits for one of ``device``: the current one of the default device where both are CUDA's."""
+    default = get_device()
+    return _streams.current(default if default.is_cuda and device.is_cuda else device)
 
 
 def wait_event(event: Event, external: bool = False) -> None:
-    """Makes the current stream of the event's device wait for it."""
+    """Makes the current stream wait for an event: that of the default device, or of the event's where one of the two
+    is a CPU.
+
+    Args:
+        event: may be of another CUDA device.
+        external: in a capture, each launch of the graph waits for what the event means then.
+    """
     _expect(event, Event, "wait_event()")
-    _streams.current(event.device).wait_event(event)
+    _waiting(event.device).wait_event(event, external)
 
 
 def wait_stream(other_stream: Stream, event: Event | None = None, external: bool = False) -> None:
-    """Makes the current stream of a device wait for the work that is in another one.
+    """Makes the current stream wait for the work that is in another one: that of the default device, or of the other
+    stream's where one of the two is a CPU.
 
     Args:
-        other_stream: a wp.Stream of the same device.
+        other_stream: a wp.Stream, which may be of another CUDA device.
         event: what is recorded in it for that; a new one where it is None.
+        external: as of :func:`wait_event`.
     """
     _expect(other_stream, Stream, "wait_stream()")
-    _streams.current(other_stream.device).wait_stream(other_stream, event)
+    _waiting(other_stream.device).wait_stream(other_stream, event, external)
 
 
 def get_event_elapsed_time(start_event: Event, end_event: Event, synchronize: bool = True) -> float:

@@ -49,6 +49,7 @@
 #include "program/host.h"
 #include "program/settings.h"
 #include "runtime/graph.h"
+#include "runtime/waiting.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -308,6 +309,20 @@ static void print_to_python(const std::string& text) {
     out.attr("write")(text);
 }
 
+static constexpr runtime::WaitingHost kWaitingHost{
+    .check =
+        [] {
+            if (is_call_of_xla()) return;
+            const nb::gil_scoped_acquire acquire;
+            if (PyErr_CheckSignals() != 0) throw nb::python_error();  // takes what Python has set with it
+        },
+    .leave = []() -> void* { return is_call_of_xla() || !PyGILState_Check() ? nullptr : PyEval_SaveThread(); },
+    .enter =
+        [](void* state) {
+            if (state) PyEval_RestoreThread(static_cast<PyThreadState*>(state));
+        },
+};
+
 void bind_launch(nb::module_& m) {
     program::host() = {.interrupted = &interrupted,
                        .stop = [] { throw nb::python_error(); },
@@ -318,6 +333,7 @@ void bind_launch(nb::module_& m) {
                            },
                        .print = &print_to_python,
                        .log = &log};
+    runtime::waiting_host = &kWaitingHost;
     m.attr("launch") = nb::steal(PyCFunction_NewEx(&launch_method, nullptr, nb::str("warp").release().ptr()));
 
     bind_adjoint(m);

@@ -1,5 +1,6 @@
 #include "bindings/python/device.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
@@ -74,6 +75,10 @@ void bind_cuda_properties(nb::class_<Device>& device) {
              Flag{"is_uva", "Whether a CUDA device shares addresses with the host.", &CudaProperties::is_uva},
              Flag{"is_mempool_supported", "Whether a CUDA device can allocate from a memory pool.",
                   &CudaProperties::has_pools},
+             Flag{"is_primary",
+                  "Whether the context of a CUDA device is the GPU's primary one, which libraries share; else it was "
+                  "named by wp.map_cuda_device().",
+                  &CudaProperties::is_primary},
              Flag{"is_emulated", "Whether this is the emulated CUDA device, which runs on the CPU.",
                   &CudaProperties::is_emulated},
          })
@@ -82,11 +87,9 @@ void bind_cuda_properties(nb::class_<Device>& device) {
     device.def_prop_ro(
         "is_mempool_enabled", [](Device& self) { return self.pool() != nullptr && self.pool()->is_enabled(); },
         "Whether a CUDA device allocates from a memory pool.");
-    for (auto [name, meaning] : {
-             Property{"is_primary", "Whether a CUDA device is its primary context."},
-             Property{"has_context", "Whether a CUDA device has a context."},
-         })
-        device.def_prop_ro(name, [](const Device& self) { return self.cuda() != nullptr; }, meaning);
+    device.def_prop_ro(
+        "has_context", [](const Device& self) { return self.cuda() != nullptr; },
+        "Whether a CUDA device has a context.");
     for (auto [name, meaning] : {
              Property{"is_ipc_supported", "Whether processes can share arrays of a CUDA device."},
              Property{"is_cubin_supported", "Whether machine code of a CUDA device can be compiled here."},
@@ -121,7 +124,12 @@ void bind_cuda_properties(nb::class_<Device>& device) {
             },
             meaning);
     device.def_prop_ro(
-        "context", [](const Device&) { return nb::none(); }, "The context of a CUDA device; None for the CPU.");
+        "context",
+        [](Device& self) -> std::optional<std::uint64_t> {
+            if (!self.cuda()) return std::nullopt;
+            return runtime::cuda_context(self);
+        },
+        "The handle of the context of a CUDA device, an int; None for the CPU.");
 }
 
 // "cuda" is the name of the current GPU, too.
@@ -263,6 +271,13 @@ void bind_devices(nb::module_& m) {
                 runtime::make_cpu_device(std::move(name), reinterpret_cast<const runtime::CpuMemory*>(memory)));
         },
         nb::arg("name"), nb::arg("memory"));
+    m.def(
+        "map_cuda_context",
+        [](const std::string& alias, std::uint64_t context) {
+            return device_to_python(runtime::map_cuda_context(alias, context));
+        },
+        nb::arg("alias"), nb::arg("context"));
+    m.def("unmap_cuda_context", &runtime::unmap_cuda_context, nb::arg("alias"));
     m.def("is_cpu_available", [] { return true; }, "Whether kernels can run on the CPU.");
     m.def("is_cuda_available", [] { return !runtime::cuda_devices().empty(); }, "Whether there is a CUDA device.");
     m.def(

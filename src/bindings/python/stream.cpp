@@ -29,54 +29,74 @@ struct PyEvent {
     bool has_time;
 };
 
-PyEvent make_event(nb::handle device, nb::handle cuda_event, bool enable_timing, const nb::kwargs&) {
-    Device& on = device_from_python(device, "Event()");
-    if (!cuda_event.is_none())
-        throw UsageError("Event()", "cuda_event is for CUDA devices, and '" + on.alias + "' is none",
-                         ErrorCategory::value);
-    return {on.make_event(), &on, enable_timing};
-}
-
-PyStream make_stream(nb::handle device, int, nb::handle cuda_stream, const nb::kwargs&) {
-    Device& on = device_from_python(device, "Stream()");
-    if (cuda_stream.is_none()) return {on.make_stream()};
-    if (on.is_cpu)
-        throw UsageError("Stream()", "cuda_stream is for CUDA devices, and '" + on.alias + "' is none",
+// The handle of something of CUDA's.
+std::uint64_t handle_argument(nb::handle given, const Device& device, const char* api, const char* name,
+                              const char* what) {
+    if (!device.cuda())
+        throw UsageError(api, std::string(name) + " is for CUDA devices, and '" + device.alias + "' is none",
                          ErrorCategory::value);
     std::uint64_t handle = 0;
-    if (!nb::try_cast(cuda_stream, handle))
-        throw UsageError("Stream()",
-                         "cuda_stream is " + describe(cuda_stream.ptr()) + ", expected the handle of a stream, an int",
-                         ErrorCategory::type);
-    return {runtime::foreign_stream(on, handle)};
+    if (!nb::try_cast(given, handle))
+        throw UsageError(
+            api, std::string(name) + " is " + describe(given.ptr()) + ", expected the handle of " + what + ", an int",
+            ErrorCategory::type);
+    return handle;
 }
 
-void require_same(const Device& a, const Device& b, const char* api, const char* what) {
+PyEvent make_event(nb::handle device, nb::handle cuda_event, bool enable_timing, bool interprocess) {
+    Device& on = device_from_python(device, "Event()");
+    if (interprocess)
+        throw UsageError("Event()", "events of '" + on.alias +
+                                        "' cannot be shared with other processes. help: leave interprocess out");
+    if (cuda_event.is_none()) return {on.make_event(enable_timing), &on, enable_timing};
+    const std::uint64_t handle = handle_argument(cuda_event, on, "Event()", "cuda_event", "an event");
+    if (handle == 0)
+        throw UsageError("Event()", "cuda_event is 0, expected the handle of an event", ErrorCategory::value);
+    return {runtime::foreign_event(on, handle), &on, true};
+}
+
+PyStream make_stream(nb::handle device, int priority, nb::handle cuda_stream) {
+    Device& on = device_from_python(device, "Stream()");
+    if (cuda_stream.is_none()) return {on.make_stream(priority)};
+    return {runtime::foreign_stream(on, handle_argument(cuda_stream, on, "Stream()", "cuda_stream", "a stream"))};
+}
+
+void require_same(const Device& a, const Device& b, const char* api, const char* what,
+                  const std::string& help = "take both from one device") {
     if (&a != &b)
-        throw UsageError(api, std::string(what) + " is of '" + b.alias + "', the stream of '" + a.alias +
-                                  "'. help: take both from one device");
+        throw UsageError(
+            api, std::string(what) + " is of '" + b.alias + "', the stream of '" + a.alias + "'. help: " + help);
 }
 
-PyEvent record_event(PyStream& self, nb::handle event) {
+// Streams of CUDA devices wait for each other, whatever the devices; a CPU's have nothing to do with them.
+void require_may_wait(const Device& waiting, const Device& other, const char* api, const char* what) {
+    if (waiting.cuda() && other.cuda()) return;
+    require_same(waiting, other, api, what,
+                 "streams wait for others of their device, and those of CUDA devices for each other; the host waits "
+                 "by wp.synchronize_stream() and wp.synchronize_event()");
+}
+
+PyEvent record_event(PyStream& self, nb::handle event, bool external) {
     PyEvent made;
     if (event.is_none())
         made = {self.device().make_event(), &self.device(), false};
     else
         made = nb::cast<PyEvent&>(event);
-    require_same(self.device(), *made.device, "Stream.record_event()", "the event");
-    made.event->record(*self.stream);
+    require_same(self.device(), *made.device, "Stream.record_event()", "the event",
+                 "an event is recorded in streams of its own device, and streams of all CUDA devices may wait for it");
+    made.event->record(*self.stream, external);
     return made;
 }
 
-void wait_event(PyStream& self, PyEvent& event) {
-    require_same(self.device(), *event.device, "Stream.wait_event()", "the event");
-    event.event->make_wait(*self.stream);
+void wait_event(PyStream& self, PyEvent& event, bool external) {
+    require_may_wait(self.device(), *event.device, "Stream.wait_event()", "the event");
+    event.event->make_wait(*self.stream, external);
 }
 
-void wait_stream(PyStream& self, PyStream& other, nb::handle event) {
-    require_same(self.device(), other.device(), "Stream.wait_stream()", "the other stream");
-    PyEvent recorded = record_event(other, event);
-    recorded.event->make_wait(*self.stream);
+void wait_stream(PyStream& self, PyStream& other, nb::handle event, bool external) {
+    require_may_wait(self.device(), other.device(), "Stream.wait_stream()", "the other stream");
+    PyEvent recorded = record_event(other, event, false);
+    recorded.event->make_wait(*self.stream, external);
 }
 
 double elapsed(PyEvent& start, PyEvent& end, bool synchronize) {
@@ -186,7 +206,10 @@ PyStream stream_argument(nb::handle stream, nb::handle device, const char* api) 
         throw UsageError(api, "stream is " + describe(stream.ptr()) + ", expected a wp.Stream or None",
                          ErrorCategory::type);
     }
-    if (!device.is_none()) require_same(device_from_python(device, api), given.device(), api, "the stream");
+    if (device.is_none()) return given;
+    if (const Device& named = device_from_python(device, api); &named != &given.device())
+        throw UsageError(api, "the stream is of '" + given.device().alias + "', not of '" + named.alias +
+                                  "'. help: take both from one device");
     return given;
 }
 
@@ -227,26 +250,38 @@ void bind_streams(nb::module_& m) {
                         "A moment in a stream, to wait for and to measure from.\n\n"
                         "Args:\n"
                         "    device: whose streams; the default device where it is None.\n"
-                        "    cuda_event: the handle of an event of CUDA's; None for a new one.\n"
-                        "    enable_timing: whether wp.get_event_elapsed_time() may ask for its time.")
+                        "    cuda_event: the handle of an event of another library, an int, which lives as long as "
+                        "this object; None for a new one.\n"
+                        "    enable_timing: whether wp.get_event_elapsed_time() may ask for its time. Of an event of "
+                        "another library that one decides.\n"
+                        "    interprocess: whether other processes may know it; they may not, True is an error.\n\n"
+                        "It is recorded in streams of its device. Streams of all CUDA devices may wait for it.")
         .def(nb::new_(&make_event), nb::arg("device") = nb::none(), nb::arg("cuda_event") = nb::none(),
-             nb::arg("enable_timing") = false, nb::arg("options"))
+             nb::arg("enable_timing") = false, nb::arg("interprocess") = false)
         .def_prop_ro(
             "device", [](const PyEvent& self) { return device_to_python(*self.device); }, "Whose streams.")
         .def_prop_ro(
             "is_complete", [](PyEvent& self) { return self.event->is_complete(); },
-            "Whether the work before it is done.");
+            "Whether the work before it is done.")
+        .def_prop_ro(
+            "cuda_event",
+            [](const PyEvent& self) -> std::optional<std::uint64_t> {
+                if (self.device->is_cpu) return std::nullopt;
+                return runtime::event_for_others(*self.event);
+            },
+            "Its handle for other libraries, which may record it and wait for it; None on the CPU.");
 
     nb::class_<PyStream>(m, "Stream",
                          "An order of work on a device. What is put into one stream is done one after the other.\n\n"
                          "Args:\n"
                          "    device: the default device where it is None.\n"
-                         "    priority: for CUDA devices.\n"
+                         "    priority: of CUDA devices: the lower, the more urgent; 0 for most, -1 for urgent work. "
+                         "The driver takes the nearest that the device has.\n"
                          "    cuda_stream: the handle of a stream of another library, an int, which lives as long as "
                          "this object; None for a new one.\n\n"
                          "On the CPU all work is done when the call returns, so that streams have nothing to wait for.")
         .def(nb::new_(&make_stream), nb::arg("device") = nb::none(), nb::arg("priority") = 0,
-             nb::arg("cuda_stream") = nb::none(), nb::arg("options"))
+             nb::arg("cuda_stream") = nb::none())
         .def_prop_ro(
             "device", [](const PyStream& self) { return device_to_python(self.device()); }, "Whose work.")
         .def_prop_ro(
@@ -260,14 +295,31 @@ void bind_streams(nb::module_& m) {
             "is_capturing", [](const PyStream& self) { return self.stream->is_recorded(); },
             "Whether a graph is being captured from it.")
         .def_prop_ro(
-            "is_complete", [](const PyStream& self) { return self.device().is_cpu; },
+            "is_complete", [](const PyStream& self) { return self.stream->is_complete(); },
             "Whether all of its work is done.")
-        .def("record_event", &record_event, nb::arg("event") = nb::none(),
-             "Records an event, or a new one, behind the work that is in the stream; gives it back.")
-        .def("wait_event", &wait_event, nb::arg("event"),
-             "What is put into the stream from now on is done after the event.")
+        .def_prop_ro(
+            "priority", [](const PyStream& self) { return self.stream->priority(); },
+            "How urgent its work is: 0 for most, less for what is more urgent.")
+        .def(
+            "record_event",
+            [](PyStream& self, nb::object event, bool external) {
+                PyEvent recorded = record_event(self, event, external);
+                return event.is_none() ? nb::cast(std::move(recorded)) : event;
+            },
+            nb::arg("event") = nb::none(), nb::arg("external") = false,
+            "Records an event of the stream's device, or a new one, behind the work that is in the stream; gives it "
+            "back.\n\n"
+            "external: in a capture each launch of the graph records it, for those outside of the graph; so it can "
+            "measure time. Without it the event orders streams of the capture.")
+        .def("wait_event", &wait_event, nb::arg("event"), nb::arg("external") = false,
+             "What is put into the stream from now on is done after the event, which may be of another CUDA "
+             "device.\n\n"
+             "external: in a capture each launch of the graph waits for what the event means then.")
         .def("wait_stream", &wait_stream, nb::arg("other_stream"), nb::arg("event") = nb::none(),
-             "What is put into the stream from now on is done after the work that is in the other one.")
+             nb::arg("external") = false,
+             "What is put into the stream from now on is done after the work that is in the other one, which may be "
+             "of another CUDA device.\n\n"
+             "external: as of wait_event().")
         .def("__eq__",
              [](const PyStream& self, nb::handle other) {
                  PyStream that;

@@ -9,6 +9,11 @@ void DeferredStream::put(std::function<void()> work) {
     work_.push_back(std::move(work));
 }
 
+bool DeferredStream::is_complete() {
+    const std::lock_guard lock(mutex_);
+    return work_.empty();
+}
+
 void DeferredStream::synchronize() {
     const std::lock_guard lock(mutex_);
     while (!work_.empty()) {

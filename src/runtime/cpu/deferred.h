@@ -16,6 +16,7 @@ public:
 
     void put(std::function<void()> work);
     void synchronize() override;
+    bool is_complete() override;
 
 private:
     std::recursive_mutex mutex_;  // held while work is done, which is in order

@@ -48,6 +48,10 @@ public:
     void synchronize() override {
         if (Stream& all = device().default_stream(); &all != this) all.synchronize();
     }
+    bool is_complete() override {
+        Stream& all = device().default_stream();
+        return &all == this || all.is_complete();
+    }
 };
 
 // Streams have nothing to wait for: the work of all of them is done in the order in which it was put into any.
@@ -55,7 +59,7 @@ class CpuEvent final : public Event {
 public:
     explicit CpuEvent(Device& device) : device_(device) {}
 
-    void record(Stream& stream) override {
+    void record(Stream& stream, bool) override {
         Recording* const recording = stream.recording();
         capture_ = recording ? recording->number() : 0;
         if (recording)
@@ -63,7 +67,7 @@ public:
         else
             state_->stamp();
     }
-    void make_wait(Stream& stream) override {
+    void make_wait(Stream& stream, bool) override {
         if (Recording* const recording = find_recording(capture_)) recording->join(stream);
     }
     void synchronize() override { device_.synchronize(); }
@@ -99,8 +103,8 @@ Device& make_cpu_device(std::string alias, const CpuMemory* memory) { return *ne
 
 // ---- streams ----
 
-std::shared_ptr<Stream> CpuDevice::make_stream() { return std::make_shared<CpuStream>(*this); }
-std::shared_ptr<Event> CpuDevice::make_event() { return std::make_shared<CpuEvent>(*this); }
+std::shared_ptr<Stream> CpuDevice::make_stream(int) { return {new CpuStream(*this), &Recording::let_go}; }
+std::shared_ptr<Event> CpuDevice::make_event(bool) { return std::make_shared<CpuEvent>(*this); }
 void CpuDevice::begin_capture(Stream& stream, const CaptureOptions& options) {
     if (options.is_external)
         throw UsageError("capture_begin()",

@@ -18,8 +18,8 @@ public:
     explicit CpuDevice(std::string alias, const CpuMemory* memory = nullptr);
 
     void synchronize() override { default_stream().synchronize(); }
-    std::shared_ptr<Stream> make_stream() override;
-    std::shared_ptr<Event> make_event() override;
+    std::shared_ptr<Stream> make_stream(int priority) override;
+    std::shared_ptr<Event> make_event(bool has_time) override;
     void begin_capture(Stream& stream, const CaptureOptions& options) override;
     std::shared_ptr<Graph> end_capture(Stream& stream) override;
     void* allocate(std::int64_t size_bytes, bool zeroed, Stream& stream) override;

@@ -24,13 +24,32 @@ public:
 
 class ChildNode final : public Node {
 public:
-    explicit ChildNode(const Graph& graph) : Node("graph"), graph_(graph) {}
+    explicit ChildNode(CudaGraph& graph) : Node("graph"), graph_(graph) {}
     void run() override {}
     std::vector<std::pair<std::string, const Graph*>> children() const override { return {{"graph", &graph_}}; }
+    void put_again(Stream& stream) override { graph_.launch(stream); }
 
 private:
-    const Graph& graph_;
+    CudaGraph& graph_;
 };
+
+// Of work that the recording was told of.
+class DescribedNode final : public Node {
+public:
+    DescribedNode(std::string name, std::function<void(Stream&)> again)
+        : Node(std::move(name)), again_(std::move(again)) {}
+    void run() override {}
+    void put_again(Stream& stream) override { again_(stream); }
+
+private:
+    std::function<void(Stream&)> again_;
+};
+
+std::size_t nodes_of(CudaDevice& device, CUgraph graph) {
+    std::size_t count = 0;
+    device.check(driver().cuGraphGetNodes(graph, nullptr, &count), "cuGraphGetNodes");
+    return count;
+}
 
 void require_conditions() {
     if (has_conditions()) return;
@@ -72,6 +91,7 @@ CudaGraph::CudaGraph(CudaDevice& device, std::vector<NodePtr> nodes, std::unique
             throw UsageError("capture_end()",
                              "the CUDA driver is too old for graphs: expected one of CUDA 11.4 or later");
         cuda_.check(driver().cuEventCreate(&last_launch_, kNoTiming), "cuEventCreate");
+        if (has_conditions_) size_ = nodes_of(cuda_, graph_);
         cuda_.check(driver().cuGraphInstantiateWithFlags(&executable_, graph_, 0), "cuGraphInstantiateWithFlags");
     } catch (...) {
         destroy();
@@ -87,7 +107,7 @@ void CudaGraph::destroy() noexcept {
     // The memory is freed in the current stream of this thread.
     if (was_launched_) {
         auto& stream = static_cast<CudaStream&>(current_stream(cuda_));
-        if (const CUstream handle = stream.handle_outside_if_made())
+        if (const CudaStream::Handle handle = stream.handle_outside_if_made())
             driver().cuStreamWaitEvent(handle, last_launch_, 0);
         else
             driver().cuEventSynchronize(last_launch_);
@@ -109,7 +129,7 @@ void CudaGraph::launch(Stream& stream) {
     auto& queue = static_cast<CudaStream&>(stream);
     if (CudaRecording* const recording = cuda_recording(stream)) return recording->add_child(*this, queue);
     const CudaDevice::Inside inside(cuda_);
-    const CUstream handle = queue.handle();
+    const CudaStream::Handle handle = queue.handle();
     cuda_.check(driver().cuGraphLaunch(executable_, handle), "cuGraphLaunch");
     was_launched_ = true;
     begin_launch(queue);
@@ -154,7 +174,7 @@ CudaRecording::~CudaRecording() {
     if (!is_ended_ &&
         driver().cuStreamEndCapture(static_cast<CudaStream&>(stream()).own_handle(), &graph) == kSuccess && graph)
         give_up(driver().cuGraphDestroy, graph);
-    for (Stream* stream : streams_) static_cast<CudaStream*>(stream)->end_aside();
+    release_streams();
     for (const CUstream stream : gone_) give_up(driver().cuStreamDestroy_v2, stream);
     // What was made in it goes with the members: to the stream beside, which is in order.
     const WithoutRecording without;
@@ -162,6 +182,14 @@ CudaRecording::~CudaRecording() {
     for (const Spare& each : spare_) hold(each.data, each.size_bytes);
     held_.reset();
     memory_.reset();
+}
+
+// Other threads put into the stream beside before, and into the stream itself afterwards.
+void CudaRecording::release(Stream& stream) noexcept {
+    auto& queue = static_cast<CudaStream&>(stream);
+    const CudaStream::WorkLock lock = queue.lock_work();
+    queue.end_aside();
+    Recording::release(stream);
 }
 
 void CudaRecording::keep_stream(CUstream own, CUstream aside) {
@@ -224,21 +252,29 @@ void CudaRecording::add(std::string name, std::function<void()> work, std::initi
         throw;
     }
     --describing_;
-    if (describing_ == 0)
-        add(std::make_unique<WorkNode>(std::move(name), [] {}), std::span(addresses.begin(), addresses.size()));
-    else
-        memory_->add(std::span(addresses.begin(), addresses.size()));
+    const std::span all(addresses.begin(), addresses.size());
+    if (describing_ > 0) return memory_->add(all);
+    auto again = [name, work = std::move(work)](Stream& stream) {
+        const UseStream use({std::shared_ptr<Stream>(), &stream});
+        stream.recording()->add(name, work, {});
+    };
+    add(std::make_unique<DescribedNode>(std::move(name), std::move(again)), all);
 }
 
-void CudaRecording::describe(const char* name, std::initializer_list<const void*> addresses) {
-    add(name, [] {}, addresses);
+void CudaRecording::describe(const char* name, std::initializer_list<const void*> addresses,
+                             std::function<void(Stream&)> again) {
+    const std::span all(addresses.begin(), addresses.size());
+    if (describing_ > 0) return memory_->add(all);
+    add(std::make_unique<DescribedNode>(name, std::move(again)), all);
 }
 
 void CudaRecording::join(Stream& stream) {
     if (&stream.device() != &cuda_)
         throw UsageError("wait_event()", "the event belongs to a capture on '" + cuda_.alias + "', the stream is of '" +
                                              stream.device().alias + "'. help: a graph stays on one device");
-    if (!stream.is_recorded()) static_cast<CudaStream&>(stream).prepare_aside();
+    auto& queue = static_cast<CudaStream&>(stream);
+    const CudaStream::WorkLock lock = queue.lock_work();
+    if (!stream.is_recorded()) queue.prepare_aside();
     Recording::join(stream);
 }
 
@@ -334,10 +370,19 @@ CudaRecording::Place CudaRecording::place_in(CUstream handle) const {
     return place;
 }
 
-void CudaRecording::add_child(const CudaGraph& graph, CudaStream& stream) {
-    if (graph.has_conditions_)
-        throw UsageError("capture_launch()", "a graph with conditions cannot be a part of another graph on '" +
-                                                 cuda_.alias + "'. help: in its place, call what it was captured from");
+void CudaRecording::add_child(CudaGraph& graph, CudaStream& stream) {
+    if (graph.has_conditions_) {
+        const CudaDevice::Inside inside(cuda_);
+        const auto count = [&] { return nodes_of(cuda_, place_in(handle(stream)).graph); };
+        const std::size_t before = count();
+        const UseStream use({std::shared_ptr<Stream>(), &stream});
+        graph.put_again(stream);
+        if (count() - before == graph.size_) return;
+        if (lost_.empty()) lost_ = "a graph with conditions could not become a part of it";
+        throw UsageError("capture_launch()",
+                         "the graph has conditions, and work of another library, which only that one can capture once "
+                         "more. help: in its place, call what it was captured from");
+    }
     const CudaDevice::Inside inside(cuda_);
     const CUstream into = handle(stream);
     const Place place = place_in(into);
@@ -349,6 +394,26 @@ void CudaRecording::add_child(const CudaGraph& graph, CudaStream& stream) {
                 "cuStreamUpdateCaptureDependencies");
     children_.push_back(&graph);
     add(std::make_unique<ChildNode>(graph), {});
+}
+
+void CudaRecording::add_event(CUevent event, std::shared_ptr<const void> owner, CudaStream& stream, bool records) {
+    const char* const api = records ? "record_event()" : "wait_event()";
+    if (!bodies_.empty())
+        throw UsageError(api, "the body of a condition on '" + cuda_.alias +
+                                  "' has no events of the world outside: the driver allows kernels, copies and fills "
+                                  "there. help: in front of the condition, or behind it");
+    if (records && !driver().cuEventRecordWithFlags)
+        throw UsageError(api, "the CUDA driver is too old for events in graphs: expected one of CUDA 11.1 or later");
+    const CudaDevice::Inside inside(cuda_);
+    const CUstream into = handle(stream);
+    if (records)
+        cuda_.check(driver().cuEventRecordWithFlags(event, into, kRecordedByGraph), "cuEventRecordWithFlags");
+    else
+        cuda_.check(driver().cuStreamWaitEvent(into, event, kWaitedForByGraph), "cuStreamWaitEvent");
+    if (owner) memory_->hold(owner);
+    describe(records ? "record event" : "wait for event", {}, [event, owner, records](Stream& again) {
+        cuda_recording(again)->add_event(event, owner, static_cast<CudaStream&>(again), records);
+    });
 }
 
 void CudaRecording::set_condition(const Condition& condition, bool for_all) {
@@ -515,6 +580,8 @@ void ExternalUse::collect(CudaDevice& device, Stream& stream) {
 void CudaDevice::begin_capture(Stream& stream, const CaptureOptions& options) {
     ExternalUse::free_unused();
     auto& queue = static_cast<CudaStream&>(stream);
+    end_abandoned_recordings();
+    const CudaStream::WorkLock lock = queue.lock_work();
     if (!options.is_external) refuse_second_recording(stream);
     if (verifies_cuda())
         throw UsageError("capture_begin()",

@@ -58,6 +58,7 @@ private:
     std::shared_ptr<GraphReports> reports_;
     std::vector<const CudaGraph*> children_;  // kept alive by the memory
     bool has_conditions_;
+    std::size_t size_ = 0;  // how many nodes the driver's graph has, where it has conditions
     cuda::CUgraph graph_;
     cuda::CUgraphExec executable_ = nullptr;
     cuda::CUevent last_launch_ = nullptr;
@@ -102,14 +103,15 @@ public:
     bool runs_nodes() const override { return false; }
     using Recording::add;
     void add(std::string name, std::function<void()> work, std::initializer_list<const void*> addresses) override;
-    // A node of work that is in the stream already.
-    void describe(const char* name, std::initializer_list<const void*> addresses);
+    // A node of work that is in the stream already; `again` puts it into another one.
+    void describe(const char* name, std::initializer_list<const void*> addresses, std::function<void(Stream&)> again);
     void join(Stream& stream) override;
     void begin_condition(const Array& condition, ConditionKind kind) override;
     void begin_branch(bool on_true) override;
     std::shared_ptr<Graph> end_branch() override;
     void end_condition(bool is_complete) override;
     std::shared_ptr<Graph> finish() override;
+    void release(Stream& stream) noexcept override;
 
     // The driver's stream for what this thread puts into one that belongs to the capture.
     cuda::CUstream handle(CudaStream& stream);
@@ -122,7 +124,11 @@ public:
     // Memory of `size_bytes` bytes, all 0, for what a launch of the graph reports.
     BufferPtr report_memory(std::int64_t size_bytes);
     void add_report(Report report, BufferPtr memory) { reports_->add(std::move(report), std::move(memory)); }
-    void add_child(const CudaGraph& graph, CudaStream& stream);
+    // With conditions, the driver takes no graph as a part of another one: then its nodes become nodes of this one.
+    void add_child(CudaGraph& graph, CudaStream& stream);
+    // A node that records an event which lives outside of the graph, or waits for it. Throws UsageError in bodies of
+    // conditions, and where the driver is too old.
+    void add_event(cuda::CUevent event, std::shared_ptr<const void> owner, CudaStream& stream, bool records);
     // Of a stream that is gone: destroyed after the capture.
     void keep_stream(cuda::CUstream own, cuda::CUstream aside);
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/copy_plan.h"
+#include "runtime/cuda/capture.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/own_kernels.h"
 #include "runtime/cuda_kernels.h"
@@ -61,6 +62,25 @@ void CudaDevice::run_plan(const CopyPlan& plan, Stream& stream) {
     static constexpr const char* kNames[] = {"weft_copy_1", "weft_copy_2", "weft_copy_4", "weft_copy_8"};
     const OwnKernel kernel{k_copy_ptx, kNames[std::countr_zero(static_cast<std::uint64_t>(unit))]};
     launch_strided(kernel, *this, stream, plan, plan.size_bytes() / unit, copy);
+}
+
+CopyPlan CudaDevice::kept_on_device(const CopyPlan& plan, CudaRecording& recording) {
+    const std::int64_t bytes = plan.size_bytes();
+    std::unique_ptr<std::byte[]> line;
+    if (!is_line(plan, &CopyPlan::Axis::from)) {
+        line.reset(new std::byte[static_cast<std::size_t>(bytes)]);
+        CopyPlan on_host = plan;
+        on_host.sides = CopyPlan::Sides::inside;
+        on_host.to = line.get();
+        make_line(on_host, &CopyPlan::Axis::to);
+        run_copy(on_host);
+    }
+    CopyPlan kept = plan;
+    kept.sides = CopyPlan::Sides::inside;
+    kept.overlapping = false;
+    kept.from = recording.keep_bytes(line ? line.get() : plan.from, bytes);
+    make_line(kept, &CopyPlan::Axis::from);
+    return kept;
 }
 
 void CudaDevice::put_copy(const CopyPlan& plan, Stream& stream) {
@@ -122,7 +142,10 @@ bool CudaDevice::set_line(const CopyPlan& plan, Stream& stream) {
     const Inside inside(*this);
     const auto to = reinterpret_cast<CUdeviceptr>(plan.to);
     const auto bytes = static_cast<std::size_t>(plan.size_bytes());
-    const CUstream handle = static_cast<CudaStream&>(stream).handle();
+    auto& queue = static_cast<CudaStream&>(stream);
+    const bool is_pattern = repeats(1) || (repeats(2) && to % 2 == 0) || (repeats(4) && to % 4 == 0);
+    if (!is_pattern) return false;
+    const CudaStream::Handle handle = queue.handle();
     unsigned pattern = 0;
     if (repeats(1)) {
         std::memcpy(&pattern, element, 1);
@@ -131,11 +154,9 @@ bool CudaDevice::set_line(const CopyPlan& plan, Stream& stream) {
         std::memcpy(&pattern, element, 2);
         check(driver().cuMemsetD16Async(to, static_cast<unsigned short>(pattern), bytes / 2, handle),
               "cuMemsetD16Async");
-    } else if (repeats(4) && to % 4 == 0) {
+    } else {
         std::memcpy(&pattern, element, 4);
         check(driver().cuMemsetD32Async(to, pattern, bytes / 4, handle), "cuMemsetD32Async");
-    } else {
-        return false;
     }
     return true;
 }

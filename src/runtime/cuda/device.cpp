@@ -6,6 +6,7 @@
 #include "runtime/cuda/capture.h"
 #include "runtime/cuda/primitives/primitives.h"
 #include "runtime/out_of_memory.h"
+#include "runtime/waiting.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -73,24 +74,48 @@ CudaDevice::CudaDevice(int ordinal)
     default_stream_ = new CudaStream(*this);
 }
 
+CudaDevice::CudaDevice(std::string alias, int ordinal, CUcontext context)
+    : Device(std::move(alias), name_of(ordinal), /*is_cpu=*/false, ordinal, /*is_host_memory=*/false),
+      properties_(properties_of(ordinal)),
+      target_(cuda_target(properties_.arch)) {
+    properties_.is_primary = false;
+    default_stream_ = new CudaStream(*this);
+    if (!gpus()[static_cast<std::size_t>(ordinal)]->is_open()) begin_pool();
+    pool_.begin();
+    is_used = true;
+    context_.store(context, std::memory_order_release);
+}
+
+void CudaDevice::close(const char* api) {
+    synchronize();
+    if (const std::int64_t count = allocations_; count > 0)
+        throw UsageError(api, std::to_string(count) + " allocations of '" + alias +
+                                  "' are in use. help: delete its arrays and graphs first");
+    context_.store(nullptr, std::memory_order_release);
+}
+
 CUcontext CudaDevice::context() {
     if (!is_open()) open();
     return context_.load(std::memory_order_acquire);
 }
 
 // The pool of the device keeps what is given back to it, for the next who asks.
+void CudaDevice::begin_pool() {
+    pool_.begin();
+    if (!properties_.has_pools) return;
+    CUmemoryPool pool = nullptr;
+    check(driver().cuDeviceGetDefaultMemPool(&pool, ordinal), "cuDeviceGetDefaultMemPool");
+    unsigned long long threshold = ~0ull;
+    check(driver().cuMemPoolSetAttribute(pool, kReleaseThreshold, &threshold), "cuMemPoolSetAttribute");
+}
+
 void CudaDevice::open() {
+    if (!is_primary()) throw UsageError("device", "'" + alias + "' is no device any more: its context was unmapped");
     const std::lock_guard lock(mutex_);
     if (is_open()) return;
     CUcontext made = nullptr;
     check(driver().cuDevicePrimaryCtxRetain(&made, ordinal), "cuDevicePrimaryCtxRetain");
-    pool_.begin();
-    if (properties_.has_pools) {
-        CUmemoryPool pool = nullptr;
-        check(driver().cuDeviceGetDefaultMemPool(&pool, ordinal), "cuDeviceGetDefaultMemPool");
-        unsigned long long threshold = ~0ull;
-        check(driver().cuMemPoolSetAttribute(pool, kReleaseThreshold, &threshold), "cuMemPoolSetAttribute");
-    }
+    begin_pool();
     is_used = true;
     context_.store(made, std::memory_order_release);
 }
@@ -133,22 +158,22 @@ void CudaDevice::synchronize() {
     for (const std::shared_ptr<Stream>& stream : others) stream->synchronize();
 }
 
-std::shared_ptr<Stream> CudaDevice::make_stream() {
-    const auto made = std::make_shared<CudaStream>(*this);
-    made->handle();
+std::shared_ptr<Stream> CudaDevice::make_stream(int priority) {
+    const std::shared_ptr<CudaStream> made(new CudaStream(*this, priority), &Recording::let_go);
+    made->own_handle();
     const std::lock_guard lock(mutex_);
     streams_.push_back(made);
     return made;
 }
 
 std::shared_ptr<Stream> CudaDevice::adopt_stream(CUstream foreign) {
-    auto made = std::make_shared<CudaStream>(*this, foreign);
+    std::shared_ptr<CudaStream> made(new CudaStream(*this, foreign), &Recording::let_go);
     const std::lock_guard lock(mutex_);
     streams_.push_back(made);
     return made;
 }
 
-std::shared_ptr<Event> CudaDevice::make_event() { return std::make_shared<CudaEvent>(*this); }
+std::shared_ptr<Event> CudaDevice::make_event(bool has_time) { return std::make_shared<CudaEvent>(*this, has_time); }
 
 // ---- memory ----
 
@@ -157,7 +182,11 @@ void* CudaDevice::allocate(std::int64_t size_bytes, bool zeroed, Stream& stream)
     const Inside inside(*this);
     if (CudaRecording* const recording = cuda_recording(stream)) {
         void* const data = recording->allocate(size_bytes, zeroed, stream);
-        if (data && zeroed) clear_or_free(data, size_bytes, stream);  // at each launch of the graph
+        if (data && zeroed) {  // at each launch of the graph
+            clear_or_free(data, size_bytes, stream);
+            recording->describe("fill", {data},
+                                [this, data, size_bytes](Stream& again) { clear(data, size_bytes, again); });
+        }
         return data;
     }
     const std::int64_t asked = size_bytes;
@@ -211,10 +240,16 @@ void CudaDevice::to_host(void* to, const void* from, std::int64_t size_bytes, St
                          "a graph is being captured, and what was launched in it has not run: nothing can be copied "
                          "from '" +
                              alias + "' to the host. help: copy after wp.capture_launch()");
+    auto& queue = static_cast<CudaStream&>(stream);
+    queue.wait();
+    // Nobody leaves before the bytes have come: the caller's memory may be gone then.
+    const Uninterrupted uninterrupted;
     const Inside inside(*this);
-    const CUstream handle = static_cast<CudaStream&>(stream).handle();
-    check(driver().cuMemcpyDtoHAsync_v2(to, device_address(from), count(size_bytes), handle), "cuMemcpyDtoHAsync");
-    check(driver().cuStreamSynchronize(handle), "cuStreamSynchronize");
+    {
+        check(driver().cuMemcpyDtoHAsync_v2(to, device_address(from), count(size_bytes), queue.handle()),
+              "cuMemcpyDtoHAsync");
+    }
+    queue.wait();
 }
 
 void CudaDevice::put_to_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream) {
@@ -234,10 +269,7 @@ void CudaDevice::from_host(void* to, const void* from, std::int64_t size_bytes, 
           "cuMemcpyHtoDAsync");
 }
 
-void CudaDevice::wait(Stream& stream) {
-    const Inside inside(*this);
-    check(driver().cuStreamSynchronize(static_cast<CudaStream&>(stream).handle()), "cuStreamSynchronize");
-}
+void CudaDevice::wait(Stream& stream) { static_cast<CudaStream&>(stream).wait(); }
 
 void CudaDevice::load(void* to, const void* from, std::int64_t size_bytes) {
     const WithoutRecording without;

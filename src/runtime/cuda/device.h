@@ -52,10 +52,12 @@ private:
 class CudaDevice final : public Device {
 public:
     explicit CudaDevice(int ordinal);
+    // Of a context that somebody else has made, and destroys after close().
+    CudaDevice(std::string alias, int ordinal, cuda::CUcontext context);
 
     void synchronize() override;
-    std::shared_ptr<Stream> make_stream() override;
-    std::shared_ptr<Event> make_event() override;
+    std::shared_ptr<Stream> make_stream(int priority) override;
+    std::shared_ptr<Event> make_event(bool has_time = false) override;
     void begin_capture(Stream& stream, const CaptureOptions& options) override;
     std::shared_ptr<Graph> end_capture(Stream& stream) override;
     void* allocate(std::int64_t size_bytes, bool zeroed, Stream& stream) override;
@@ -93,6 +95,10 @@ public:
     };
 
     cuda::CUcontext context();
+    bool is_primary() const { return properties_.is_primary; }
+    // Waits for its work; from then on it is no device any more. Throws UsageError in the name of `api` where memory of
+    // it is in use.
+    void close(const char* api);
     bool is_open() const { return context_.load(std::memory_order_acquire) != nullptr; }
     // Throws UsageError where `result` is a failure of `call`.
     void check(cuda::CUresult result, const char* call) const { cuda::check(result, call, alias); }
@@ -106,6 +112,8 @@ public:
     // The same, or UsageError where there is no more memory.
     void* require_memory(std::int64_t size_bytes, bool zeroed, Stream& stream);
 
+    // What the recording of the stream keeps of a copy from the host: one inside of the device.
+    CopyPlan kept_on_device(const CopyPlan& plan, CudaRecording& recording);
     void put_clear(void* data, std::int64_t size_bytes, Stream& stream);
     // A stream of another library.
     std::shared_ptr<Stream> adopt_stream(cuda::CUstream foreign);
@@ -119,6 +127,7 @@ public:
 
 private:
     void open();
+    void begin_pool();
     // Memory from the pool, or from the driver where the pool is off; null where there is no more.
     void* take(std::int64_t size_bytes, Stream& stream);
     void give_back(void* data, Stream& stream);
@@ -138,8 +147,9 @@ private:
     std::atomic<cuda::CUcontext> context_{nullptr};
     CudaPool pool_{*this};
     mutable std::mutex plain_mutex_;
-    std::unordered_set<const void*> plain_;  // memory that is not from the pool, of a device that has one
-    std::atomic<bool> has_plain_{false};     // whether there ever was any
+    std::unordered_set<const void*> plain_;     // memory that is not from the pool, of a device that has one
+    std::atomic<bool> has_plain_{false};        // whether there ever was any
+    std::atomic<std::int64_t> allocations_{0};  // that are in use
 };
 
 // Memory of a device that is given back in the order of its stream.
@@ -166,7 +176,11 @@ private:
     void* data_;
 };
 
-// By their ordinals; none where there is no driver. Asks for the driver at the first call.
+// What maps contexts (map_cuda_context): the device of a name, or null; those whose contexts are no primary ones.
+Device* mapped_device(std::string_view alias);
+std::vector<CudaDevice*> mapped_devices();
+
+// Those of primary contexts, by their ordinals; none where there is no driver. Asks for the driver at the first call.
 std::span<CudaDevice* const> gpus();
 // Those that have been used. Does not ask for the driver.
 bool has_used_cuda();

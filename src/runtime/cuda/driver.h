@@ -64,7 +64,8 @@ struct CUgraphNodeParams {
 static_assert(sizeof(CUgraphNodeParams) == 256);
 
 // Numbers of cuda.h.
-inline constexpr CUresult kSuccess = 0, kOutOfMemory = 2, kNoDevice = 100, kNotReady = 600;
+inline constexpr CUresult kSuccess = 0, kOutOfMemory = 2, kNoDevice = 100, kUnsupportedPtx = 222, kInvalidHandle = 400,
+                          kNotReady = 600, kCapturedEvent = 907;
 enum Attribute : int {
     kMaxThreadsPerBlock = 1,
     kMaxSharedMemoryPerBlock = 8,
@@ -77,7 +78,7 @@ enum Attribute : int {
 };
 inline constexpr CUjit_option kErrorLogBuffer = 5, kErrorLogBufferBytes = 6;
 inline constexpr CUmemPool_attribute kReleaseThreshold = 4, kUsedMemory = 7, kMostUsedMemory = 8;
-inline constexpr CUpointer_attribute kPointerMemoryType = 2, kPointerDeviceOrdinal = 9;
+inline constexpr CUpointer_attribute kPointerContext = 1, kPointerMemoryType = 2, kPointerDeviceOrdinal = 9;
 inline constexpr unsigned kMemoryOfHost = 1;
 inline constexpr CUresult kPeerAccessAlreadyEnabled = 704, kPeerAccessNotEnabled = 705;
 inline constexpr int kLocationIsDevice = 1;
@@ -87,7 +88,7 @@ inline constexpr CUstreamCaptureMode kCaptureRelaxed = 2;
 inline constexpr CUstreamCaptureStatus kCaptureNone = 0, kCaptureActive = 1;
 inline constexpr int kConditionalNode = 13, kConditionIf = 0, kConditionWhile = 1;
 inline constexpr unsigned kSetDependencies = 1, kNoTiming = 2, kNonBlocking = 1, kNoDestructorSync = 1,
-                          kMoveUserObject = 1;
+                          kMoveUserObject = 1, kRecordedByGraph = 1, kWaitedForByGraph = 1;
 
 struct Driver {
 #define WEFT_DRIVER(name, parameters) CUresult(*name) parameters = nullptr;

@@ -56,6 +56,15 @@ CudaLaunch cuda_launch(const Grid& grid) {
     return launch;
 }
 
+// "8.7" of ".version 8.7".
+static std::string ptx_version(std::string_view ptx) {
+    constexpr std::string_view kWord = ".version ";
+    const std::size_t at = ptx.find(kWord);
+    if (at == std::string_view::npos) return "none";
+    const std::string_view rest = ptx.substr(at + kWord.size());
+    return std::string(rest.substr(0, rest.find_first_not_of("0123456789.")));
+}
+
 CUmodule load_module(const char* ptx, CudaDevice& device) {
     const CudaDevice::Inside inside(device);
     const RelaxedCapture relaxed;
@@ -65,6 +74,12 @@ CUmodule load_module(const char* ptx, CudaDevice& device) {
     CUmodule module = nullptr;
     const CUresult result = driver().cuModuleLoadDataEx(&module, ptx, std::size(options), options, values);
     if (result == kSuccess) return module;
+    if (result == kUnsupportedPtx)
+        throw UsageError("launch()", "the CUDA driver is too old for the code of a kernel on '" + device.alias +
+                                         "': it is of CUDA " + std::to_string(driver().version / 1000) + "." +
+                                         std::to_string(driver().version % 1000 / 10) +
+                                         ", and does not know the version of its PTX (" + ptx_version(ptx) +
+                                         "; CUDA 11.8 knows 7.8, 12.8 knows 8.7). help: a newer driver");
     std::string text = log;
     while (!text.empty() && (text.back() == '\n' || text.back() == '\0')) text.pop_back();
     try {
@@ -85,6 +100,7 @@ CudaKernel::CudaKernel(const KernelEntry& description, CudaExecutable& executabl
       functions_(gpus().size()) {}
 
 CUfunction CudaKernel::function_on(CudaDevice& device) const {
+    if (!device.is_primary()) return executable_.function(description().symbol, device);
     std::atomic<CUfunction>& known = functions_[static_cast<std::size_t>(device.ordinal)];
     if (const CUfunction function = known.load(std::memory_order_acquire)) return function;
     const CUfunction function = executable_.function(description().symbol, device);
@@ -163,7 +179,7 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
 
 // ---- executables ----
 
-CudaExecutable::CudaExecutable(Binary binary) : Executable(std::move(binary)), modules_(gpus().size(), nullptr) {
+CudaExecutable::CudaExecutable(Binary binary) : Executable(std::move(binary)) {
     if (this->binary().code.empty() || this->binary().code.back() != std::byte{0})
         throw InternalError("code for GPUs has no NUL at its end");
     for (const KernelEntry& entry : this->binary().kernels)
@@ -172,12 +188,11 @@ CudaExecutable::CudaExecutable(Binary binary) : Executable(std::move(binary)), m
 
 // The driver waits for launches that use a module.
 CudaExecutable::~CudaExecutable() {
-    for (std::size_t ordinal = 0; ordinal < modules_.size(); ++ordinal) {
-        if (modules_[ordinal] == nullptr) continue;
-        const CudaDevice::Inside inside(*gpus()[ordinal], std::nothrow);
+    for (const auto& [device, module] : modules_) {
+        const CudaDevice::Inside inside(*device, std::nothrow);
         if (!inside.is_inside()) continue;
         const RelaxedCapture relaxed;
-        give_up(driver().cuModuleUnload, modules_[ordinal]);
+        give_up(driver().cuModuleUnload, module);
     }
 }
 
@@ -189,12 +204,14 @@ const CudaKernel& CudaExecutable::kernel(std::string_view name) const {
 
 CUfunction CudaExecutable::function(const std::string& symbol, CudaDevice& device) {
     const std::lock_guard lock(mutex_);
-    CUmodule& module = modules_[static_cast<std::size_t>(device.ordinal)];
-    if (module == nullptr) module = load_module(reinterpret_cast<const char*>(binary().code.data()), device);
+    auto module = modules_.find(&device);
+    if (module == modules_.end())
+        module =
+            modules_.emplace(&device, load_module(reinterpret_cast<const char*>(binary().code.data()), device)).first;
     const CudaDevice::Inside inside(device);
     const RelaxedCapture relaxed;
     CUfunction function = nullptr;
-    device.check(driver().cuModuleGetFunction(&function, module, symbol.c_str()), "cuModuleGetFunction");
+    device.check(driver().cuModuleGetFunction(&function, module->second, symbol.c_str()), "cuModuleGetFunction");
     return function;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -30,7 +31,7 @@ private:
 
     CudaExecutable& executable_;
     std::shared_ptr<const std::vector<std::string>> formats_;
-    mutable std::vector<std::atomic<cuda::CUfunction>> functions_;  // by the ordinals of devices
+    mutable std::vector<std::atomic<cuda::CUfunction>> functions_;  // by the ordinals of devices, of primary contexts
 };
 
 class CudaExecutable final : public Executable {
@@ -44,7 +45,7 @@ public:
 
 private:
     std::mutex mutex_;
-    std::vector<cuda::CUmodule> modules_;  // by the ordinals of devices; null: not loaded
+    std::map<CudaDevice*, cuda::CUmodule> modules_;  // where it is loaded
     std::vector<std::unique_ptr<CudaKernel>> kernels_;
 };
 

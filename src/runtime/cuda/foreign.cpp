@@ -1,6 +1,7 @@
 #include "runtime/cuda/device.h"
 #include "runtime/foreign_memory.h"
 #include "runtime/graph.h"
+#include "runtime/waiting.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -27,6 +28,14 @@ Device* cuda_device_of(const void* memory) {
     int ordinal = 0;
     const CUresult result =
         driver().cuPointerGetAttribute(&ordinal, kPointerDeviceOrdinal, reinterpret_cast<CUdeviceptr>(memory));
+    if (result == kSuccess)
+        for (CudaDevice* const mapped : mapped_devices()) {
+            CUcontext context = nullptr;
+            if (driver().cuPointerGetAttribute(&context, kPointerContext, reinterpret_cast<CUdeviceptr>(memory)) ==
+                    kSuccess &&
+                context == mapped->context())
+                return mapped;
+        }
     return result == kSuccess ? gpus()[static_cast<std::size_t>(ordinal)] : nullptr;
 }
 
@@ -38,9 +47,18 @@ std::uint64_t stream_for_others(Stream& stream) {
     return reinterpret_cast<std::uint64_t>(static_cast<CudaStream&>(stream).share_handle());
 }
 
+std::shared_ptr<Event> foreign_event(Device& device, std::uint64_t event) {
+    return std::make_shared<CudaEvent>(static_cast<CudaDevice&>(device), reinterpret_cast<CUevent>(event));
+}
+
+std::uint64_t event_for_others(Event& event) {
+    return reinterpret_cast<std::uint64_t>(static_cast<CudaEvent&>(event).share_handle());
+}
+
 void wait_for_cuda_stream(Device& device, std::uint64_t stream) {
     auto& gpu = static_cast<CudaDevice&>(device);
     const CudaDevice::Inside inside(gpu);
+    wait_until([&] { return driver().cuStreamQuery(reinterpret_cast<CUstream>(stream)) != kNotReady; });
     gpu.check(driver().cuStreamSynchronize(reinterpret_cast<CUstream>(stream)), "cuStreamSynchronize");
 }
 

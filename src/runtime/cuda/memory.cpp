@@ -5,8 +5,10 @@
 #include <string>
 
 #include "runtime/array.h"
+#include "runtime/cuda/capture.h"
 #include "runtime/cuda/device.h"
 #include "runtime/pinned.h"
+#include "runtime/waiting.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -90,6 +92,7 @@ void* CudaDevice::take(std::int64_t size_bytes, Stream& stream) {
     if (result == kOutOfMemory) return nullptr;
     check(result, is_pooled ? "cuMemAllocAsync" : "cuMemAlloc");
     void* const data = reinterpret_cast<void*>(made);
+    ++allocations_;
     if (!is_pooled && properties_.has_pools) {
         const std::lock_guard lock(plain_mutex_);
         plain_.insert(data);
@@ -115,9 +118,17 @@ bool CudaDevice::forget_plain(void* data) {
 
 // What a call did not do is tried once more, by one that waits for the device.
 void CudaDevice::give_back(void* data, Stream& stream) {
-    const CUstream handle = static_cast<CudaStream&>(stream).handle();
-    if (!forget_plain(data) && driver().cuMemFreeAsync(address_of(data), handle) == kSuccess) return;
-    driver().cuStreamSynchronize(handle);
+    auto& queue = static_cast<CudaStream&>(stream);
+    --allocations_;
+    if (!forget_plain(data) && driver().cuMemFreeAsync(address_of(data), queue.handle()) == kSuccess) return;
+    // A capture in global mode would forbid it to all threads; but nobody captures what is given back here.
+    const RelaxedCapture relaxed;
+    const Uninterrupted uninterrupted;
+    try {
+        queue.wait();
+    } catch (const Error&) {
+        driver().cuStreamSynchronize(queue.handle());  // where only the question has failed
+    }
     give_up(driver().cuMemFree_v2, address_of(data));
 }
 
@@ -130,10 +141,9 @@ void CudaDevice::wait_for_copies() {
         for (const std::weak_ptr<Stream>& stream : streams_)
             if (std::shared_ptr<Stream> there = stream.lock()) others.push_back(std::move(there));
     }
-    const Inside inside(*this);
+    const Uninterrupted uninterrupted;
     const auto wait = [&](Stream& stream) {
-        if (stream.is_recorded()) return;
-        check(driver().cuStreamSynchronize(static_cast<CudaStream&>(stream).handle()), "cuStreamSynchronize");
+        if (!stream.is_recorded()) static_cast<CudaStream&>(stream).wait();
     };
     wait(default_stream());
     for (const std::shared_ptr<Stream>& stream : others) wait(*stream);
@@ -165,6 +175,10 @@ bool CudaDevice::copy_from(void* to, Device& other, const void* from, std::int64
                                        static_cast<std::size_t>(size_bytes), static_cast<CudaStream&>(stream).handle()),
             "cuMemcpyPeerAsync");
     }
+    if (CudaRecording* const recording = cuda_recording(stream))
+        recording->describe("copy", {to, from}, [this, to, &other, from, size_bytes](Stream& again) {
+            copy_from(to, other, from, size_bytes, again);
+        });
     if (!is_ordered) return true;
     try {
         const std::shared_ptr<Event> copied = make_event();
@@ -238,12 +252,13 @@ void set_pool_open(CudaDevice& owner, CudaDevice& peer, bool is_open, const char
 bool can_open(MemoryOf kind, Device& owner, Device& peer) {
     if (owner.cuda() == nullptr || peer.cuda() == nullptr) return false;
     if (kind == MemoryOf::pool && !owner.pool()->is_supported()) return false;
+    if (kind == MemoryOf::pool && owner.ordinal == peer.ordinal) return true;  // all contexts of a GPU reach its pool
     return &owner == &peer || can_reach(as_cuda(owner), as_cuda(peer));
 }
 
 bool is_open(MemoryOf kind, Device& owner, Device& peer) {
     if (!can_open(kind, owner, peer)) return false;
-    if (&owner == &peer) return true;
+    if (&owner == &peer || (kind == MemoryOf::pool && owner.ordinal == peer.ordinal)) return true;
     return kind == MemoryOf::pool ? is_pool_open(as_cuda(owner), as_cuda(peer))
                                   : is_plain_open(as_cuda(owner), as_cuda(peer));
 }
@@ -254,7 +269,7 @@ void set_open(MemoryOf kind, Device& owner, Device& peer, bool is_open, const ch
         throw UsageError(api, "'" + peer.alias + "' cannot reach the memory of '" + owner.alias +
                                   "' on this machine. help: wp.copy() works between all devices");
     }
-    if (&owner == &peer) return;
+    if (&owner == &peer || (kind == MemoryOf::pool && owner.ordinal == peer.ordinal)) return;
     if (kind == MemoryOf::pool)
         set_pool_open(as_cuda(owner), as_cuda(peer), is_open, api);
     else
@@ -297,9 +312,9 @@ void* allocate_pinned(std::int64_t size_bytes) {
 
 // Copies may still be under way, on any device and in any stream.
 void free_pinned(void* data) {
-    for (CudaDevice* device : gpus()) {
+    for (Device* device : cuda_devices()) {
         try {
-            device->wait_for_copies();
+            as_cuda(*device).wait_for_copies();
         } catch (const Error&) {
             continue;  // told by whoever waits for that work
         }

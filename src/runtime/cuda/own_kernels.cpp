@@ -15,12 +15,12 @@ namespace {
 // Modules live as long as the process, like the devices.
 CUfunction function_of(OwnKernel kernel, CudaDevice& device) {
     static std::mutex mutex;
-    static std::map<std::pair<int, const char*>, CUmodule> modules;
-    static std::map<std::pair<int, const char*>, CUfunction> functions;
+    static std::map<std::pair<const CudaDevice*, const char*>, CUmodule> modules;
+    static std::map<std::pair<const CudaDevice*, const char*>, CUfunction> functions;
     const std::lock_guard lock(mutex);
-    CUfunction& function = functions[{device.ordinal, kernel.name}];
+    CUfunction& function = functions[{&device, kernel.name}];
     if (function) return function;
-    CUmodule& module = modules[{device.ordinal, kernel.ptx}];
+    CUmodule& module = modules[{&device, kernel.ptx}];
     if (module == nullptr) module = load_module(kernel.ptx, device);
     const CudaDevice::Inside inside(device);
     const RelaxedCapture relaxed;

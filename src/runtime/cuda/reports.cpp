@@ -8,6 +8,7 @@
 
 #include "runtime/cuda/device.h"
 #include "runtime/print.h"
+#include "runtime/waiting.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -148,6 +149,12 @@ void PendingReports::drop() {
     graphs_.clear();
 }
 
+void PendingReports::forget_faults() {
+    const std::lock_guard lock(mutex_);
+    for (PendingReport& each : pending_)
+        if (each.owner == std::this_thread::get_id()) each.report.fault = each.report.not_finite = nullptr;
+}
+
 void PendingReports::add(std::shared_ptr<GraphReports> graph) {
     const std::lock_guard lock(mutex_);
     if (std::ranges::find(graphs_, graph) == graphs_.end()) graphs_.push_back(std::move(graph));
@@ -155,6 +162,7 @@ void PendingReports::add(std::shared_ptr<GraphReports> graph) {
 
 // The stream is empty: what comes here has been written.
 void PendingReports::collect(CudaDevice& device, Stream& stream) {
+    const Uninterrupted uninterrupted;  // a handler of a signal may put work into the stream, too
     // Kept to the end: a thread that finds its report gone may look at its Fault.
     const std::lock_guard lock(mutex_);
     const std::vector<PendingReport> done = std::exchange(pending_, {});
@@ -171,6 +179,7 @@ void GraphReports::add(Report report, std::shared_ptr<void> memory) {
 }
 
 void GraphReports::collect(CudaDevice& device, Stream& stream) {
+    const Uninterrupted uninterrupted;
     const std::lock_guard lock(mutex_);
     bool any = false;
     for (const Report& report : reports_) {

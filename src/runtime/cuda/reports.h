@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "binary/cuda_abi.h"
@@ -31,6 +32,7 @@ struct Report {
 struct PendingReport {
     Report report;
     std::unique_ptr<CudaMemory> memory;  // of the report
+    std::thread::id owner = std::this_thread::get_id();
 };
 
 // Those of the launches of a graph, which is launched again and again: what was read is cleared, and what several
@@ -60,6 +62,8 @@ public:
     void collect(CudaDevice& device, Stream& stream);
     // After an error: nobody will fill them.
     void drop();
+    // This thread has gone on without waiting for its launches.
+    void forget_faults();
 
 private:
     std::mutex mutex_;

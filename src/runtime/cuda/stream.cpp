@@ -5,6 +5,7 @@
 
 #include "runtime/cuda/capture.h"
 #include "runtime/cuda/device.h"
+#include "runtime/waiting.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -13,7 +14,7 @@ using namespace cuda;
 
 // ---- streams ----
 
-CudaStream::CudaStream(CudaDevice& device) : Stream(device), cuda_(device) {}
+CudaStream::CudaStream(CudaDevice& device, int priority) : Stream(device), cuda_(device), priority_(priority) {}
 
 // 0 names the legacy default stream.
 CudaStream::CudaStream(CudaDevice& device, CUstream foreign)
@@ -28,7 +29,7 @@ CudaStream::~CudaStream() {
     external_.reset();
     drop_recording(*this);  // its capture, which nobody can end
     CUstream made = handle_.load(std::memory_order_acquire);
-    // A stream that is gone would end the capture of another one that it has joined.
+    // A stream that is gone would end the capture of another library that it has joined.
     if (CudaRecording* const joined = made && !is_foreign_ ? cuda_recording(*this) : nullptr) {
         joined->keep_stream(std::exchange(made, nullptr), std::exchange(aside_, nullptr));
     }
@@ -39,10 +40,11 @@ CudaStream::~CudaStream() {
     if (border_ != nullptr) give_up(driver().cuEventDestroy_v2, border_);
 }
 
-CUstream CudaStream::handle() {
-    if (!is_recorded()) return own_handle();
+CudaStream::Handle CudaStream::handle() {
+    WorkLock lock = lock_work();
+    if (!is_recorded()) return {std::move(lock), own_handle()};
     CudaRecording* const recording = cuda_recording(*this);
-    return recording ? recording->handle(*this) : aside();
+    return {std::move(lock), recording ? recording->handle(*this) : aside()};
 }
 
 CUstream CudaStream::share_handle() {
@@ -95,18 +97,22 @@ CUstream CudaStream::own_handle() {
     std::call_once(once_, [&] {
         const CudaDevice::Inside inside(cuda_);
         CUstream made = nullptr;
-        cuda_.check(driver().cuStreamCreate(&made, 0), "cuStreamCreate");
+        if (priority_ == 0)
+            cuda_.check(driver().cuStreamCreate(&made, 0), "cuStreamCreate");
+        else
+            cuda_.check(driver().cuStreamCreateWithPriority(&made, 0, priority_), "cuStreamCreateWithPriority");
         handle_.store(made, std::memory_order_release);
     });
     return handle_.load(std::memory_order_acquire);
 }
 
-CUstream CudaStream::handle_outside_if_made() {
-    return is_recorded() ? aside() : handle_.load(std::memory_order_acquire);
+CudaStream::Handle CudaStream::handle_outside_if_made() {
+    WorkLock lock = lock_work();
+    return {std::move(lock), is_recorded() ? aside() : handle_.load(std::memory_order_acquire)};
 }
 
 CUstream CudaStream::aside() {
-    const std::lock_guard lock(aside_mutex_);
+    const WorkLock lock = lock_work();
     const CudaDevice::Inside inside(cuda_);
     if (aside_ == nullptr) cuda_.check(driver().cuStreamCreate(&aside_, 0), "cuStreamCreate");
     if (is_behind_) cuda_.check(driver().cuStreamWaitEvent(aside_, border_, 0), "cuStreamWaitEvent");
@@ -117,7 +123,7 @@ CUstream CudaStream::aside() {
 
 void CudaStream::prepare_aside() {
     const CUstream own = own_handle();
-    const std::lock_guard lock(aside_mutex_);
+    const WorkLock lock = lock_work();
     const CudaDevice::Inside inside(cuda_);
     if (border_ == nullptr) cuda_.check(driver().cuEventCreate(&border_, kNoTiming), "cuEventCreate");
     cuda_.check(driver().cuEventRecord(border_, own), "cuEventRecord");
@@ -125,7 +131,7 @@ void CudaStream::prepare_aside() {
 }
 
 void CudaStream::end_aside() noexcept {
-    const std::lock_guard lock(aside_mutex_);
+    const WorkLock lock = lock_work();
     if (!std::exchange(is_aside_used_, false)) return;
     const CudaDevice::Inside inside(cuda_, std::nothrow);
     if (!inside.is_inside()) return;
@@ -142,36 +148,82 @@ void CudaStream::synchronize() {
                              "', and what was launched in it has not run. help: wait after the capture");
     if (handle_.load(std::memory_order_acquire) == nullptr) return;  // nothing was put into it
     try {
-        const CudaDevice::Inside inside(cuda_);
-        cuda_.check(driver().cuStreamSynchronize(handle()), "cuStreamSynchronize");
+        wait();
         reports_.collect(cuda_, *this);
         ExternalUse::free_unused();
         ExternalUse::collect(cuda_, *this);
-    } catch (...) {
+    } catch (const Error&) {
         // Who asked for them is told by this error, and gone afterwards.
         reports_.drop();
+        throw;
+    } catch (...) {
+        // The work goes on; this thread will not look at its faults.
+        reports_.forget_faults();
         throw;
     }
 }
 
+void CudaStream::wait() {
+    const CudaDevice::Inside inside(cuda_);
+    wait_until([&] { return driver().cuStreamQuery(handle()) != kNotReady; });
+    // It is done, or this says why not; and pools keep to their thresholds when somebody synchronizes.
+    cuda_.check(driver().cuStreamSynchronize(handle()), "cuStreamSynchronize");
+}
+
+bool CudaStream::is_complete() {
+    if (recording())
+        throw UsageError("Stream.is_complete", "a graph is being captured from the stream of '" + cuda_.alias +
+                                                   "', and what was launched in it has not run. help: ask after the "
+                                                   "capture");
+    if (handle_.load(std::memory_order_acquire) == nullptr) return true;  // nothing was put into it
+    const CudaDevice::Inside inside(cuda_);
+    const CUresult result = driver().cuStreamQuery(handle());
+    if (result == kNotReady) return false;
+    cuda_.check(result, "cuStreamQuery");
+    return true;
+}
+
+int CudaStream::priority() {
+    const CUstream own = own_handle();
+    const CudaDevice::Inside inside(cuda_);
+    int priority = 0;
+    cuda_.check(driver().cuStreamGetPriority(own, &priority), "cuStreamGetPriority");
+    return priority;
+}
+
 // ---- events ----
 
-CudaEvent::CudaEvent(CudaDevice& device) : device_(device) {
-    const CudaDevice::Inside inside(device_);
-    device_.check(driver().cuEventCreate(&handle_, 0), "cuEventCreate");
-}
-
-CudaEvent::~CudaEvent() {
+CudaEvent::Owner::~Owner() {
     const CudaDevice::Inside inside(device_, std::nothrow);
-    if (inside.is_inside()) give_up(driver().cuEventDestroy_v2, handle_);
+    if (handle && inside.is_inside()) give_up(driver().cuEventDestroy_v2, handle);
 }
 
-void CudaEvent::record(Stream& stream) {
+CudaEvent::CudaEvent(CudaDevice& device, bool has_time) : device_(device), owner_(std::make_shared<Owner>(device)) {
+    const CudaDevice::Inside inside(device_);
+    device_.check(driver().cuEventCreate(&handle_, has_time ? 0 : kNoTiming), "cuEventCreate");
+    owner_->handle = handle_;
+}
+
+CudaEvent::CudaEvent(CudaDevice& device, CUevent foreign) : device_(device), handle_(foreign), is_shared_(true) {}
+
+CUevent CudaEvent::share_handle() {
+    is_shared_ = true;
+    return handle_;
+}
+
+void CudaEvent::record(Stream& stream, bool by_graph) {
     const CudaDevice::Inside inside(device_);
     Recording* const recording = stream.recording();
+    if (recording && by_graph) {
+        static_cast<CudaRecording*>(recording)->add_event(handle_, owner_, static_cast<CudaStream&>(stream), true);
+        is_external_ = false;
+        capture_ = 0;
+        by_graph_ = true;
+        return;
+    }
+    device_.check(driver().cuEventRecord(handle_, static_cast<CudaStream&>(stream).handle()), "cuEventRecord");
     is_external_ = recording && recording->is_external();
     capture_ = recording && !is_external_ ? recording->number() : 0;
-    device_.check(driver().cuEventRecord(handle_, static_cast<CudaStream&>(stream).handle()), "cuEventRecord");
     is_recorded_ = true;
 }
 
@@ -179,13 +231,30 @@ void CudaEvent::require_no_capture(const char* api) const {
     if (capture_ == 0 && !is_external_) return;
     throw UsageError(api,
                      "the event was recorded in a capture, where it orders streams and has no time. help: record it "
-                     "in a stream that is not captured");
+                     "with external=True, by which each launch of the graph records it, or in a stream that is not "
+                     "captured");
+}
+
+void CudaEvent::require_inside(Stream& stream) const {
+    if (!is_recorded() || !stream.recording()) return;
+    if (is_shared_) {
+        const CudaDevice::Inside inside(device_);
+        if (driver().cuEventQuery(handle_) == kCapturedEvent) return;
+    }
+    throw UsageError("wait_event()",
+                     "the stream is being captured, and the event was recorded outside of the "
+                     "capture. help: wait before the capture, record the event in it, or wait with external=True, by "
+                     "which each launch of the graph waits for the event");
 }
 
 // The stream may be another CUDA device's. What waits for an event of a capture belongs to the capture from then on.
-void CudaEvent::make_wait(Stream& stream) {
+void CudaEvent::make_wait(Stream& stream, bool by_graph) {
+    auto& waiting = static_cast<CudaDevice&>(stream.device());
+    auto& queue = static_cast<CudaStream&>(stream);
+    if (CudaRecording* const recording = by_graph ? cuda_recording(stream) : nullptr)
+        return recording->add_event(handle_, owner_, queue, false);
     if (is_external_) {
-        static_cast<CudaStream&>(stream).share();  // the driver knows to which capture it belongs
+        queue.share();  // the driver knows to which capture it belongs
     } else if (capture_ != 0) {
         Recording* const recording = find_recording(capture_);
         if (!recording)
@@ -193,20 +262,18 @@ void CudaEvent::make_wait(Stream& stream) {
                              "the event was recorded in a capture that is over, or another thread's. "
                              "help: record it again");
         recording->join(stream);
-    } else if (is_recorded_ && stream.recording()) {
-        throw UsageError("wait_event()",
-                         "the stream is being captured, and the event was recorded outside of the "
-                         "capture. help: wait before the capture, or record the event in it");
+    } else {
+        require_inside(stream);
+        if (is_shared_) queue.share();  // it may have been recorded in a capture of another library
     }
-    auto& waiting = static_cast<CudaDevice&>(stream.device());
     const CudaDevice::Inside inside(waiting);
-    waiting.check(driver().cuStreamWaitEvent(static_cast<CudaStream&>(stream).handle(), handle_, 0),
-                  "cuStreamWaitEvent");
+    waiting.check(driver().cuStreamWaitEvent(queue.handle(), handle_, 0), "cuStreamWaitEvent");
 }
 
 void CudaEvent::synchronize() {
     require_no_capture("synchronize_event()");
     const CudaDevice::Inside inside(device_);
+    wait_until([&] { return driver().cuEventQuery(handle_) != kNotReady; });
     device_.check(driver().cuEventSynchronize(handle_), "cuEventSynchronize");
 }
 
@@ -220,14 +287,24 @@ bool CudaEvent::is_complete() {
 }
 
 double CudaEvent::ms_since(const Event& earlier) const {
-    require_no_capture("get_event_elapsed_time()");
-    static_cast<const CudaEvent&>(earlier).require_no_capture("get_event_elapsed_time()");
+    const char* const api = "get_event_elapsed_time()";
+    const auto& before = static_cast<const CudaEvent&>(earlier);
+    require_no_capture(api);
+    before.require_no_capture(api);
     const CudaDevice::Inside inside(device_);
-    const CUevent from = static_cast<const CudaEvent&>(earlier).handle_;
     const auto elapsed = driver().cuEventElapsedTime_v2 ? driver().cuEventElapsedTime_v2 : driver().cuEventElapsedTime;
     WEFT_CHECK(elapsed != nullptr, "the CUDA driver has no cuEventElapsedTime");
     float ms = 0.0F;
-    device_.check(elapsed(&ms, from, handle_), "cuEventElapsedTime");
+    const CUresult result = elapsed(&ms, before.handle_, handle_);
+    if (result == kInvalidHandle && (by_graph_ || before.by_graph_))
+        throw UsageError(api,
+                         "a graph records the event when it is launched, and it was not. help: wp.capture_launch() "
+                         "first");
+    if (result == kInvalidHandle && (is_shared_ || before.is_shared_))
+        throw UsageError(api,
+                         "an event of another library was not recorded, or was made without time. help: its library "
+                         "makes events that measure time where it is told to");
+    device_.check(result, "cuEventElapsedTime");
     return ms;
 }
 

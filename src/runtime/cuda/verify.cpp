@@ -1,6 +1,9 @@
 // What programs ask of the memory of a CUDA device: described where a graph is captured, checked where that is wanted.
 #include "runtime/verify.h"
 
+#include <cstddef>
+#include <vector>
+
 #include "runtime/copy_plan.h"
 #include "runtime/cuda/capture.h"
 #include "support/error.h"
@@ -20,23 +23,36 @@ void CudaDevice::verify(Stream& stream, const char* api) {
 void CudaDevice::copy(const CopyPlan& plan, Stream& stream) {
     if (plan.sides == CopyPlan::Sides::to_host && stream.recording())
         refuse_recording(*this, "copy()", "copy to the host after wp.capture_launch()");
-    put_copy(plan, stream);
     if (CudaRecording* const recording = cuda_recording(stream)) {
-        const void* const from = plan.sides == CopyPlan::Sides::inside ? plan.from : nullptr;
-        return recording->describe("copy", {plan.to, from});
+        const bool is_of_host = plan.sides == CopyPlan::Sides::from_host;
+        const CopyPlan inside = is_of_host ? kept_on_device(plan, *recording) : plan;
+        put_copy(inside, stream);
+        return recording->describe("copy", {inside.to, inside.from},
+                                   [this, inside](Stream& again) { copy(inside, again); });
     }
+    put_copy(plan, stream);
     verify(stream, "copy()");
 }
 
 void CudaDevice::fill(const CopyPlan& plan, Stream& stream) {
     put_fill(plan, stream);
-    if (CudaRecording* const recording = cuda_recording(stream)) return recording->describe("fill", {plan.to});
+    if (CudaRecording* const recording = cuda_recording(stream)) {
+        const auto* const element = static_cast<const std::byte*>(plan.from);
+        auto again = [this, plan, kept = std::vector<std::byte>(element, element + plan.element)](Stream& to) {
+            CopyPlan same = plan;
+            same.from = kept.data();
+            fill(same, to);
+        };
+        return recording->describe("fill", {plan.to}, std::move(again));
+    }
     verify(stream, "array.fill_()");
 }
 
 void CudaDevice::clear(void* data, std::int64_t size_bytes, Stream& stream) {
     put_clear(data, size_bytes, stream);
-    if (CudaRecording* const recording = cuda_recording(stream)) return recording->describe("fill", {data});
+    if (CudaRecording* const recording = cuda_recording(stream))
+        return recording->describe("fill", {data},
+                                   [this, data, size_bytes](Stream& again) { clear(data, size_bytes, again); });
     verify(stream, "array.zero_()");
 }
 

@@ -38,6 +38,12 @@ TEST(Cuda, NumbersAreThoseOfTheEmulatedDevice) {
     EXPECT_EQ(emulated["CUDA_ERROR_OUT_OF_MEMORY"], cuda::kOutOfMemory);
     EXPECT_EQ(emulated["CUDA_ERROR_NO_DEVICE"], cuda::kNoDevice);
     EXPECT_EQ(emulated["CUDA_ERROR_NOT_READY"], cuda::kNotReady);
+    EXPECT_EQ(emulated["CUDA_ERROR_UNSUPPORTED_PTX_VERSION"], cuda::kUnsupportedPtx);
+    EXPECT_EQ(emulated["CUDA_ERROR_INVALID_HANDLE"], cuda::kInvalidHandle);
+    EXPECT_EQ(emulated["CUDA_ERROR_CAPTURED_EVENT"], cuda::kCapturedEvent);
+    EXPECT_EQ(emulated["CU_EVENT_RECORD_EXTERNAL"], cuda::kRecordedByGraph);
+    EXPECT_EQ(emulated["CU_EVENT_WAIT_EXTERNAL"], cuda::kWaitedForByGraph);
+    EXPECT_EQ(emulated["CU_POINTER_ATTRIBUTE_CONTEXT"], cuda::kPointerContext);
     EXPECT_EQ(emulated["CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK"], cuda::kMaxThreadsPerBlock);
     EXPECT_EQ(emulated["CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT"], cuda::kMultiprocessorCount);
     EXPECT_EQ(emulated["CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING"], cuda::kUnifiedAddressing);

@@ -1,0 +1,373 @@
+"""Several threads, streams that they share, and captures; interrupts of a thread that waits."""
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+import warp as wp
+
+pytestmark = pytest.mark.gpu
+DEVICE = "cuda:0"
+
+
+@wp.kernel
+def add_one(x: wp.array[float]):
+    i = wp.tid()
+    x[i] = x[i] + 1.0
+
+
+@wp.kernel
+def next_number(x: wp.array[float], n: float):
+    i = wp.tid()
+    x[i] = wp.mod(x[i] * 3.0 + n, 1009.0)
+
+
+def after(launches):
+    """What next_number makes of 0 where launches with these numbers come in this order; exact in float32."""
+    number = 0.0
+    for n in launches:
+        number = (3.0 * number + n) % 1009.0
+    return number
+
+
+def in_thread(work):
+    """Runs a function in a thread of its own, and raises what it raised."""
+    found = []
+
+    def run():
+        try:
+            work()
+        except BaseException as error:
+            found.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(120)
+    assert not thread.is_alive()
+    if found:
+        raise found[0]
+
+
+# ---- streams that a thread lets go of ----
+
+
+@pytest.mark.parametrize("device", ["cpu", DEVICE])
+def test_a_stream_that_another_thread_drops_stays_in_the_capture(device):
+    a, b = wp.zeros(4, dtype=float, device=device), wp.zeros(4, dtype=float, device=device)
+    wp.launch(add_one, 4, inputs=[a], device=device)
+    wp.launch(add_one, 4, inputs=[b], device=device)
+    wp.synchronize()
+    origin = wp.Stream(device)
+    box = [wp.Stream(device)]
+    graphs = []
+
+    def capture():
+        with wp.ScopedCapture(stream=origin) as capture:
+            box[0].wait_stream(origin)
+            wp.launch(add_one, 4, inputs=[b], stream=box[0])
+            event = box[0].record_event()
+            dropper = threading.Thread(target=lambda: (box.clear(), gc.collect()))
+            dropper.start()
+            dropper.join()
+            wp.launch(add_one, 4, inputs=[a], stream=origin)
+            origin.wait_event(event)
+            wp.launch(add_one, 4, inputs=[b], stream=origin)
+        graphs.append(capture.graph)
+
+    in_thread(capture)
+    assert not box and not origin.is_capturing
+    for _ in range(2):
+        wp.capture_launch(graphs[0], stream=origin)
+    wp.synchronize_stream(origin)
+    assert (set(a.list()), set(b.list())) == ({3.0}, {5.0})
+
+
+@pytest.mark.parametrize("device", ["cpu", DEVICE])
+def test_a_capture_whose_stream_another_thread_drops_is_lost_and_nothing_more(device):
+    a = wp.zeros(4, dtype=float, device=device)
+    wp.launch(add_one, 4, inputs=[a], device=device)
+    wp.synchronize()
+    box, graphs = [wp.Stream(device)], []
+
+    def capture():
+        wp.capture_begin(stream=box[0])
+        wp.launch(add_one, 4, inputs=[a], stream=box[0])
+        dropper = threading.Thread(target=lambda: (box.clear(), gc.collect()))
+        dropper.start()
+        dropper.join()
+        with wp.ScopedCapture(stream=wp.Stream(device)) as capture:
+            wp.launch(add_one, 4, inputs=[a], stream=capture.stream)
+        graphs.append(capture.graph)
+
+    in_thread(capture)
+    wp.launch(add_one, 4, inputs=[a], device=device)
+    wp.capture_launch(graphs[0])
+    assert set(a.list()) == {3.0}
+
+
+def test_a_process_may_end_while_a_capture_is_open(run):
+    printed = run("""
+        x = wp.zeros(3, dtype=float, device="cuda:0")
+        wp.capture_begin("cuda:0")
+        x.fill_(1.0)
+        wp.capture_begin("cpu")
+        y = wp.ones(3, dtype=float, device="cpu")
+        y.fill_(2.0)
+        print("left open")
+    """)
+    assert printed == "left open\n"
+
+
+# ---- two threads on one stream ----
+
+
+def test_work_of_two_threads_in_one_stream_is_in_the_order_of_each():
+    stream = wp.Stream(DEVICE)
+    arrays = [wp.zeros(8, dtype=float, device=DEVICE) for _ in range(4)]
+    wp.launch(next_number, 8, inputs=[arrays[0], 0.0], device=DEVICE)
+    wp.synchronize()
+
+    def work(x):
+        for i in range(20):
+            wp.launch(next_number, 8, inputs=[x, float(i)], stream=stream)
+
+    threads = [threading.Thread(target=work, args=(x,)) for x in arrays]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    wp.synchronize_stream(stream)
+    for x in arrays:
+        assert set(x.list()) == {after(range(20))}
+
+
+def test_captures_of_one_thread_and_work_of_another_in_one_stream_do_not_mix():
+    """The other thread's launches are done in their order, whatever the moments at which captures begin and end."""
+    stream, stop = wp.Stream(DEVICE), threading.Event()
+    x, a = wp.zeros(8, dtype=float, device=DEVICE), wp.zeros(8, dtype=float, device=DEVICE)
+    for y in (x, a):
+        wp.launch(next_number, 8, inputs=[y, 0.0], device=DEVICE)
+        wp.launch(add_one, 8, inputs=[y], device=DEVICE)
+        y.zero_()
+    wp.synchronize()
+    launched, errors = [], []
+
+    def other():
+        try:
+            while not stop.is_set():
+                for i in range(5):
+                    wp.launch(next_number, 8, inputs=[x, float(i)], stream=stream)
+                    launched.append(i)
+                if len(launched) % 20 == 0:
+                    wp.synchronize_stream(stream)
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    try:
+        graphs = []
+        for _ in range(30):
+            with wp.ScopedCapture(stream=stream) as capture:
+                for _ in range(3):
+                    wp.launch(add_one, 8, inputs=[a], stream=stream)
+            graphs.append(capture.graph)
+    finally:
+        stop.set()
+        thread.join(120)
+    assert not errors, errors
+    wp.synchronize()
+    assert set(a.list()) == {0.0}  # nothing of the captures has run
+    assert launched and set(x.list()) == {after(launched)}
+    before = x.list()
+    for graph in graphs[:10]:
+        wp.capture_launch(graph, stream=stream)
+    wp.synchronize_stream(stream)
+    assert set(a.list()) == {30.0} and x.list() == before
+
+
+@pytest.mark.parametrize("mode", list(wp.CaptureMode))
+def test_calls_of_other_threads_while_one_captures(mode):
+    """In global mode the driver forbids other threads what may wait for the device, as an allocation without the pool:
+    an error of that thread, which ends the capture. In the others, and with the pool, threads go on."""
+    x = wp.zeros(4, dtype=float, device=DEVICE)
+    wp.launch(add_one, 4, inputs=[x], device=DEVICE)
+    x.zero_()
+    stream = wp.Stream(DEVICE)
+    made, errors = [], []
+
+    def make(pool):
+        try:
+            with wp.ScopedMempool(DEVICE, pool):
+                made.append(wp.ones(4, dtype=float, device=DEVICE).list())
+        except RuntimeError as error:
+            errors.append(str(error))
+
+    for pool in (True, False):
+        wp.synchronize()
+        used = wp.get_device(DEVICE).free_memory
+        try:
+            with wp.ScopedCapture(stream=stream, capture_mode=mode) as capture:
+                wp.launch(add_one, 4, inputs=[x], stream=stream)
+                in_thread(lambda pool=pool: make(pool))
+                wp.launch(add_one, 4, inputs=[x], stream=stream)
+        except RuntimeError as error:
+            assert "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED" in str(error)
+        is_forbidden = mode == wp.CaptureMode.GLOBAL and not pool
+        assert (capture.graph is None) == is_forbidden and len(errors) == is_forbidden
+        assert not stream.is_capturing
+        if not is_forbidden:
+            wp.capture_launch(capture.graph, stream=stream)
+            wp.synchronize_stream(stream)
+            assert x.list() == [2.0] * 4 and made.pop() == [1.0] * 4
+            x.zero_()
+        capture = None
+        gc.collect()
+        wp.synchronize()
+        assert wp.get_device(DEVICE).free_memory == used
+    assert all("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED" in error for error in errors)
+
+
+# ---- interrupts ----
+
+
+def interrupted(program, tmp_path):
+    """What a program prints whose waits Ctrl-C ends: `interrupt_soon()` sends one after a second."""
+    file = tmp_path / "program.py"
+    file.write_text(
+        """
+import os, signal, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background ignores it
+import numpy as np
+import warp as wp
+
+DEVICE = "cuda:0"
+done = threading.Event()
+
+def interrupt_soon():
+    threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+
+@wp.kernel
+def turn(count: wp.array[int], x: wp.array[float]):
+    x[0] = x[0] + 1.0
+
+@wp.kernel
+def stop(count: wp.array[int]):
+    count[0] = 0
+
+def endless(stream=None):
+    "A graph that runs until somebody clears `count`."
+    count, x = wp.ones(1, dtype=int, device=DEVICE), wp.zeros(1, dtype=float, device=DEVICE)
+    wp.launch(turn, 1, inputs=[count, x], device=DEVICE)
+    wp.launch(stop, 1, inputs=[count], device=DEVICE)
+    count.fill_(1)
+    wp.synchronize()
+    with wp.ScopedCapture(device=DEVICE) as capture:
+        wp.capture_while(count, lambda: wp.launch(turn, 1, inputs=[count, x], device=DEVICE))
+    return capture.graph, count, x
+
+graph, count, x = endless()
+running, other = wp.Stream(DEVICE), wp.Stream(DEVICE)
+
+def end_it():
+    "Another stream stops the loop, which goes on after the interrupt."
+    wp.launch(stop, 1, inputs=[count], stream=other)
+    wp.synchronize_stream(other)
+    wp.synchronize()
+    print(wp.ones(3, dtype=float, device=DEVICE).list())
+"""
+        + program
+    )
+    done = subprocess.run([sys.executable, file], capture_output=True, text=True, env=os.environ, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        "wp.synchronize()",
+        "wp.synchronize_device(DEVICE)",
+        "wp.synchronize_stream(running)",
+        "wp.synchronize_event(event)",
+        "x.numpy()",
+        "x.list()",
+        "wp.copy(wp.zeros(1, dtype=float, device='cpu'), x)",
+        "x.to('cpu')",
+    ],
+)
+def test_ctrl_c_ends_a_wait_for_a_graph_that_runs_on(wait, tmp_path):
+    if not wp.get_device(DEVICE).is_emulated:
+        pytest.skip("another stream stops the loop between two of its turns, on the emulated device at any time")
+    printed = interrupted(
+        f"""
+wp.set_stream(running)
+wp.capture_launch(graph, stream=running)
+event = running.record_event()
+interrupt_soon()
+begin = time.monotonic()
+try:
+    {wait}
+    print("came to an end")
+except KeyboardInterrupt:
+    print("interrupted", 0.5 < time.monotonic() - begin < 30.0)
+end_it()
+""",
+        tmp_path,
+    )
+    assert printed == "interrupted True\n[1.0, 1.0, 1.0]\n"
+
+
+def test_ctrl_c_ends_a_wait_for_launches(tmp_path):
+    """What kernels of the launches raise is told to nobody who has gone on."""
+    printed = interrupted(
+        """
+wp.config.mode = "debug"
+
+@wp.kernel
+def slow(x: wp.array[float], n: int):
+    i = wp.tid()
+    for _ in range(n):
+        x[i] = x[i] * 0.5 + 1.0
+
+y = wp.zeros(64, dtype=float, device=DEVICE)
+wp.launch(slow, 64, inputs=[y, 1], device=DEVICE)
+wp.capture_launch(graph, stream=running)
+wp.get_stream(DEVICE).wait_stream(running)
+interrupt_soon()
+try:
+    wp.launch(slow, 64, inputs=[y, 100], device=DEVICE)  # waits for its faults
+    print("came to an end")
+except KeyboardInterrupt:
+    print("interrupted")
+end_it()
+print(0.0 < y.numpy()[0] <= 2.0)
+wp.launch(slow, 64, inputs=[y, 10], device=DEVICE)
+print(y.numpy()[0])
+""",
+        tmp_path,
+    )
+    assert printed == "interrupted\n[1.0, 1.0, 1.0]\nTrue\n2.0\n"
+
+
+def test_a_signal_handler_runs_while_a_program_waits(tmp_path):
+    """It stops the loop itself, and the wait comes to its end."""
+    printed = interrupted(
+        """
+def handle(number, frame):
+    print("handled")
+    wp.launch(stop, 1, inputs=[count], stream=other)
+    wp.synchronize_stream(other)
+
+signal.signal(signal.SIGINT, handle)
+wp.capture_launch(graph, stream=running)
+interrupt_soon()
+wp.synchronize_stream(running)
+print(count.list(), x.numpy()[0] > 1.0)
+""",
+        tmp_path,
+    )
+    assert printed == "handled\n[0] True\n"
