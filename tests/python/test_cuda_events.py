@@ -421,3 +421,104 @@ def test_outside_of_a_capture_external_says_nothing():
     wp.get_stream(DEVICE).wait_event(event, external=True)
     wp.launch(add_one, 3, inputs=[x], device=DEVICE)
     assert x.list() == [2.0] * 3
+
+
+# ---- what work takes ----
+
+
+def test_each_piece_of_work_is_timed():
+    x, y = wp.zeros(64, dtype=float, device=DEVICE), wp.zeros(64, dtype=float, device=DEVICE)
+    host = wp.zeros(64, dtype=float, device="cpu")
+    wide = wp.zeros((8, 8), dtype=float, device=DEVICE)
+
+    def work():
+        wp.launch(spin, 64, inputs=[x, 2_000_000], device=DEVICE)
+        wp.launch(add_one, 64, inputs=[x], device=DEVICE)
+        y.zero_()
+        wp.copy(y, x)
+        wp.copy(x, host)
+        y.numpy()
+        wide[:, ::2].fill_(1.0)
+
+    work()
+    with wp.ScopedCapture(device=DEVICE) as capture:
+        wp.launch(add_one, 64, inputs=[x], device=DEVICE)
+    wp.timing_begin()
+    work()
+    wp.capture_launch(capture.graph)
+    results = wp.timing_end()
+    names = [result.name for result in results]
+    assert names[:6] == ["kernel spin", "kernel add_one", "memset", "memcpy DtoD", "memcpy HtoD", "memcpy DtoH"]
+    assert names[-1] == "graph" and "builtin kernel weft_copy_4" in names
+    assert all(result.device == DEVICE and result.elapsed >= 0.0 for result in results)
+    assert results[0].elapsed > results[1].elapsed > 0.0
+    kinds = {"kernel": wp.TIMING_KERNEL, "memset": wp.TIMING_MEMSET, "memcpy": wp.TIMING_MEMCPY}
+    kinds |= {"graph": wp.TIMING_GRAPH, "builtin": wp.TIMING_KERNEL_BUILTIN}
+    assert all(result.filter == kinds[result.name.split()[0]] for result in results)
+    with pytest.raises(RuntimeError, match="nothing is being timed"):
+        wp.timing_end()
+    if wp.get_cuda_device_count() > 1:
+        wp.timing_begin(wp.TIMING_MEMCPY | wp.TIMING_GRAPH)
+        there = x.to(OTHER)
+        wp.launch(add_one, 64, inputs=[there], device=OTHER)
+        found = wp.timing_end(synchronize=False)
+        assert [(result.name, result.device) for result in found] == [("memcpy PtoP", OTHER)]
+
+
+def test_timers_list_what_they_timed_and_nest():
+    x, told = wp.zeros(64, dtype=float, device=DEVICE), []
+    wp.launch(add_one, 64, inputs=[x], device=DEVICE)
+    report = lambda results, indent: told.append(([result.name for result in results], indent))  # noqa: E731
+    with wp.ScopedTimer("outer", cuda_filter=wp.TIMING_ALL, synchronize=True, report_func=report) as outer:
+        wp.launch(add_one, 64, inputs=[x], device=DEVICE)
+        with wp.ScopedTimer("inner", cuda_filter=wp.TIMING_MEMSET, report_func=report):
+            x.zero_()
+            wp.launch(add_one, 64, inputs=[x], device=DEVICE)
+        with wp.ScopedTimer("plain", report_func=report):
+            x.zero_()
+    one, two = "kernel add_one", "memset"
+    assert told == [([two], "    "), ([], "    "), ([one, two, one, two], "")]
+    assert outer.elapsed >= sum(result.elapsed for result in outer.timing_results) > 0.0
+
+
+def test_a_timer_prints_what_it_timed():
+    lines = []
+
+    class Kept:
+        def debug(self, text):
+            pass
+
+        info = staticmethod(lines.append)
+        warning = error = debug
+
+    x = wp.zeros(64, dtype=float, device=DEVICE)
+    with wp.ScopedLogger(Kept()):
+        with wp.ScopedTimer("block", cuda_filter=wp.TIMING_ALL):
+            x.zero_()
+        with wp.ScopedTimer("nothing", cuda_filter=wp.TIMING_ALL):
+            pass
+    text = "\n".join(lines)
+    assert "memset took" in text and "on cuda:0" in text and "block took" in text and "No activity" in text
+
+
+def test_ranges_for_profilers(monkeypatch):
+    import sys
+    from types import SimpleNamespace
+
+    calls = []
+
+    def start_range(name, color):
+        calls.append(("start", name, color))
+        return 7
+
+    monkeypatch.setitem(
+        sys.modules, "nvtx", SimpleNamespace(start_range=start_range, end_range=lambda at: calls.append(("end", at)))
+    )
+    with wp.ScopedTimer("step", use_nvtx=True, color="blue", print=False):
+        calls.append("inside")
+    with wp.ScopedTimer("off", active=False, use_nvtx=True):
+        pass
+    assert calls == [("start", "step", "blue"), "inside", ("end", 7)]
+    monkeypatch.setitem(sys.modules, "nvtx", None)
+    with pytest.raises(RuntimeError, match="use_nvtx needs the package nvtx"):
+        wp.ScopedTimer("step", use_nvtx=True)

@@ -240,12 +240,13 @@ def events_of_graphs():
             stream.record_event(begin, external=True)
             wp.launch(double, 5, inputs=[x, x], stream=stream)
             stream.record_event(end, external=True)
-        wp.capture_launch(capture.graph, stream=stream)
+        with wp.ScopedTimer("graph", cuda_filter=wp.TIMING_GRAPH, print=False) as timer:
+            wp.capture_launch(capture.graph, stream=stream)
         wp.synchronize_stream(stream)
     except BaseException:
         wp.synchronize()
         raise
-    assert stream.is_complete and stream.priority == -1
+    assert stream.is_complete and stream.priority == -1 and len(timer.timing_results) == 1
     assert wp.get_event_elapsed_time(begin, end) >= 0.0
 
 

@@ -29,12 +29,32 @@ class TimingResult:
 
 
 def timing_begin(cuda_filter: int = TIMING_ALL, synchronize: bool = True) -> None:
-    """Begins to time activities of CUDA devices; there are none on the CPU."""
+    """Begins to time what CUDA devices do. There is nothing of the CPU.
+
+    Each launch, copy, fill and launch of a graph is put between two events of its stream, which takes some
+    microseconds. Timings may nest.
+
+    Args:
+        cuda_filter: which activities: ``wp.TIMING_KERNEL`` (of the program), ``wp.TIMING_KERNEL_BUILTIN`` (of Weft),
+            ``wp.TIMING_MEMCPY``, ``wp.TIMING_MEMSET``, ``wp.TIMING_GRAPH``, or several of them by ``|``.
+        synchronize: whether to wait for the devices first.
+    """
+    if synchronize:
+        _weft.synchronize()
+    _weft.streams.begin_timing(int(cuda_filter) & TIMING_ALL)
 
 
 def timing_end(synchronize: bool = True) -> list[TimingResult]:
-    """Ends timing: the activities of CUDA devices since it began, none on the CPU."""
-    return []
+    """Ends timing: the activities of CUDA devices since it began, in the order in which they were asked for.
+
+    Args:
+        synchronize: whether to wait for the devices; without it only the timed activities are waited for.
+    Raises:
+        UsageError (a RuntimeError): nothing was begun.
+    """
+    if synchronize:
+        _weft.synchronize()
+    return [TimingResult(*activity) for activity in _weft.streams.end_timing()]
 
 
 def timing_print(results: list[TimingResult], indent: str = "") -> None:
@@ -42,9 +62,19 @@ def timing_print(results: list[TimingResult], indent: str = "") -> None:
     from warp._logger import get_logger
 
     for result in results:
-        get_logger().info(f"{indent}{result.name} took {result.elapsed:.2f} ms on {result.device}")
+        get_logger().info(f"{indent}{result.name} took {result.elapsed:.3f} ms on {result.device}")
     if not results:
         get_logger().info(f"{indent}No activity")
+
+
+def _nvtx() -> Any:
+    """The package that names ranges of time for NVIDIA's profilers."""
+    try:
+        import nvtx
+    except ImportError:
+        message = "ScopedTimer(): use_nvtx needs the package nvtx, which is not installed. help: pip install nvtx"
+        raise _weft.usage_error(message, RuntimeError) from None
+    return nvtx
 
 
 class ScopedTimer:
@@ -60,12 +90,16 @@ class ScopedTimer:
         dict: a dictionary to whose list ``dict[name]`` the milliseconds are appended.
         synchronize: waits for the devices before each reading of the clock.
         detailed: also profiles the Python code and prints the 20 costliest functions.
-        report_func: called with the list of timings of CUDA devices (empty on the CPU) and the indentation.
+        report_func: called with the list of activities of CUDA devices and the indentation, in place of printing.
         skip_tape: a tape that records makes a group of what is launched inside, of the timer's name; True: it does not.
-        use_nvtx, color, cuda_filter: shape profiles of CUDA devices; no use on the CPU.
+        cuda_filter: which activities of CUDA devices are timed one by one, as in ``wp.timing_begin``; 0 for none.
+        use_nvtx, color: makes a range of this name and color for NVIDIA's profilers, by the package ``nvtx``.
 
     After the block, ``elapsed`` holds the milliseconds and ``timing_results`` the activities of CUDA devices (none on
     the CPU). What is printed goes to the logger of ``wp.set_logger``.
+
+    Raises:
+        UsageError (a RuntimeError): ``use_nvtx``, and the package is not there.
     """
 
     enabled = True
@@ -94,6 +128,10 @@ class ScopedTimer:
         self.synchronize = synchronize
         self.report_func = report_func
         self.skip_tape = skip_tape
+        self.cuda_filter = cuda_filter
+        self.color = color
+        self._nvtx = _nvtx() if use_nvtx and self.active else None
+        self._range: Any = None
         self.elapsed = 0.0
         self.timing_results: list = []
         self._profile = None
@@ -112,6 +150,10 @@ class ScopedTimer:
                 self._tape = _weft.active_tape()
                 if self._tape is not None:
                     self._tape.record_scope_begin(self.name)
+            if self._nvtx is not None:
+                self._range = self._nvtx.start_range(self.name, color=self.color)
+            if self.cuda_filter:
+                timing_begin(self.cuda_filter, synchronize=False)
             self._start = time.perf_counter_ns()
         return self
 
@@ -120,6 +162,10 @@ class ScopedTimer:
             return
         self._wait()
         self.elapsed = (time.perf_counter_ns() - self._start) / 1e6
+        if self._nvtx is not None:
+            self._nvtx.end_range(self._range)
+        if self.cuda_filter:
+            self.timing_results = timing_end(synchronize=False)
         if self._tape is not None:
             self._tape._end_of_timer()
         indent = "    " * ScopedTimer._depth
@@ -136,6 +182,8 @@ class ScopedTimer:
         elif self.print:
             from warp._logger import get_logger
 
+            if self.cuda_filter:
+                timing_print(self.timing_results, indent)
             get_logger().info(f"{indent}{self.name} took {self.elapsed:.2f} ms")
 
     def _wait(self) -> None:

@@ -15,6 +15,7 @@
 #include "program/recorded_run.h"
 #include "runtime/foreign_memory.h"
 #include "runtime/graph.h"
+#include "runtime/timing.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -345,6 +346,18 @@ void bind_streams(nb::module_& m) {
         event.event->synchronize();
     });
     streams.def("elapsed", &elapsed);
+    streams.def("begin_timing", &runtime::begin_timing);
+    streams.def("end_timing", [] {
+        std::vector<runtime::Activity> found;
+        {
+            const nb::gil_scoped_release without;
+            found = runtime::end_timing();
+        }
+        nb::list all;
+        for (const runtime::Activity& each : found)
+            all.append(nb::make_tuple(device_to_python(*each.device), each.name, static_cast<int>(each.kind), each.ms));
+        return all;
+    });
     bind_graphs(m);
 }
 

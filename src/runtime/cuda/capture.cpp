@@ -5,6 +5,7 @@
 
 #include "devlib/cuda/condition.h"
 #include "runtime/cuda/own_kernels.h"
+#include "runtime/cuda/timing.h"
 #include "runtime/cuda_kernels.h"
 #include "runtime/verify.h"
 #include "support/error.h"
@@ -129,6 +130,7 @@ void CudaGraph::launch(Stream& stream) {
     auto& queue = static_cast<CudaStream&>(stream);
     if (CudaRecording* const recording = cuda_recording(stream)) return recording->add_child(*this, queue);
     const CudaDevice::Inside inside(cuda_);
+    const TimedWork timed(queue, kTimedGraph, "graph");
     const CudaStream::Handle handle = queue.handle();
     cuda_.check(driver().cuGraphLaunch(executable_, handle), "cuGraphLaunch");
     was_launched_ = true;

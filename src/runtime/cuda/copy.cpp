@@ -13,6 +13,7 @@
 #include "runtime/cuda/capture.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/own_kernels.h"
+#include "runtime/cuda/timing.h"
 #include "runtime/cuda_kernels.h"
 #include "runtime/pinned.h"
 
@@ -145,6 +146,7 @@ bool CudaDevice::set_line(const CopyPlan& plan, Stream& stream) {
     auto& queue = static_cast<CudaStream&>(stream);
     const bool is_pattern = repeats(1) || (repeats(2) && to % 2 == 0) || (repeats(4) && to % 4 == 0);
     if (!is_pattern) return false;
+    const TimedWork timed(queue, kTimedFill, "memset");
     const CudaStream::Handle handle = queue.handle();
     unsigned pattern = 0;
     if (repeats(1)) {

@@ -5,6 +5,7 @@
 
 #include "runtime/cuda/capture.h"
 #include "runtime/cuda/primitives/primitives.h"
+#include "runtime/cuda/timing.h"
 #include "runtime/out_of_memory.h"
 #include "runtime/waiting.h"
 #include "support/error.h"
@@ -222,6 +223,7 @@ void CudaDevice::free(void* data, std::int64_t size_bytes, Stream& stream) {
 
 void CudaDevice::put_clear(void* data, std::int64_t size_bytes, Stream& stream) {
     const Inside inside(*this);
+    const TimedWork timed(static_cast<CudaStream&>(stream), kTimedFill, "memset");
     check(
         driver().cuMemsetD8Async(device_address(data), 0, count(size_bytes), static_cast<CudaStream&>(stream).handle()),
         "cuMemsetD8Async");
@@ -229,6 +231,7 @@ void CudaDevice::put_clear(void* data, std::int64_t size_bytes, Stream& stream) 
 
 void CudaDevice::copy_line(void* to, const void* from, std::int64_t size_bytes, Stream& stream) {
     const Inside inside(*this);
+    const TimedWork timed(static_cast<CudaStream&>(stream), kTimedCopy, "memcpy DtoD");
     check(driver().cuMemcpyDtoDAsync_v2(device_address(to), device_address(from), count(size_bytes),
                                         static_cast<CudaStream&>(stream).handle()),
           "cuMemcpyDtoDAsync");
@@ -246,6 +249,7 @@ void CudaDevice::to_host(void* to, const void* from, std::int64_t size_bytes, St
     const Uninterrupted uninterrupted;
     const Inside inside(*this);
     {
+        const TimedWork timed(queue, kTimedCopy, "memcpy DtoH");
         check(driver().cuMemcpyDtoHAsync_v2(to, device_address(from), count(size_bytes), queue.handle()),
               "cuMemcpyDtoHAsync");
     }
@@ -254,6 +258,7 @@ void CudaDevice::to_host(void* to, const void* from, std::int64_t size_bytes, St
 
 void CudaDevice::put_to_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream) {
     const Inside inside(*this);
+    const TimedWork timed(static_cast<CudaStream&>(stream), kTimedCopy, "memcpy DtoH");
     check(driver().cuMemcpyDtoHAsync_v2(to, device_address(from), count(size_bytes),
                                         static_cast<CudaStream&>(stream).handle()),
           "cuMemcpyDtoHAsync");
@@ -264,6 +269,7 @@ void CudaDevice::from_host(void* to, const void* from, std::int64_t size_bytes, 
     const Inside inside(*this);
     if (CudaRecording* const recording = cuda_recording(stream))
         return copy_line(to, recording->keep_bytes(from, size_bytes), size_bytes, stream);
+    const TimedWork timed(static_cast<CudaStream&>(stream), kTimedCopy, "memcpy HtoD");
     check(driver().cuMemcpyHtoDAsync_v2(device_address(to), from, count(size_bytes),
                                         static_cast<CudaStream&>(stream).handle()),
           "cuMemcpyHtoDAsync");

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "runtime/cuda/capture.h"
+#include "runtime/cuda/timing.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -169,6 +170,7 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
         launch.logs = static_cast<std::byte*>(logs->data());
         launch.log_bytes = log_bytes(entry, shape);
     }
+    const TimedWork timed(queue, kTimedKernel, "kernel ", description().name);
     device.check(driver().cuLaunchKernel(function, shape.blocks, 1, 1, shape.threads, 1, 1, 0, queue.handle(),
                                          parameters, nullptr),
                  "cuLaunchKernel");

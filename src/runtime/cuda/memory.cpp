@@ -7,6 +7,7 @@
 #include "runtime/array.h"
 #include "runtime/cuda/capture.h"
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/timing.h"
 #include "runtime/pinned.h"
 #include "runtime/waiting.h"
 #include "support/error.h"
@@ -170,6 +171,7 @@ bool CudaDevice::copy_from(void* to, Device& other, const void* from, std::int64
     {
         const CUcontext here = context(), there = owner.context();
         const Inside inside(*this);
+        const TimedWork timed(static_cast<CudaStream&>(stream), kTimedCopy, "memcpy PtoP");
         check(
             driver().cuMemcpyPeerAsync(address_of(to), here, address_of(from), there,
                                        static_cast<std::size_t>(size_bytes), static_cast<CudaStream&>(stream).handle()),

@@ -5,6 +5,7 @@
 
 #include "runtime/cuda/capture.h"
 #include "runtime/cuda/executable.h"
+#include "runtime/cuda/timing.h"
 
 namespace weft::runtime {
 
@@ -35,6 +36,7 @@ void launch_own(OwnKernel kernel, CudaDevice& device, Stream& stream, unsigned b
     const CUfunction function = function_of(kernel, device);
     void* parameters[] = {const_cast<void*>(plan)};
     const CudaDevice::Inside inside(device);
+    const TimedWork timed(static_cast<CudaStream&>(stream), kTimedOwnKernel, "builtin kernel ", kernel.name);
     device.check(driver().cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0,
                                          static_cast<CudaStream&>(stream).handle(), parameters, nullptr),
                  "cuLaunchKernel");

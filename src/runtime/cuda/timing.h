@@ -1,0 +1,38 @@
+// Puts two events around a piece of work (runtime/timing.h).
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "runtime/cuda/stream.h"
+#include "runtime/timing.h"
+
+namespace weft::runtime {
+
+// The kinds of work that somebody times at present.
+inline std::atomic<unsigned> timed_kinds{0};
+
+// While it lives, what this thread puts into the stream is the piece of work.
+class TimedWork {
+public:
+    TimedWork(CudaStream& stream, TimedKind kind, std::string_view name, std::string_view of = {}) {
+        if (timed_kinds.load(std::memory_order_relaxed) & kind) begin(stream, kind, name, of);
+    }
+    ~TimedWork() {
+        if (end_) finish();
+    }
+    TimedWork(const TimedWork&) = delete;
+    TimedWork& operator=(const TimedWork&) = delete;
+
+private:
+    void begin(CudaStream& stream, TimedKind kind, std::string_view name, std::string_view of);
+    void finish() noexcept;
+
+    CudaStream* stream_ = nullptr;
+    std::shared_ptr<Event> end_;
+    std::shared_ptr<std::string> problem_;  // why the end could not be recorded
+};
+
+}  // namespace weft::runtime
