@@ -1,10 +1,13 @@
 #include "runtime/cuda/driver.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 
 #include "support/error.h"
@@ -59,6 +62,25 @@ std::string find_functions(void* library, Driver& driver) {
     return missing;
 }
 
+// Whether the file, where it is one of 64 bits, has all bytes that it speaks of: loading one that was cut off would end
+// the process.
+bool is_cut_off(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    Elf64_Ehdr header{};
+    if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return false;
+    if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return false;
+    std::error_code error;
+    const std::uintmax_t size = std::filesystem::file_size(path, error);
+    if (error || header.e_phentsize != sizeof(Elf64_Phdr)) return false;
+    for (int i = 0; i < header.e_phnum; ++i) {
+        Elf64_Phdr part{};
+        file.seekg(static_cast<std::streamoff>(header.e_phoff + static_cast<std::size_t>(i) * sizeof part));
+        if (!file.read(reinterpret_cast<char*>(&part), sizeof part)) return true;
+        if (part.p_type == PT_LOAD && part.p_offset + part.p_filesz > size) return true;
+    }
+    return false;
+}
+
 Found find() {
     const char* const variable = std::getenv(kVariable);
     const std::string chosen = variable ? variable : "";
@@ -67,6 +89,8 @@ Found find() {
         return {nullptr, std::string(kVariable) + " is '" + chosen +
                              "', expected 'emulated', 'none' or the path of a driver's library"};
     const std::string name = library_name(chosen);
+    if (name.find('/') != std::string::npos && is_cut_off(name))
+        return {nullptr, "no CUDA driver was found: " + name + ": a part of the file is missing"};
     void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return {nullptr, std::string("no CUDA driver was found: ") + dlerror()};
     auto driver = std::make_unique<Driver>();
