@@ -434,6 +434,35 @@ def test_a_kernel_that_writes_elsewhere_is_named():
     assert "caught" in text and "CUDA_ERROR_ILLEGAL_ADDRESS (700)" in text and "kernel 'weft_0_wrong'" in text
 
 
+BESIDE_BYTES = """
+import warp as wp
+number, size = wp.{type}, {size}
+@wp.kernel
+def shift(x: wp.array[number], y: wp.array[number]):
+    i = wp.tid()
+    y[i] = x[i + 1]
+@wp.kernel
+def count(x: wp.array[number]):
+    wp.atomic_add(x, size - 1, number(2))
+x = wp.zeros(size, dtype=number, device="cuda")
+wp.launch(count, 50, inputs=[x], device="cuda")
+print(x.list()[-1])
+try:
+    wp.launch(shift, size, inputs=[x, wp.zeros_like(x)], device="cuda")
+    wp.synchronize()
+except RuntimeError as error:
+    print("caught", error)
+"""
+
+
+@pytest.mark.parametrize("type, size", [("int8", 5), ("uint8", 2), ("int16", 3), ("uint16", 1)])
+def test_arrays_of_small_numbers_end_where_they_do(type, size):
+    """Their memory is a whole number of words, for atomics, which change whole words."""
+    text = run(BESIDE_BYTES.format(type=type, size=size), WARP_CUDA_DRIVER="emulated")
+    size_bytes = size * (1 if type.endswith("int8") else 2)
+    assert text.startswith("100\ncaught") and f"0 bytes behind an allocation of {size_bytes} bytes" in text
+
+
 def test_the_report_says_that_the_device_is_emulated():
     done = subprocess.run(
         [sys.executable, "-m", "warp"],

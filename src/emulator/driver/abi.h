@@ -71,6 +71,9 @@ extern "C" {
 // What no driver has: the text of the last fault of a kernel of this process, "" if there was none; its end is a NUL.
 // The pointer is valid until the calling thread asks again.
 __attribute__((visibility("default"))) const char* weftEmulatedLastFault();
+// Of the allocation at this address only so many bytes were asked for, and it is larger so that atomics of 8 and 16
+// bits may change whole words. A plain access of fewer than four bytes behind them is out of bounds.
+__attribute__((visibility("default"))) void weftEmulatedAsked(CUdeviceptr address, size_t bytes);
 }
 
 }  // namespace weft::emulator

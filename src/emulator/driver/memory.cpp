@@ -143,6 +143,8 @@ CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total) {
     });
 }
 
+void weftEmulatedAsked(CUdeviceptr address, size_t bytes) { space().set_asked(address, bytes); }
+
 CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
     return locked([&](State& state) {
         Context& context = current_context();

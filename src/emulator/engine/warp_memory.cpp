@@ -56,11 +56,11 @@ void Warp::fail_access(int lane, uint64_t address, uint32_t bytes, Access access
                                           : "plain memory, which needs cuCtxEnablePeerAccess"));
     }
     if (found) {
+        const uint64_t end = found->end() - found->padding;
         throw Fault(FaultKind::OutOfBounds, lane,
                     text + ", " +
-                        (address + bytes > found->end() && address < found->end()
-                             ? "across the end of "
-                             : std::to_string(address - found->end()) + " bytes behind ") +
+                        (address + bytes > end && address < end ? "across the end of "
+                                                                : std::to_string(address - end) + " bytes behind ") +
                         describe(*found));
     }
     if (address < 4096) throw Fault(FaultKind::OutOfBounds, lane, text + ", a null pointer");
@@ -108,8 +108,8 @@ void Warp::check_words(Allocation& allocation, int lane, uint64_t offset, uint32
 
 std::byte* Warp::check(Allocation& allocation, int lane, uint64_t address, uint32_t bytes, Access access,
                        const void* value) {
-    const uint64_t offset = address - allocation.address;
-    if (bytes > allocation.size || offset > allocation.size - bytes ||
+    const uint64_t offset = address - allocation.address, size = allocation.size_for(bytes);
+    if (bytes > size || offset > size - bytes ||
         allocation.freed.load(std::memory_order_relaxed)) {
         fail_access(lane, address, bytes, access, &allocation);
     }
@@ -190,7 +190,9 @@ Allocation* Warp::reach_all(ptx::Space space, const uint64_t* addresses, uint32_
         }
         found = recent_;
     }
-    if (!found || least < found->address || found->size < bytes || most - found->address > found->size - bytes ||
+    if (!found || least < found->address) return nullptr;
+    const uint64_t size = found->size_for(bytes);
+    if (size < bytes || most - found->address > size - bytes ||
         (bits & (bytes - 1)) || found->freed.load(std::memory_order_relaxed)) {
         return nullptr;
     }

@@ -8,7 +8,7 @@
 namespace weft::emulator {
 
 std::string Allocation::describe() const {
-    const std::string range = std::to_string(size) + " bytes at " + hexadecimal(address);
+    const std::string range = std::to_string(size - padding) + " bytes at " + hexadecimal(address);
     switch (kind) {
         case Kind::Device:
             return "an allocation of " + range;
@@ -211,6 +211,12 @@ void AddressSpace::set_there(uint64_t address, bool is_there) {
     if (is_there && allocation.written) std::memset(allocation.written, 0, allocation.size);
     if (is_there) allocation.complete = false;
     allocation.freed = !is_there;
+}
+
+void AddressSpace::set_asked(uint64_t address, uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    const auto found = live_.find(address);
+    if (found != live_.end() && bytes <= found->second->size) found->second->padding = found->second->size - bytes;
 }
 
 void AddressSpace::release_all(int device) {

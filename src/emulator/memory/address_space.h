@@ -27,6 +27,7 @@ struct Allocation {
     Kind kind = Kind::Device;
     int device = 0;
     uint64_t address = 0, size = 0;
+    uint64_t padding = 0;               // bytes at its end that nobody asked for: for accesses of whole words only
     std::byte* data = nullptr;          // nullptr once it is freed
     uint8_t* written = nullptr;         // for each byte whether it was ever written; nullptr: all were
     ShadowWord* words = nullptr;        // for each four bytes; nullptr: races are not looked for
@@ -36,6 +37,8 @@ struct Allocation {
     std::string name;        // of a variable
 
     uint64_t end() const { return address + size; }
+    // How far an access of so many bytes may go.
+    uint64_t size_for(uint32_t bytes) const { return bytes < 4 ? size - padding : size; }
     // "an allocation of 4096 bytes at 0x…"
     std::string describe() const;
 };
@@ -55,6 +58,8 @@ public:
     bool release(uint64_t address, Allocation::Kind kind, int device = -1);
     // Memory that stays somebody's, while it is to be used or not; when it comes back, nothing is written in it.
     void set_there(uint64_t address, bool is_there);
+    // Of the allocation at the address, only so many bytes were asked for.
+    void set_asked(uint64_t address, uint64_t bytes);
     // Everything of a device, as when its context is reset.
     void release_all(int device);
 

@@ -194,6 +194,7 @@ void* CudaDevice::allocate(std::int64_t size_bytes, bool zeroed, Stream& stream)
     size_bytes = (size_bytes + 3) / 4 * 4;
     void* const data = take(size_bytes, stream);
     if (data == nullptr) return nullptr;
+    if (size_bytes > asked && driver().note_asked) driver().note_asked(device_address(data), count(asked));
     if (zeroed || size_bytes > asked) clear_or_free(data, size_bytes, stream, zeroed ? 0 : size_bytes - 4);
     return data;
 }

@@ -59,6 +59,7 @@ std::string find_functions(void* library, Driver& driver) {
 #undef WEFT_DRIVER
 #undef WEFT_DRIVER_RECENT
     driver.last_fault = reinterpret_cast<const char* (*)()>(dlsym(library, "weftEmulatedLastFault"));
+    driver.note_asked = reinterpret_cast<void (*)(CUdeviceptr, std::size_t)>(dlsym(library, "weftEmulatedAsked"));
     return missing;
 }
 

@@ -98,6 +98,8 @@ struct Driver {
 #undef WEFT_DRIVER_RECENT
     // What only the emulated device has: what the last kernel did wrong, in words.
     const char* (*last_fault)() = nullptr;
+    // And how many bytes of an allocation were asked for, where it is larger.
+    void (*note_asked)(CUdeviceptr address, std::size_t bytes) = nullptr;
     int version = 0;  // 12080 is 12.8
     int devices = 0;
     int process = 0;  // that has loaded it: one that is forked from it cannot use CUDA
