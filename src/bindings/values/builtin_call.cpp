@@ -146,6 +146,14 @@ std::vector<std::string> keyword_names(PyObject* keywords) {
     return names;
 }
 
+// The call runs on the host, and reads the array in place.
+void require_memory_of_the_host(const std::string& name, std::size_t index, const runtime::Array& array) {
+    if (array.device->is_host_memory) return;
+    throw UsageError("wp." + name + "()", subject(index) + " is an array on '" + array.device->alias +
+                                              "', and a call outside of kernels reads memory of the CPU. help: "
+                                              "pass array.to('cpu'), or call it in a kernel");
+}
+
 // What Python programs call instead.
 const char* python_alternative(const std::string& name) {
     if (name == "len") return ". help: Python's len() knows the length of arrays and typed values";
@@ -279,7 +287,9 @@ bool HostBuiltin::fill(const Plan& plan, PyObject* const* arguments, std::byte* 
         if (place.type.is_none() || plan.slots[i] < 0) continue;
         PyObject* argument = arguments[plan.slots[i]];
         if (place.type.is_array()) {
-            std::memcpy(block + place.offset, &shown_view(*array_pointer(argument)), sizeof(ArrayView));
+            const PyArray& array = *array_pointer(argument);
+            require_memory_of_the_host(name_, static_cast<std::size_t>(plan.slots[i]), array.array);
+            std::memcpy(block + place.offset, &shown_view(array), sizeof(ArrayView));
         } else if ((in_range && place.type.is_int() && wraps(argument, place.type)) ||
                    !write_value(argument, place.type, block + place.offset)) {
             return false;
