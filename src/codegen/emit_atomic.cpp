@@ -56,6 +56,12 @@ llvm::Value* Emitter::atomic_scalar(Op op, Scalar scalar, llvm::Value* pointer, 
                                                          kRelaxed, kRelaxed, atomic_scope());
         return builder_.CreateBitCast(builder_.CreateExtractValue(pair, 0), operand->getType());
     }
+    if (op == Op::atomic_sub && row.is_float() && !has_atomic(op, scalar) && has_atomic(Op::atomic_add, scalar)) {
+        // a - b is a + -b, bit by bit
+        llvm::Value* negative = row.is_small_float() ? builder_.CreateXor(operand, std::uint64_t{1} << (row.bits - 1))
+                                                     : builder_.CreateFNeg(operand);
+        return atomic_scalar(Op::atomic_add, scalar, pointer, compare, negative);
+    }
     if (op == Op::atomic_exch || has_atomic(op, scalar)) {
         // Small floats are bits elsewhere; an addition has to know which float they are.
         const bool is_small = op != Op::atomic_exch && row.is_small_float();

@@ -220,6 +220,24 @@ def test_atomics_are_instructions_where_there_are_any_and_hold_within_the_device
 
 
 @wp.kernel
+def spent(h: wp.array[wp.float16], f: wp.array[float], d: wp.array[wp.float64], x: wp.array[float]):
+    i = wp.tid()
+    wp.atomic_sub(h, i % 3, wp.float16(x[i]))
+    wp.atomic_sub(f, i % 3, x[i])
+    wp.atomic_sub(d, i % 3, wp.float64(x[i]))
+
+
+def test_what_is_taken_away_from_floats_is_added_by_an_instruction():
+    assert ".cas" not in text_of(spent)
+    x = (np.arange(99) % 5 - 1.0).astype(np.float32)
+    kinds = (wp.float16, float, wp.float64)
+    arrays = [wp.array([-0.0, 1.0, 2.0], dtype=kind, device=DEVICE) for kind in kinds]
+    wp.launch(spent, 99, inputs=[*arrays, wp.array(x, device=DEVICE)], device=DEVICE)
+    for array in arrays:
+        assert array.numpy().tolist() == [k - float(x[k::3].sum()) for k in range(3)]
+
+
+@wp.kernel
 def sums(
     n: int,
     f: wp.array[float],
