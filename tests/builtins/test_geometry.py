@@ -28,16 +28,17 @@ def points(rows):
     return [p1, p1 + RNG.uniform(-2, 2, (rows, 3)), p2, p2 + RNG.uniform(-2, 2, (rows, 3))]
 
 
-def run(kernel, ends, epsilon=1e-6, point=wp.vec3d):
-    result = wp.zeros(len(ends[0]), dtype=point)
-    wp.launch(kernel, dim=len(ends[0]), inputs=[*(wp.array(e, dtype=point) for e in ends), epsilon, result])
+def run(kernel, ends, epsilon=1e-6, point=wp.vec3d, device=None):
+    result = wp.zeros(len(ends[0]), dtype=point, device=device)
+    given = [wp.array(e, dtype=point, device=device) for e in ends]
+    wp.launch(kernel, dim=len(ends[0]), inputs=[*given, epsilon, result], device=device)
     return result.numpy()
 
 
-def test_lanes_change_no_bit():
+def test_neither_lanes_nor_the_device_change_a_bit():
     ends = points(203)
-    alone = run(make(1), ends)
-    for lanes in (2, 4, 8, 16):
+    alone = run(make(1), ends, device="cpu")
+    for lanes in (1, 2, 4, 8, 16):
         np.testing.assert_array_equal(run(make(lanes), ends), alone)
 
 

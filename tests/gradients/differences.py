@@ -38,6 +38,14 @@ def numeric(function, values, eps):
     return gradients
 
 
+def weights_of(shape, rng):
+    """Random numbers; where there are some more of them 0 and 1 too, which adjoints may treat in a way of their own."""
+    weights = rng.standard_normal(shape)
+    if weights.size >= 8:
+        weights.flat[1::5], weights.flat[3::5] = 0.0, 1.0
+    return weights
+
+
 def _gradients(program, values, weights, dtypes):
     """(gradients of sum(weights * output) by the arguments, the arguments, the tape)."""
     arguments = _arguments(values, dtypes, True)
@@ -53,12 +61,14 @@ def _gradients(program, values, weights, dtypes):
 def check_program(program, values, *, dtypes=None, eps=1e-6, rtol=1e-6, atol=1e-7, twice=True, unused=()):
     """`program(*arguments)` launches what it likes on wp.arrays of `values` and returns an output array. Backward of a
     random weighting of the output is compared with central differences, for each array of float64; and, `twice`, its
-    Hessian times a random direction with central differences of the gradient. So is its tangent by wp.jvp.
+    Hessian times a random direction with central differences of the gradient. So is its tangent by wp.jvp. On another
+    device than the CPU the output is compared with the CPU's: differences do not see a number that is added to all.
 
     Two zeros prove nothing: the output has to depend on each array but those at the places `unused`; where that is
     None, as for random programs, on one of them."""
     rng = np.random.default_rng(12345)
-    gradients, weights, tape = _gradients(program, values, rng.standard_normal, dtypes)
+    gradients, weights, tape = _gradients(program, values, lambda shape: weights_of(shape, rng), dtypes)
+    _check_values(program, values, dtypes)
 
     def weighted(moved):
         return float(np.sum(program(*_arguments(moved, dtypes, False)).numpy() * weights))
@@ -77,6 +87,15 @@ def check_program(program, values, *, dtypes=None, eps=1e-6, rtol=1e-6, atol=1e-
     return tape
 
 
+def _check_values(program, values, dtypes):
+    if wp.get_device().is_cpu:
+        return
+    found = program(*_arguments(values, dtypes, False)).numpy()
+    with wp.ScopedDevice("cpu"):
+        expected = program(*_arguments(values, dtypes, False)).numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12, err_msg="values beside the CPU's")
+
+
 def _check_tangent_of(program, values, dtypes, eps, rtol, atol):
     """wp.jvp of the program against central differences."""
     rng = np.random.default_rng(54321)
@@ -87,7 +106,9 @@ def _check_tangent_of(program, values, dtypes, eps, rtol, atol):
         ends.append(program(*_arguments(moved, dtypes, False)).numpy())
     arguments = _arguments(values, dtypes, False)
     tangents = [None if d is None else wp.array(d, dtype=a.dtype) for d, a in zip(directions, arguments)]
-    _, found = wp.jvp(program, inputs=arguments, input_tangents=tangents)
+    value, found = wp.jvp(program, inputs=arguments, input_tangents=tangents)
+    alone = program(*_arguments(values, dtypes, False)).numpy()
+    np.testing.assert_allclose(value.numpy(), alone, rtol=1e-12, atol=1e-12, err_msg="value beside the tangent")
     expected = (ends[0] - ends[1]) / (2.0 * eps)
     scale = max(1.0, float(np.abs(expected).max()))
     np.testing.assert_allclose(found.numpy(), expected, rtol=rtol, atol=atol * scale, err_msg="tangent")

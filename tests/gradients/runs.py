@@ -6,6 +6,7 @@ import random
 import duals
 import numpy as np
 import warp as wp
+from differences import weights_of
 from generated import COLUMNS, PARAMETERS, THREADS, Program
 from sweep import load
 
@@ -29,7 +30,7 @@ def numbers(seed):
         "q": rng.uniform(-1, 1, (THREADS, 4)),
         "total": rng.uniform(-1, 1, 3),
     }
-    weights = {name: rng.standard_normal(value.shape) for name, value in made.items() if name != "n"}
+    weights = {name: weights_of(value.shape, rng) for name, value in made.items() if name != "n"}
     return made, weights
 
 
@@ -204,18 +205,21 @@ def check_forward(seed, folder):
 
 def check_hessian(seed, folder):
     """Whether the Hessian could be compared along a direction of arrays: with differences of gradients, of which two
-    step sizes must agree. Of even programs it is that of the first kernel by x and v, of odd ones that of all launches
-    by all arrays."""
+    step sizes must agree. The gradients are compared with those of dual numbers in any case. Of even programs it is
+    that of the first kernel by x and v, of odd ones that of all launches by all arrays."""
     program = Program(random.Random(seed), rereads=seed % 3 != 0)
     is_kernel = seed % 2 == 0
     if is_kernel:
         program.launches = program.launches[:1]
     values, weights = numbers(seed)
-    if run_duals(program, values, weights, THREADS) is None:
+    known = run_duals(program, values, weights, THREADS)
+    if known is None:
         return False
     options = OPTIONS[seed % len(OPTIONS)]
     module = compiled(program, folder, f"hessian_{seed}", options)
     wp.config.gradient_loop_bytes = ROOMS[seed // 2 % 2]
+    title, text = f"seed {seed}, {options}", f"{program.text}\nlaunches: {program.launches}"
+    assert_same(run_weft(program, module, values, weights, THREADS), known, title, text)
     rng = np.random.default_rng(seed)
     directions = {name: rng.standard_normal(values[name].shape) for name in (("x", "v") if is_kernel else weights)}
 
@@ -248,6 +252,5 @@ def check_hessian(seed, folder):
     if max(np.abs(coarse[name] - fine[name]).max() for name in directions) > 1e-5 * scale:
         return False
     expected = {name: fine[name] + (fine[name] - coarse[name]) / 3.0 for name in directions}
-    text = f"{program.text}\nlaunches: {program.launches}"
-    assert_same((found,), (expected,), f"seed {seed}, {options}, Hessian", text, 1e-6)
+    assert_same((found,), (expected,), f"{title}, Hessian", text, 1e-6)
     return True

@@ -206,7 +206,9 @@ def k(x: wp.array[wp.float64], z: wp.array[wp.float64], y: wp.array2d[wp.float64
     def program(x, z, y):
         y = wp.clone(y)
         boxes = output(8, module.Box)
-        boxes.numpy()["a"] = 1.75
+        filled = boxes.numpy()
+        filled["a"] = 1.75
+        boxes.assign(filled)
         wp.launch(module.k, dim=8, inputs=[x, z, y, boxes])
         return y
 

@@ -68,9 +68,9 @@ def move(x: wp.array[wp.vec3d], v: wp.array[wp.vec3d], f: wp.array[wp.vec3d], dt
 
 
 def test_springs_whose_forces_are_summed_in_a_scratch_array_and_cleared_by_a_kernel():
-    pairs = wp.array([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]], dtype=int)
+    pairs = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]], dtype=np.int32)
 
-    def program(x, rest, stiffness):
+    def program(x, pairs, rest, stiffness):
         x = wp.clone(x, requires_grad=True)
         v, f = wp.zeros_like(x, requires_grad=True), wp.zeros_like(x, requires_grad=True)
         for _ in range(6):
@@ -78,13 +78,14 @@ def test_springs_whose_forces_are_summed_in_a_scratch_array_and_cleared_by_a_ker
             wp.launch(move, dim=4, inputs=[x, v, f, 0.1])
         return x
 
-    check_program(program, [uniform(4, 3), uniform(5, low=0.5), np.array([2.0])], dtypes={0: wp.vec3d}, rtol=1e-5)
+    values = [uniform(4, 3), pairs, uniform(5, low=0.5), np.array([2.0])]
+    check_program(program, values, dtypes={0: wp.vec3d}, rtol=1e-5)
 
 
 def test_forces_that_the_host_clears_between_steps():
-    pairs = wp.array([[0, 1], [1, 2]], dtype=int)
+    pairs = np.array([[0, 1], [1, 2]], dtype=np.int32)
 
-    def program(x, rest):
+    def program(x, pairs, rest):
         x, f = wp.clone(x, requires_grad=True), output(3, wp.vec3d)
         v, stiffness = wp.zeros_like(x, requires_grad=True), doubles([3.0])
         for _ in range(4):
@@ -93,7 +94,7 @@ def test_forces_that_the_host_clears_between_steps():
             wp.launch(move, dim=3, inputs=[x, v, f, 0.1])
         return x
 
-    check_program(program, [uniform(3, 3), uniform(2, low=0.5)], dtypes={0: wp.vec3d}, rtol=1e-5)
+    check_program(program, [uniform(3, 3), pairs, uniform(2, low=0.5)], dtypes={0: wp.vec3d}, rtol=1e-5)
 
 
 @wp.kernel
@@ -263,14 +264,12 @@ def collatz(x: wp.array[Real], n: wp.array[int], y: wp.array[Real]):
 
 
 def test_loops_in_loops_with_continue_and_break():
-    n = wp.array([6, 7, 1, 9, 12], dtype=int)
-
-    def program(x):
+    def program(x, n):
         y = output(5)
         wp.launch(collatz, dim=5, inputs=[x, n, y])
         return y
 
-    check_program(program, [uniform(5)])
+    check_program(program, [uniform(5), np.array([6, 7, 1, 9, 12], dtype=np.int32)])
 
 
 @wp.kernel

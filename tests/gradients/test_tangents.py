@@ -81,6 +81,7 @@ def test_tangents_of_numbers_structs_and_arrays_of_structs():
 
     x, y, dy = doubles([1.0, 2.0]), doubles([0.0, 0.0]), doubles([0.0, 0.0])
     wp.jvp(scale, dim=2, inputs=[3.0, x], outputs=[y], input_tangents=[0.5], output_tangents=[dy])
+    np.testing.assert_allclose(y.numpy(), 3.0**2 * x.numpy())
     np.testing.assert_allclose(dy.numpy(), 2 * 3.0 * 0.5 * x.numpy())
 
     kept, moved = wp.zeros(4, dtype=Body), wp.zeros(4, dtype=Body)
@@ -92,6 +93,9 @@ def test_tangents_of_numbers_structs_and_arrays_of_structs():
     # position = (x0, m x0, x2) m; mass = m + |position before|²
     np.testing.assert_allclose(moved.numpy()["position"][:, 1], 2 * mass * position[:, 0] * by)
     np.testing.assert_allclose(moved.numpy()["mass"], by * (1 + 2 * mass * position[:, 0] ** 2))
+    scaled = position * [1, 0, 1] + (mass * position[:, 0])[:, None] * [0, 1, 0]
+    np.testing.assert_allclose(kept.numpy()["position"], scaled * mass[:, None])
+    np.testing.assert_allclose(kept.numpy()["mass"], mass + np.sum(scaled**2, axis=1))
 
 
 def test_a_tangent_must_be_like_its_argument():

@@ -46,6 +46,40 @@ def test_division_and_power():
     assert (i / j).list() == [3, -3] and (i % j).list() == [1, -1] and (i // j).list() == [3, -4]
 
 
+POWERS = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    2.0,
+    -3.0,
+    1.7,
+    -2.6,
+    1e-310,
+    -1e-310,
+    5e-324,
+    1e300,
+    -1e300,
+    np.inf,
+    -np.inf,
+    np.nan,
+]
+
+
+@pytest.mark.parametrize(
+    "number", [2.0, -1.0, 0.5, -0.5, 3.0, -3.0, 1.7, 0.0, -0.0, 1.0, 1e-310, np.inf, -np.inf, np.nan]
+)
+def test_powers_of_every_kind_of_number(number):
+    a = np.array(POWERS)
+    x, exponents = wp.array(a), np.full(len(a), number)  # an array, as a**0.5 is a square root
+    with np.errstate(all="ignore"):
+        for found, expected in ((x**number, np.power(a, exponents)), (number**x, np.power(exponents, a))):
+            np.testing.assert_allclose(found.numpy(), expected, rtol=1e-14, atol=0.0)
+            is_number = ~np.isnan(expected)
+            np.testing.assert_array_equal(np.signbit(found.numpy())[is_number], np.signbit(expected)[is_number])
+
+
 def test_bits_and_shifts():
     a, b = np.array([12, 10, -1], dtype=np.int32), np.array([10, 3, 1], dtype=np.int32)
     x, y = wp.array(a), wp.array(b)

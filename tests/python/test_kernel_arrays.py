@@ -149,15 +149,17 @@ def test_bits_of_an_array_have_no_gradient():
     @wp.kernel
     def kernel(a: wp.array[float], out: wp.array[float]):
         i = wp.tid()
-        bits = wp.array(ptr=a.ptr, shape=(2,), dtype=int)
+        bits = wp.array(ptr=a.ptr, shape=(4,), dtype=int)
         if bits[i] >= 0:
             out[i] = 2.0 * a[i]
 
-    a, out = wp.array([1.0, -1.0], dtype=float, requires_grad=True), wp.zeros(2, requires_grad=True)
+    numbers = np.array([1.0, -1.0, 0.0, 0.0], dtype=np.float32)
+    numbers.view(np.int32)[3] = -1
+    a, out = wp.array(numbers, requires_grad=True), wp.zeros(4, requires_grad=True)
     with wp.Tape() as tape:
-        wp.launch(kernel, dim=2, inputs=[a, out])
-    tape.backward(grads={out: wp.ones(2)})
-    assert a.grad.list() == [2.0, 0.0]
+        wp.launch(kernel, dim=4, inputs=[a, out])
+    tape.backward(grads={out: wp.array([1.0, 2.0, 3.0, 4.0], dtype=float)})
+    assert a.grad.list() == [2.0, 0.0, 6.0, 0.0]
 
 
 def test_an_array_of_the_thread_has_no_address():

@@ -100,6 +100,67 @@ def test_changes_of_an_instruction(tool, before, after):
     assert found == after
 
 
+QUOTIENT = """// kernel quotient
+.visible .entry weft_0_quotient(.param .u64 x)
+{
+\tld.global.b32 \t%r1, [%rd1];
+\tsetp.eq.b32 \t%p1, %r1, 0;
+\tselp.b32 \t%r2, 1, %r1, %p1;
+\tdiv.s32 \t%r3, %r1, %r2;
+\tselp.b32 \t%r4, 0, %r3, %p1;
+\tst.global.b32 \t[%rd1], %r4;
+\tfma.rn.f32 \t%r5, %r4, %r1, %r1;
+\tst.global.b32 \t[%rd1+4], %r5;
+\tret;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "before, after, is_changed",
+    [
+        ("", "", False),
+        ("selp.b32 \t%r4, 0, %r3, %p1;", "selp.b32 \t%r4, 0, %r3, %p2;", True),  # by another condition
+        ("[%rd1+4], %r5;", "[%rd1+4], %r3;", True),  # the quotient goes elsewhere too
+        ("\tret;", "\tadd.s32 \t%r2, %r2, 1;\n\tret;", True),  # as does the divisor
+        ("selp.b32 \t%r2, 1,", "selp.b32 \t%r2, 0,", True),
+    ],
+)
+def test_a_divisor_whose_quotient_does_not_count_keeps_its_number(tool, tmp_path, before, after, is_changed):
+    path = tmp_path / "x.ptx"
+    assert before in QUOTIENT
+    path.write_text(QUOTIENT.replace(before, after))
+    mutants = tool("mutate_ptx").mutants_of(path, "a test")
+    assert any(m.kind == "constant" and "selp.b32 %r2," in m.shown() for m in mutants) == is_changed
+    assert any(m.kind == "operands" and "selp.b32 %r2," in m.shown() for m in mutants)
+    assert not any("fma" in m.before for m in mutants)  # its last two operands are one
+
+
+FROM_THE_BLOCK = """// kernel from_the_block
+.visible .entry weft_0_from_the_block(.param .u64 x)
+{
+\tmov.u32 \t%r1, %ctaid.x;
+\tmul.wide.u32 \t%rd4, %r1, %r2;
+$L1:
+\tadd.s64 \t%rd5, %rd1, %rd2;
+\tsetp.lt.s64 \t%p1, %rd5, %rd9;
+\tmov.u32 \t%r3, %nctaid.x;
+\tmul.wide.u32 \t%rd6, %r3, 4;
+\tadd.s64 \t%rd2, %rd2, %rd6;
+\tadd.s64 \t%rd7, %rd4, %rd2;
+\tsetp.lt.s64 \t%p2, %rd7, %rd8;
+\t@%p2 bra \t$L1;
+}
+"""
+
+
+def test_the_end_of_the_grid_is_left_alone_where_points_count_from_the_block(tool, tmp_path):
+    path = tmp_path / "x.ptx"
+    path.write_text(FROM_THE_BLOCK)
+    compared = {m.before.split()[1] for m in tool("mutate_ptx").mutants_of(path, "a test") if "setp" in m.before}
+    assert compared == {"%p1,"}
+
+
 def test_steps_over_the_grid_are_left_alone(tool, tmp_path):
     path = tmp_path / "x.ptx"
     path.write_text(TEXT)
