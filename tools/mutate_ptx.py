@@ -8,10 +8,12 @@ the compiler's (WEFT_TAKE_PTX): first that test, and where it passes, all of the
 fails: by its numbers, or since the emulated device stops the kernel. A mutant whose instruction no test executes does
 not count: with `trap` in its place the tests pass too.
 
-Two kinds of change are not made. Moves and conversions between registers of one size change names, not numbers. And the
-steps of the loop over the grid, which a launch of few threads never repeats: tests of their own are about these
-(tests/python/test_cuda.py, tests/python/test_tid.py). A survivor that computes the same for every input that the
-compiler allows is a line of tools/equivalent_ptx_mutants.txt, with the reason, and does not count either.
+Some changes are not made. Moves and conversions between registers of one size change names, not numbers. Two equal
+operands cannot be exchanged. The number that takes the place of a divisor is any number where the quotient does not
+count. And the steps of the loop over the grid are left out, which a launch of few threads never repeats: tests of their
+own are about these (tests/python/test_cuda.py, tests/python/test_tid.py). A survivor that computes the same for every
+input that the compiler allows is a line of tools/equivalent_ptx_mutants.txt, with the reason, and does not count
+either.
 
 Each run is a process that is forked from one that has imported everything, and takes a second or so.
 """
@@ -135,7 +137,7 @@ def changes(line):
 def steps_of_the_grid(lines):
     """Numbers of the lines that compute how far a thread goes to its next point of the grid, that go there, or that ask
     then whether there is one."""
-    steps, points, found = set(), set(), set()
+    steps, points, blocks, found = set(), set(), set(), set()
     for number, line in enumerate(lines):
         if (one := instruction(line)) is None:
             continue
@@ -145,8 +147,55 @@ def steps_of_the_grid(lines):
             found.add(number)
             is_at_next = opcode.startswith("add.") and not sources <= steps
             (points if is_at_next else steps).add(operands[0])
+        elif "%ctaid.x" in sources or (opcode.startswith("mul.") and sources & blocks):
+            blocks.add(operands[0])
+        elif opcode.startswith("add.") and sources & points and sources & blocks:
+            points.add(operands[0])  # which counts from the first point of the block elsewhere
         elif opcode.startswith("setp.") and sources & points:
             found.add(number)
+    return found
+
+
+def divisors_that_do_not_count(lines):
+    """Numbers of the lines that put 1 in place of a divisor where the quotient is not taken either:
+
+        selp.b32 %divisor, 1, %r1, %p1;
+        div.s32 %quotient, %r2, %divisor;
+        selp.b32 %result, 0, %quotient, %p1;
+
+    Where %p1 holds the quotient goes nowhere else, so that any number that divides does as well as 1."""
+    found, start = set(), 0
+    for end, line in enumerate(lines):
+        if line == "}":  # of a function
+            found |= divisors_of_a_function(lines[start:end], start)
+            start = end + 1
+    return found
+
+
+def divisors_of_a_function(lines, first):
+    made, used = collections.defaultdict(list), collections.Counter()
+    for number, line in enumerate(lines, first):
+        if (one := instruction(line)) is None:
+            continue
+        guard, opcode, operands = one
+        made[operands[0]].append((number, guard, opcode, operands))
+        used.update(name for word in [guard, *operands[1:]] for name in re.findall(r"%\w+", word))
+
+    def single(name):
+        """The only instruction that makes this register, where only one other uses it."""
+        return made[name][0] if len(made[name]) == 1 and used[name] == 1 else (None, "", "", [])
+
+    found = set()
+    for result in list(made):
+        for _, _, opcode, operands in made[result]:
+            if not opcode.startswith("selp.") or len(made[operands[-1]]) != 1:
+                continue
+            _, guard, division, of_division = single(operands[2])
+            if guard or not division.startswith(("div.s", "div.u", "rem.s", "rem.u")):
+                continue
+            number, guard, choice, of_choice = single(of_division[2])
+            if not guard and choice.startswith("selp.") and of_choice[1] == "1" and of_choice[-1] == operands[-1]:
+                found.add(number)
     return found
 
 
@@ -172,13 +221,14 @@ def mutants_of(path, test):
     if len(text) > LARGEST_TEXT:
         return []
     lines = text.splitlines()
-    left_out = steps_of_the_grid(lines)
+    left_out, divisors = steps_of_the_grid(lines), divisors_that_do_not_count(lines)
     kernel = lines[0].removeprefix("// ")
     return [
         Mutant(path.name, kernel, number, kind, line, changed, test)
         for number, line in enumerate(lines)
         if number not in left_out
         for kind, changed in changes(line)
+        if changed.split() != line.split() and not (kind == "constant" and number in divisors)
     ]
 
 
