@@ -9,11 +9,11 @@ fails: by its numbers, or since the emulated device stops the kernel. A mutant w
 not count: with `trap` in its place the tests pass too.
 
 Some changes are not made. Moves and conversions between registers of one size change names, not numbers. Two equal
-operands cannot be exchanged. The number that takes the place of a divisor is any number where the quotient does not
-count. And the steps of the loop over the grid are left out, which a launch of few threads never repeats: tests of their
-own are about these (tests/python/test_cuda.py, tests/python/test_tid.py). A survivor that computes the same for every
-input that the compiler allows is a line of tools/equivalent_ptx_mutants.txt, with the reason, and does not count
-either.
+operands cannot be exchanged, nor those of a difference that is only squared. The number that takes the place of a
+divisor is any number where the quotient does not count. And the steps of the loop over the grid are left out, which a
+launch of few threads never repeats: tests of their own are about these (tests/python/test_cuda.py,
+tests/python/test_tid.py). A survivor that computes the same for every input that the compiler allows is a line of
+tools/equivalent_ptx_mutants.txt, with the reason, and does not count either.
 
 Each run is a process that is forked from one that has imported everything, and takes a second or so.
 """
@@ -156,6 +156,24 @@ def steps_of_the_grid(lines):
     return found
 
 
+def functions(lines):
+    """For each function of a text: the numbers of its lines; what makes each register, as (number, guard, opcode,
+    operands), and how often each is used."""
+    start = 0
+    for end, last in enumerate(lines):
+        if last != "}":
+            continue
+        made, used = collections.defaultdict(list), collections.Counter()
+        for number in range(start, end):
+            # In any line: some instructions stand in braces, with a register of their own.
+            used.update(re.findall(r"%\w+", lines[number]))
+            if one := instruction(lines[number]):
+                made[one[2][0]].append((number, *one))
+        used.subtract({name: len(makers) for name, makers in made.items()})
+        yield range(start, end), made, used
+        start = end + 1
+
+
 def divisors_that_do_not_count(lines):
     """Numbers of the lines that put 1 in place of a divisor where the quotient is not taken either:
 
@@ -164,30 +182,14 @@ def divisors_that_do_not_count(lines):
         selp.b32 %result, 0, %quotient, %p1;
 
     Where %p1 holds the quotient goes nowhere else, so that any number that divides does as well as 1."""
-    found, start = set(), 0
-    for end, line in enumerate(lines):
-        if line == "}":  # of a function
-            found |= divisors_of_a_function(lines[start:end], start)
-            start = end + 1
-    return found
-
-
-def divisors_of_a_function(lines, first):
-    made, used = collections.defaultdict(list), collections.Counter()
-    for number, line in enumerate(lines, first):
-        if (one := instruction(line)) is None:
-            continue
-        guard, opcode, operands = one
-        made[operands[0]].append((number, guard, opcode, operands))
-        used.update(name for word in [guard, *operands[1:]] for name in re.findall(r"%\w+", word))
-
-    def single(name):
-        """The only instruction that makes this register, where only one other uses it."""
-        return made[name][0] if len(made[name]) == 1 and used[name] == 1 else (None, "", "", [])
-
     found = set()
-    for result in list(made):
-        for _, _, opcode, operands in made[result]:
+    for _, made, used in functions(lines):
+
+        def single(name, made=made, used=used):
+            """The only instruction that makes this register, where only one other uses it."""
+            return made[name][0] if len(made[name]) == 1 and used[name] == 1 else (None, "", "", [])
+
+        for _, _, opcode, operands in [maker for makers in list(made.values()) for maker in makers]:
             if not opcode.startswith("selp.") or len(made[operands[-1]]) != 1:
                 continue
             _, guard, division, of_division = single(operands[2])
@@ -196,6 +198,25 @@ def divisors_of_a_function(lines, first):
             number, guard, choice, of_choice = single(of_division[2])
             if not guard and choice.startswith("selp.") and of_choice[1] == "1" and of_choice[-1] == operands[-1]:
                 found.add(number)
+    return found
+
+
+def differences_that_are_squared(lines):
+    """Numbers of the lines whose result only multiplies itself, so that its sign does not count:
+
+    sub.rn.f32 %difference, %r1, %r2;
+    mul.rn.f32 %r3, %difference, %difference;
+    """
+    found = set()
+    for numbers, made, used in functions(lines):
+        squared = collections.Counter()
+        for number in numbers:
+            one = instruction(lines[number])
+            if one and one[1].startswith(("mul.rn", "fma.rn")) and one[2][1] == one[2][2]:
+                squared[one[2][1]] += 2
+        for name, makers in made.items():
+            if len(makers) == 1 and makers[0][2].startswith(("sub.rn", "neg.f")) and used[name] == squared[name] > 0:
+                found.add(makers[0][0])
     return found
 
 
@@ -222,13 +243,20 @@ def mutants_of(path, test):
         return []
     lines = text.splitlines()
     left_out, divisors = steps_of_the_grid(lines), divisors_that_do_not_count(lines)
+    squared = differences_that_are_squared(lines)
+
+    def counts(number, line, kind, changed):
+        if number in squared and (kind == "operands" or instruction(line)[1].startswith("neg")):
+            return False
+        return changed.split() != line.split() and not (kind == "constant" and number in divisors)
+
     kernel = lines[0].removeprefix("// ")
     return [
         Mutant(path.name, kernel, number, kind, line, changed, test)
         for number, line in enumerate(lines)
         if number not in left_out
         for kind, changed in changes(line)
-        if changed.split() != line.split() and not (kind == "constant" and number in divisors)
+        if counts(number, line, kind, changed)
     ]
 
 

@@ -426,6 +426,8 @@ def test_sines_and_cosines_of_one_angle(lanes):
             wide = x.astype(np.longdouble)
             expected = np.where(x > 0, np.cos(wide) ** 2 - np.sin(wide) ** 2, np.cos(wide))
             np.testing.assert_allclose(found, expected, rtol=0, atol=4 * np.finfo(dtype).eps)
+            expected = np.sin(wide) * np.where(x > 0, np.cos(wide), 1.0)
+            np.testing.assert_allclose(outputs[0].numpy(), expected, rtol=0, atol=4 * np.finfo(dtype).eps)
 
 
 @wp.kernel

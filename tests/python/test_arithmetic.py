@@ -164,6 +164,13 @@ def test_an_operator_means_the_same_the_second_time(op):
                 expected = op(a, b if isinstance(y, wp.array) else b[0, 0])
                 np.testing.assert_array_equal(op(x, y).numpy(), expected)
                 np.testing.assert_array_equal(x.numpy(), a)
+    for shape in ((1, 2, 3), (3, 1, 2), (2, 3, 1), (2, 2, 2)):  # an extent of 1 is not divided by
+        for _ in range(2):
+            a, b = random.integers(1, 50, (2, *shape)).astype(np.float32)
+            for y, expected in ((wp.array(b), op(a.copy(), b)), (wp.array(b[0, 0]), op(a.copy(), b[0, 0]))):
+                np.testing.assert_array_equal(op(wp.array(a), y).numpy(), expected)
+            number = float(b[0, 0, 0])
+            np.testing.assert_array_equal(op(wp.array(a.T.copy()).T, number).numpy(), op(a.copy(), b[0, 0, 0]))
     line = wp.array(np.arange(9.0), dtype=float)
     line[1:] += line[:-1]
     line[1:] += line[:-1]

@@ -136,6 +136,33 @@ def test_a_divisor_whose_quotient_does_not_count_keeps_its_number(tool, tmp_path
     assert not any("fma" in m.before for m in mutants)  # its last two operands are one
 
 
+SQUARE = """// kernel square
+.visible .entry weft_0_square(.param .u64 x)
+{
+\tsub.rn.f32 \t%r3, %r1, %r2;
+\tfma.rn.f32 \t%r4, %r3, %r3, %r1;
+\tneg.f32 \t%r5, %r4;
+\tmul.rn.f32 \t%r6, %r5, %r5;
+\tst.global.b32 \t[%rd1], %r6;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "after, changed",
+    [
+        ("%r6;", {"add.rn.f32 %r3,"}),
+        ("%r3;", {"add.rn.f32 %r3,", "sub.rn.f32 %r3,"}),  # the difference is stored as well
+        ("%r5;", {"add.rn.f32 %r3,", "mov.f32 %r5,"}),
+    ],
+)
+def test_the_sign_of_what_is_squared_does_not_count(tool, tmp_path, after, changed):
+    path = tmp_path / "x.ptx"
+    path.write_text(SQUARE.replace("[%rd1], %r6;", f"[%rd1], {after}"))
+    found = [" ".join(m.after.split()[:2]) for m in tool("mutate_ptx").mutants_of(path, "a test")]
+    assert {each for each in found if "%r3," in each or "%r5," in each} == changed
+
+
 FROM_THE_BLOCK = """// kernel from_the_block
 .visible .entry weft_0_from_the_block(.param .u64 x)
 {
