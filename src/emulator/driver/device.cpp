@@ -235,7 +235,7 @@ CUresult cuCtxGetApiVersion(CUcontext context, unsigned int* version) {
     return locked([&](State&) {
         require(version);
         if (context) known_context(context);
-        *version = kDriverVersion;
+        *version = State::instance().version();
     });
 }
 

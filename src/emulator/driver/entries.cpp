@@ -58,7 +58,7 @@ CUresult cuDriverGetVersion(int* version) {
     return entry(
         [&] {
             require(version);
-            *version = kDriverVersion;
+            *version = State::instance().version();
         },
         false);
 }
@@ -87,7 +87,7 @@ CUresult cuGetProcAddress_v2(const char* symbol, void** address, int version, cu
                              CUdriverProcAddressQueryResult* status) {
     return entry(
         [&] {
-            require(symbol && address && version <= kDriverVersion);
+            require(symbol && address && version <= State::instance().version());
             *address = nullptr;
             for (const Entry& one : kEntries) {
                 if (is_named(one.name, symbol)) *address = one.address;

@@ -74,6 +74,7 @@ uint64_t weftEmulatedAlive(const char* kind) {
     const std::lock_guard lock(state.mutex);
     const std::string name = kind;
     uint64_t count = 0;
+    if (name == "links") return state.links.size();
     if (name == "graphs") return state.graphs.size();
     if (name == "executables") return state.executables.size();
     if (name == "allocations") return AddressSpace::instance().count(Allocation::Kind::Device);

@@ -12,7 +12,8 @@ extern "C" {
 WEFT_EXPORTED void weftEmulatedFail(const char* function, uint64_t call, int result);
 // How often a function was called since the calls are counted; nullptr: they are counted from now on.
 WEFT_EXPORTED uint64_t weftEmulatedCalls(const char* function);
-// How many "allocations", "pinned" (ones), "modules", "streams", "events", "graphs" or "executables" there are.
+// How many "allocations", "pinned" (ones), "modules", "links", "streams", "events", "graphs" or "executables" there
+// are.
 WEFT_EXPORTED uint64_t weftEmulatedAlive(const char* kind);
 #undef WEFT_EXPORTED
 }

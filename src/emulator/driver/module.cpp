@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "emulator/driver/image.h"
 #include "emulator/driver/state.h"
 #include "emulator/ptx/token.h"
 
@@ -57,13 +58,17 @@ void load(CUmodule* module, const void* image, const LogBuffer& log) {
     Context& context = current_context();
     require_no_unsafe_capture();
     const char* text = static_cast<const char*>(image);
-    // cubins and fat binaries begin with bytes that no text has
-    require(std::memcmp(text,
-                        "\x7f"
-                        "ELF",
-                        4) != 0 &&
-                std::memcmp(text, "\x50\xed\x55\xba", 4) != 0,
-            CUDA_ERROR_NO_BINARY_FOR_GPU);
+    // A fat binary, of which the emulated device could take the PTX; nobody has asked for that.
+    require(std::memcmp(text, "\x50\xed\x55\xba", 4) != 0, CUDA_ERROR_NO_BINARY_FOR_GPU);
+    if (is_elf(text)) {
+        std::string problem;
+        bool is_damaged = false;
+        text = text_of_image(image, state.architecture(), problem, is_damaged);
+        if (!text) {
+            log.set(problem);
+            fail(is_damaged ? CUDA_ERROR_INVALID_IMAGE : CUDA_ERROR_NO_BINARY_FOR_GPU);
+        }
+    }
     auto made = std::make_unique<Module>();
     made->context = &context;
     try {
@@ -230,6 +235,49 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule modu
         require(found != variables.end(), CUDA_ERROR_NOT_FOUND);
         if (address) *address = found->second->address;
         if (bytes) *bytes = found->second->size;
+    });
+}
+
+// One text of PTX becomes one image; more is not done here.
+CUresult cuLinkCreate_v2(unsigned int count, CUjit_option* options, void** values, CUlinkState* link) {
+    return locked([&](State& state) {
+        require(link && (count == 0 || (options && values)));
+        current_context();
+        auto made = std::make_unique<Link>();
+        *link = made.get();
+        state.links[*link] = std::move(made);
+    });
+}
+
+CUresult cuLinkAddData_v2(CUlinkState link, CUjitInputType type, void* data, size_t size, const char*,
+                          unsigned int count, CUjit_option* options, void** values) {
+    return locked([&](State& state) {
+        require(data && size > 0 && (count == 0 || (options && values)));
+        Link& found = state.link(link);
+        require(type == CU_JIT_INPUT_PTX && found.text.empty(), CUDA_ERROR_NOT_SUPPORTED);
+        const std::string text(static_cast<const char*>(data), size);
+        require(text.back() == 0, CUDA_ERROR_INVALID_PTX);
+        found.text = text.c_str();
+        require(!found.text.empty(), CUDA_ERROR_INVALID_PTX);
+    });
+}
+
+// What is wrong in the text is found when the image is loaded.
+CUresult cuLinkComplete(CUlinkState link, void** image, size_t* size) {
+    return locked([&](State& state) {
+        require(image && size);
+        Link& found = state.link(link);
+        require(!found.text.empty() && found.image.empty());
+        found.image = make_image(found.text, state.architecture());
+        *image = found.image.data();
+        *size = found.image.size();
+    });
+}
+
+CUresult cuLinkDestroy(CUlinkState link) {
+    return locked([&](State& state) {
+        state.link(link);
+        state.links.erase(link);
     });
 }
 

@@ -13,6 +13,8 @@ namespace weft::emulator {
 State::State() {
     if (const char* text = std::getenv("WEFT_EMULATED_ARCH")) architecture_ = std::atoi(text);
     if (architecture_ < 50 || architecture_ > 200) architecture_ = 90;
+    if (const char* text = std::getenv("WEFT_EMULATED_VERSION")) version_ = std::atoi(text);
+    if (version_ < 11000 || version_ > 99000) version_ = kDriverVersion;
     pthread_atfork(nullptr, nullptr, [] { State::instance().forked = true; });
     if (const char* text = std::getenv("WEFT_EMULATED_RACES"))
         AddressSpace::instance().set_race_checks(std::string(text) != "0");
@@ -104,6 +106,12 @@ Module* State::module(CUmodule handle) {
         if (owner->modules.contains(handle)) return handle;
     }
     fail(CUDA_ERROR_INVALID_HANDLE);
+}
+
+Link& State::link(CUlinkState handle) {
+    const auto found = links.find(handle);
+    if (found == links.end()) fail(CUDA_ERROR_INVALID_HANDLE);
+    return *found->second;
 }
 
 Kernel* State::kernel(CUfunction handle) {

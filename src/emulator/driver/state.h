@@ -55,6 +55,12 @@ struct Module {
     std::map<std::string, Kernel> kernels;
 };
 
+// Of cuLinkCreate().
+struct Link {
+    std::string text;
+    std::vector<char> image;
+};
+
 struct Pool {
     int device = 0;
     uint64_t threshold = 0, used = 0, most = 0, most_reserved = 0;
@@ -113,6 +119,8 @@ public:
     Event* event(CUevent handle);
     Module* module(CUmodule handle);
     Kernel* kernel(CUfunction handle);
+    Link& link(CUlinkState handle);
+    std::map<Link*, std::unique_ptr<Link>> links;
     std::map<CUdeviceptr, Pooled> pooled;
     std::map<CUdeviceptr, Context*> of_contexts;                   // plain memory of those besides the primary ones
     std::set<CUdeviceptr> going;                                   // what pending tasks free
@@ -120,10 +128,11 @@ public:
     std::map<GraphExec*, std::shared_ptr<GraphExec>> executables;  // launches that are pending keep them, too
     std::map<Graph*, std::unique_ptr<Graph>> graphs;
     int architecture() const { return architecture_; }
+    int version() const { return version_; }
 
 private:
     State();
-    int architecture_ = 90;
+    int architecture_ = 90, version_ = kDriverVersion;
 };
 
 // Thrown by entries, which return it.

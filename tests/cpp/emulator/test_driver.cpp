@@ -1,5 +1,7 @@
 // What each function of the driver does, and how it fails.
+#include <cstring>
 #include <numeric>
+#include <vector>
 
 #include "emulator/driver.h"
 
@@ -48,10 +50,111 @@ TEST_F(EmulatedDriverTest, TextsThatCannotBeCompiledHaveALog) {
     later = kernel_text("ret;");
     later.replace(later.find("sm_90"), 5, "sm_120");
     EXPECT_EQ(driver().cuModuleLoadData(&module, later.c_str()), CUDA_ERROR_INVALID_PTX);
-    EXPECT_EQ(driver().cuModuleLoadData(&module,
-                                        "\x7f"
-                                        "ELF"),
-              CUDA_ERROR_NO_BINARY_FOR_GPU);
+    EXPECT_EQ(driver().cuModuleLoadData(&module, "\x50\xed\x55\xba"), CUDA_ERROR_NO_BINARY_FOR_GPU);
+}
+
+// The first bytes of machine code as `ptxas` writes it: of CUDA 12, and of 13.
+std::vector<char> cubin(int architecture, bool of_13, int machine = 190) {
+    std::vector<char> bytes(256);
+    std::memcpy(bytes.data(),
+                "\x7f"
+                "ELF\2\1\1",
+                7);
+    bytes[8] = of_13 ? 8 : 7;
+    bytes[18] = static_cast<char>(machine);
+    const unsigned flags = of_13 ? 0x06000004u | unsigned(architecture) << 8
+                                 : 0x500u | unsigned(architecture) << 16 | unsigned(architecture);
+    std::memcpy(bytes.data() + 48, &flags, sizeof flags);
+    return bytes;
+}
+
+TEST_F(EmulatedDriverTest, MachineCodeOfOthersIsRefused) {
+    CUmodule module = nullptr;
+    const auto refusal = [&](const std::vector<char>& image, CUresult expected) {
+        char log[256] = "";
+        CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+        void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
+        EXPECT_EQ(driver().cuModuleLoadDataEx(&module, image.data(), 2, options, values), expected) << log;
+        return std::string(log);
+    };
+    for (const bool of_13 : {false, true}) {
+        EXPECT_EQ(refusal(cubin(90, of_13), CUDA_ERROR_NO_BINARY_FOR_GPU),
+                  "machine code for sm_90, and the emulated device executes PTX only");
+        EXPECT_EQ(refusal(cubin(120, of_13), CUDA_ERROR_NO_BINARY_FOR_GPU),
+                  "machine code for sm_120, and this device is sm_90");
+    }
+    EXPECT_EQ(refusal(cubin(90, true, 62), CUDA_ERROR_INVALID_IMAGE), "an ELF file, and none for GPUs");
+}
+
+class EmulatedLinkTest : public EmulatedDriverTest {
+protected:
+    // The image of a text.
+    std::vector<char> linked(const std::string& text) {
+        CUlinkState link = nullptr;
+        void* image = nullptr;
+        size_t size = 0;
+        EXPECT_OK(cuLinkCreate_v2(0, nullptr, nullptr, &link));
+        EXPECT_OK(cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, const_cast<char*>(text.c_str()), text.size() + 1, "kernel",
+                                   0, nullptr, nullptr));
+        EXPECT_OK(cuLinkComplete(link, &image, &size));
+        const auto* const bytes = static_cast<const char*>(image);
+        std::vector<char> copy(bytes, bytes + size);
+        EXPECT_EQ(driver().alive("links"), 1u);
+        EXPECT_OK(cuLinkDestroy(link));
+        EXPECT_EQ(driver().alive("links"), 0u);
+        return copy;
+    }
+};
+
+TEST_F(EmulatedLinkTest, AnImageRunsAsItsText) {
+    const std::string text = kernel_text("ld.param.b64 %d0, [a]; st.global.b32 [%d0], 7; ret;");
+    const std::vector<char> image = linked(text);
+    EXPECT_EQ(std::string(image.data() + 1, 3), "ELF");
+    CUmodule module = nullptr;
+    CUfunction kernel = nullptr;
+    EXPECT_OK(cuModuleLoadData(&module, image.data()));
+    EXPECT_OK(cuModuleGetFunction(&kernel, module, "kernel"));
+    const CUdeviceptr out = allocated(4);
+    EXPECT_EQ(launch(kernel, 1, 1, out, uint64_t(0), uint64_t(0), uint64_t(0)), CUDA_SUCCESS);
+    EXPECT_EQ(value_at(out), 7);
+}
+
+TEST_F(EmulatedLinkTest, DamagedImagesAreRefused) {
+    const std::vector<char> whole = linked(kernel_text("ret;"));
+    CUmodule module = nullptr;
+    EXPECT_OK(cuModuleLoadData(&module, whole.data()));
+    // Behind the header of the file: its mark, the size, checksums, the text, its end.
+    for (const size_t at : {size_t(64), size_t(72), size_t(79), size_t(80), size_t(88), size_t(96), whole.size() - 1}) {
+        std::vector<char> image = whole;
+        image[at] ^= 1;
+        EXPECT_EQ(driver().cuModuleLoadData(&module, image.data()), CUDA_ERROR_INVALID_IMAGE) << at;
+    }
+    std::vector<char> other = whole;
+    other[49] = 80;
+    EXPECT_EQ(driver().cuModuleLoadData(&module, other.data()), CUDA_ERROR_NO_BINARY_FOR_GPU);
+}
+
+TEST_F(EmulatedLinkTest, WhatCannotBeLinkedIsAnError) {
+    CUlinkState link = nullptr;
+    void* image = nullptr;
+    size_t size = 0;
+    std::string text = kernel_text("ret;");
+    const auto add = [&](CUjitInputType type, size_t bytes) {
+        return driver().cuLinkAddData_v2(link, type, text.data(), bytes, "kernel", 0, nullptr, nullptr);
+    };
+    EXPECT_EQ(add(CU_JIT_INPUT_PTX, text.size() + 1), CUDA_ERROR_INVALID_HANDLE);
+    EXPECT_EQ(driver().cuLinkCreate_v2(0, nullptr, nullptr, nullptr), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_OK(cuLinkCreate_v2(0, nullptr, nullptr, &link));
+    EXPECT_EQ(driver().cuLinkComplete(link, &image, &size), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(add(0, text.size() + 1), CUDA_ERROR_NOT_SUPPORTED);
+    EXPECT_EQ(add(CU_JIT_INPUT_PTX, text.size()), CUDA_ERROR_INVALID_PTX) << "no NUL";
+    EXPECT_EQ(add(CU_JIT_INPUT_PTX, text.size() + 1), CUDA_SUCCESS);
+    EXPECT_EQ(add(CU_JIT_INPUT_PTX, text.size() + 1), CUDA_ERROR_NOT_SUPPORTED) << "a second text";
+    EXPECT_OK(cuLinkDestroy(link));
+    EXPECT_EQ(driver().cuLinkDestroy(link), CUDA_ERROR_INVALID_HANDLE);
+    CUmodule module = nullptr;
+    const std::vector<char> wrong = linked(kernel_text("tcgen05.magic.b32 %r0, %r1; ret;"));
+    EXPECT_EQ(driver().cuModuleLoadData(&module, wrong.data()), CUDA_ERROR_INVALID_PTX);
 }
 
 TEST_F(EmulatedDriverTest, WrongArgumentsAreErrors) {
