@@ -34,8 +34,8 @@ ON_ALL_DEVICES = {
 ON_PROTECTED = {"gradients": "checkpoints"}
 # The language and its builtins, too, and what is special about CUDA.
 ON_CUDA = {
-    "python": "cuda cuda_arrays cuda_failures cuda_memory cuda_primitives cuda_texts ptx deterministic"
-    " large_vectors indexing control_flow generics large_kernels functions bfloat float8 kernels vectors"
+    "python": "cuda cuda_arrays cuda_failures cuda_images cuda_memory cuda_primitives cuda_texts ptx"
+    " deterministic large_vectors indexing control_flow generics large_kernels functions bfloat float8 kernels vectors"
     " types values raise statements sequences rotations operators partial_paths tid augmented"
     " class_patterns expressions_of_python kernel_objects negative_indices none_arrays number_range"
     " names_and_constructors slice_steps shared_functions partial_groups options scattered serial"

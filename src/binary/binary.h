@@ -92,6 +92,9 @@ inline std::string native_symbol(std::size_t number) { return "weft_native_" + s
 struct Binary {
     Target target;
     std::vector<std::byte> code;  // relocatable object file (cpu), PTX text with a NUL behind it (cuda)
+    // Of a GPU's code also what NVIDIA's compiler makes of it for the target's processor, where that was asked for:
+    // GPUs that it is not for have the PTX. Else empty.
+    std::vector<std::byte> machine_code;
     // Object files of functions in C++ (@wp.func_native): each defines `kNativeSymbol`, and the code calls number k by
     // native_symbol(k).
     std::vector<std::vector<std::byte>> natives;

@@ -1,10 +1,11 @@
 // The bytes of a Binary:
 //
-//   "WEFTBINA"   8 bytes: what this is, and the version of the layout below
+//   "WEFTBINB"   8 bytes: what this is, and the version of the layout below
 //   checksum     u64 over all that follows
 //   key          32 bytes
 //   target       u8 kind, three texts
 //   code         u64 length, bytes
+//   machine code as code
 //   natives      u32 count, each as code
 //   kernels      u32 count, each field in the order of KernelEntry
 #include "binary/binary.h"
@@ -14,7 +15,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::string_view kBinaryMagic = "WEFTBINA";
+constexpr std::string_view kBinaryMagic = "WEFTBINB";
 
 class BinaryWriter : public Writer<BinaryWriter> {
 public:
@@ -134,6 +135,7 @@ std::vector<std::byte> serialize(const Binary& binary) {
     writer.write_bytes(binary.key.bytes.data(), binary.key.bytes.size());
     writer.write(binary.target);
     writer.write_blob(binary.code);
+    writer.write_blob(binary.machine_code);
     writer.write(binary.natives);
     writer.write(binary.kernels);
     return BinaryWriter::file(kBinaryMagic, writer);
@@ -145,6 +147,7 @@ Binary deserialize(const std::vector<std::byte>& bytes) {
     reader.read_bytes(binary.key.bytes.data(), binary.key.bytes.size());
     reader.read(binary.target);
     reader.read_blob(binary.code);
+    reader.read_blob(binary.machine_code);
     reader.read(binary.natives);
     reader.read(binary.kernels);
     reader.expect_end();

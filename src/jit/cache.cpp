@@ -128,6 +128,11 @@ std::optional<Binary> Cache::load(const Digest& key) {
     return std::nullopt;
 }
 
+void Cache::remove(const Digest& key) {
+    std::error_code ignored;  // what another process removed first is removed all the same
+    if (problem().empty()) fs::remove(file_of(folder_, key), ignored);
+}
+
 bool Cache::store(const Binary& binary) {
     // Any failure here (no room, no permission, folder deleted this moment) costs the caching and nothing else.
     std::error_code error;

@@ -21,6 +21,7 @@ public:
     explicit Cache(std::filesystem::path folder, std::uint64_t limit_bytes = std::uint64_t{1} << 30);
 
     std::optional<Binary> load(const Digest& key);
+    void remove(const Digest& key);
     // False where the folder is not used, or cannot be written.
     bool store(const Binary& binary);
     // Why the folder is not used: "belongs to another user" and the like; "" where it is, or is not there yet.

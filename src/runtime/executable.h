@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "binary/binary.h"
@@ -66,6 +67,8 @@ public:
     // Loads the code on a device where that is done apart from launches. Throws UsageError where the driver does not
     // take it.
     virtual void prepare(Device& /*device*/) const {}
+    // The same, and what the code there was made of, in words: "machine code for sm_90", "PTX for sm_75, compiled …".
+    virtual std::string origin(Device& /*device*/) const { return "machine code of this process"; }
     // Threads of a block, and the least number of blocks, that keep most of a device at work.
     virtual std::pair<int, int> suggested_block(Device& /*device*/) const { return {1, 1}; }
 

@@ -7,6 +7,7 @@ call, `--large` all of them.
 
 import ctypes
 import gc
+import itertools
 import os
 import re
 import subprocess
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.gpu
 DEVICE, OTHER = "cuda:0", "cuda:1"
 UNKNOWN, OUT_OF_MEMORY = 999, 2
 STRIDE = 10
-KINDS = [b"allocations", b"pinned", b"streams", b"events"]
+KINDS = [b"allocations", b"pinned", b"streams", b"events", b"links"]
 FUNCTIONS = re.findall(
     r"^WEFT_DRIVER(?:_RECENT)?\((\w+)",
     Path(__file__).parents[2].joinpath("src/runtime/cuda/driver.def").read_text(),
@@ -222,6 +223,23 @@ def new_kernels():
     assert x.numpy().tolist() == [2.0] * 3
 
 
+numbers = itertools.count(2)
+
+
+def compiled_kernels():
+    """Of a text that no cache has, so that the driver makes machine code of it."""
+    number = next(numbers)
+
+    @wp.kernel(module="unique")
+    def multiply(x: wp.array[float]):
+        i = wp.tid()
+        x[i] = x[i] * float(number)
+
+    x = wp.ones(3, dtype=float, device=DEVICE)
+    wp.launch(multiply, 3, inputs=[x], device=DEVICE)
+    assert x.numpy().tolist() == [float(number)] * 3
+
+
 def allocators():
     allocator = wp.get_device(DEVICE).get_allocator()
     address = allocator.allocate(64)
@@ -280,6 +298,7 @@ SCENARIOS = [
     pinned,
     primitives,
     new_kernels,
+    compiled_kernels,
     allocators,
     events_of_graphs,
     two_gpus,

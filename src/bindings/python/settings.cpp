@@ -10,6 +10,7 @@
 #include "bindings/values/values.h"
 #include "jit/cache.h"
 #include "jit/jit.h"
+#include "program/kept_images.h"
 #include "program/settings.h"
 #include "runtime/cpu/pool.h"
 #include "runtime/pool.h"
@@ -149,6 +150,7 @@ nb::dict build_info() {
 }  // namespace
 
 void bind_settings(nb::module_& m) {
+    program::keep_images_of_drivers();
     m.def("set_option", &set_option, nb::arg("name"), nb::arg("value").none());
     m.def("log_level", [] { return program::settings().log_level; }, "What wp.config.log_level is.");
     m.def("build_info", &build_info, "Versions, processor, vector width, threads and cache folder, as a dict.");

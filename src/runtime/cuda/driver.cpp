@@ -124,6 +124,8 @@ const Driver& driver() {
     return *there;
 }
 
+std::string error_text(CUresult result) { return text_of(driver(), result); }
+
 void check(CUresult result, const char* call, const std::string& device) {
     if (result == kSuccess) return;
     if (getpid() != driver().process) {
@@ -132,7 +134,7 @@ void check(CUresult result, const char* call, const std::string& device) {
                              "' was used before this process was forked, and CUDA works in the process before "
                              "only. help: multiprocessing.set_start_method('spawn')");
     }
-    std::string text = text_of(driver(), result) + ", on '" + device + "'";
+    std::string text = error_text(result) + ", on '" + device + "'";
     if (driver().last_fault)
         if (const std::string fault = driver().last_fault(); !fault.empty())
             text += "; the emulated device says: " + fault;

@@ -13,6 +13,7 @@ using CUresult = int;
 using CUdevice = int;
 using CUdevice_attribute = int;
 using CUjit_option = int;
+using CUjitInputType = int;
 using CUmemAccess_flags = int;
 using CUoccupancyB2DSize = size_t (*)(int);
 using CUmemPool_attribute = int;
@@ -21,6 +22,7 @@ using CUdeviceptr = unsigned long long;
 using cuuint64_t = std::uint64_t;
 using CUcontext = struct DriverContext*;
 using CUmodule = struct DriverModule*;
+using CUlinkState = struct DriverLink*;
 using CUfunction = struct DriverFunction*;
 using CUstream = struct DriverStream*;
 using CUevent = struct DriverEvent*;
@@ -76,7 +78,8 @@ enum Attribute : int {
     kMaxSharedMemoryPerBlockOptin = 97,
     kMemoryPoolsSupported = 115,
 };
-inline constexpr CUjit_option kErrorLogBuffer = 5, kErrorLogBufferBytes = 6;
+inline constexpr CUjit_option kErrorLogBuffer = 5, kErrorLogBufferBytes = 6, kGenerateLines = 13;
+inline constexpr CUjitInputType kInputIsPtx = 1;
 inline constexpr CUmemPool_attribute kReleaseThreshold = 4, kUsedMemory = 7, kMostUsedMemory = 8;
 inline constexpr CUpointer_attribute kPointerContext = 1, kPointerMemoryType = 2, kPointerDeviceOrdinal = 9;
 inline constexpr unsigned kMemoryOfHost = 1;
@@ -112,6 +115,8 @@ const std::string& driver_problem();
 // The one that devices were made from.
 const Driver& driver();
 
+// The name that the driver has for a failure, its number and its text.
+std::string error_text(CUresult result);
 // Throws UsageError with the name that the driver has for a failure, and its text, where `result` is one. `call` is the
 // function of the driver; `device` the name of the device.
 void check(CUresult result, const char* call, const std::string& device);

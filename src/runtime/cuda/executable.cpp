@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <limits>
 #include <optional>
 
@@ -57,41 +56,6 @@ CudaLaunch cuda_launch(const Grid& grid) {
     return launch;
 }
 
-// "8.7" of ".version 8.7".
-static std::string ptx_version(std::string_view ptx) {
-    constexpr std::string_view kWord = ".version ";
-    const std::size_t at = ptx.find(kWord);
-    if (at == std::string_view::npos) return "none";
-    const std::string_view rest = ptx.substr(at + kWord.size());
-    return std::string(rest.substr(0, rest.find_first_not_of("0123456789.")));
-}
-
-CUmodule load_module(const char* ptx, CudaDevice& device) {
-    const CudaDevice::Inside inside(device);
-    const RelaxedCapture relaxed;
-    char log[4096] = "";
-    CUjit_option options[] = {kErrorLogBuffer, kErrorLogBufferBytes};
-    void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
-    CUmodule module = nullptr;
-    const CUresult result = driver().cuModuleLoadDataEx(&module, ptx, std::size(options), options, values);
-    if (result == kSuccess) return module;
-    if (result == kUnsupportedPtx)
-        throw UsageError("launch()", "the CUDA driver is too old for the code of a kernel on '" + device.alias +
-                                         "': it is of CUDA " + std::to_string(driver().version / 1000) + "." +
-                                         std::to_string(driver().version % 1000 / 10) +
-                                         ", and does not know the version of its PTX (" + ptx_version(ptx) +
-                                         "; CUDA 11.8 knows 7.8, 12.8 knows 8.7). help: a newer driver");
-    std::string text = log;
-    while (!text.empty() && (text.back() == '\n' || text.back() == '\0')) text.pop_back();
-    try {
-        device.check(result, "cuModuleLoadDataEx");
-    } catch (const UsageError& error) {
-        if (text.empty()) throw;
-        throw UsageError("launch()", std::string(error.what()) + "; its compiler says: " + text);
-    }
-    return nullptr;
-}
-
 // ---- kernels ----
 
 CudaKernel::CudaKernel(const KernelEntry& description, CudaExecutable& executable)
@@ -110,6 +74,11 @@ CUfunction CudaKernel::function_on(CudaDevice& device) const {
 }
 
 void CudaKernel::prepare(Device& device) const { function_on(static_cast<CudaDevice&>(device)); }
+
+std::string CudaKernel::origin(Device& device) const {
+    prepare(device);
+    return executable_.origin(static_cast<CudaDevice&>(device));
+}
 
 std::pair<int, int> CudaKernel::suggested_block(Device& device) const {
     auto& gpu = static_cast<CudaDevice&>(device);
@@ -191,10 +160,11 @@ CudaExecutable::CudaExecutable(Binary binary) : Executable(std::move(binary)) {
 // The driver waits for launches that use a module.
 CudaExecutable::~CudaExecutable() {
     for (const auto& [device, module] : modules_) {
+        if (module.handle == nullptr) continue;
         const CudaDevice::Inside inside(*device, std::nothrow);
         if (!inside.is_inside()) continue;
         const RelaxedCapture relaxed;
-        give_up(driver().cuModuleUnload, module);
+        give_up(driver().cuModuleUnload, module.handle);
     }
 }
 
@@ -206,15 +176,22 @@ const CudaKernel& CudaExecutable::kernel(std::string_view name) const {
 
 CUfunction CudaExecutable::function(const std::string& symbol, CudaDevice& device) {
     const std::lock_guard lock(mutex_);
-    auto module = modules_.find(&device);
-    if (module == modules_.end())
-        module =
-            modules_.emplace(&device, load_module(reinterpret_cast<const char*>(binary().code.data()), device)).first;
+    CudaModule& module = modules_[&device];
+    if (module.handle == nullptr) {
+        const auto* const ptx = reinterpret_cast<const char*>(binary().code.data());
+        module = load_module({ptx, binary().machine_code, binary().target.processor}, device);
+    }
     const CudaDevice::Inside inside(device);
     const RelaxedCapture relaxed;
     CUfunction function = nullptr;
-    device.check(driver().cuModuleGetFunction(&function, module->second, symbol.c_str()), "cuModuleGetFunction");
+    device.check(driver().cuModuleGetFunction(&function, module.handle, symbol.c_str()), "cuModuleGetFunction");
     return function;
+}
+
+std::string CudaExecutable::origin(CudaDevice& device) {
+    const std::lock_guard lock(mutex_);
+    const auto found = modules_.find(&device);
+    return found == modules_.end() ? "" : found->second.origin;
 }
 
 }  // namespace weft::runtime

@@ -1,5 +1,5 @@
-// A Binary of PTX made runnable: a module of the driver for each device that launches a kernel of it, made at the first
-// such launch.
+// A Binary for GPUs made runnable: a module of the driver for each device that launches a kernel of it, made at the
+// first such launch.
 #pragma once
 
 #include <atomic>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/module.h"
 #include "runtime/executable.h"
 
 namespace weft::runtime {
@@ -22,6 +23,7 @@ public:
     CudaKernel(const KernelEntry& description, CudaExecutable& executable);
 
     void prepare(Device& device) const override;
+    std::string origin(Device& device) const override;
     std::pair<int, int> suggested_block(Device& device) const override;
     bool launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
                 Stream& stream) const override;
@@ -42,15 +44,14 @@ public:
     const CudaKernel& kernel(std::string_view name) const override;
     // Loads the code there where that has not been done. Throws UsageError where the driver does not take it.
     cuda::CUfunction function(const std::string& symbol, CudaDevice& device);
+    // Of the code there (CudaModule); "" where it has not been loaded.
+    std::string origin(CudaDevice& device);
 
 private:
     std::mutex mutex_;
-    std::map<CudaDevice*, cuda::CUmodule> modules_;  // where it is loaded
+    std::map<CudaDevice*, CudaModule> modules_;  // where it is loaded
     std::vector<std::unique_ptr<CudaKernel>> kernels_;
 };
-
-// PTX text that ends in a NUL, on a device.
-cuda::CUmodule load_module(const char* ptx, CudaDevice& device);
 
 // The grid of a launch as the kernel sees it: with the numbers that take an index apart.
 CudaLaunch cuda_launch(const Grid& grid);

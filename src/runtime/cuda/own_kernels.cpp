@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "runtime/cuda/capture.h"
-#include "runtime/cuda/executable.h"
+#include "runtime/cuda/module.h"
 #include "runtime/cuda/timing.h"
 
 namespace weft::runtime {
@@ -22,7 +22,7 @@ CUfunction function_of(OwnKernel kernel, CudaDevice& device) {
     CUfunction& function = functions[{&device, kernel.name}];
     if (function) return function;
     CUmodule& module = modules[{&device, kernel.ptx}];
-    if (module == nullptr) module = load_module(kernel.ptx, device);
+    if (module == nullptr) module = load_module({kernel.ptx}, device).handle;
     const CudaDevice::Inside inside(device);
     const RelaxedCapture relaxed;
     device.check(driver().cuModuleGetFunction(&function, module, kernel.name), "cuModuleGetFunction");

@@ -12,6 +12,7 @@ Binary sample() {
     Binary binary;
     binary.target = {Target::Kind::cpu, "x86_64-unknown-linux-gnu", "znver3", "+avx2,-sse4a"};
     for (int i = 0; i < 1003; ++i) binary.code.push_back(static_cast<std::byte>(i * 7));
+    binary.machine_code = {std::byte{7}, std::byte{0}, std::byte{9}};
     binary.natives = {{std::byte{1}, std::byte{2}}, {}};
     KernelEntry first;
     first.name = "first";
@@ -41,6 +42,7 @@ Binary sample() {
 void expect_equal(const Binary& a, const Binary& b) {
     EXPECT_EQ(a.target, b.target);
     EXPECT_EQ(a.code, b.code);
+    EXPECT_EQ(a.machine_code, b.machine_code);
     EXPECT_EQ(a.natives, b.natives);
     EXPECT_EQ(a.key, b.key);
     ASSERT_EQ(a.kernels.size(), b.kernels.size());

@@ -53,6 +53,8 @@ TEST(Cuda, NumbersAreThoseOfTheEmulatedDevice) {
     EXPECT_EQ(emulated["CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED"], cuda::kMemoryPoolsSupported);
     EXPECT_EQ(emulated["CU_JIT_ERROR_LOG_BUFFER"], cuda::kErrorLogBuffer);
     EXPECT_EQ(emulated["CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES"], cuda::kErrorLogBufferBytes);
+    EXPECT_EQ(emulated["CU_JIT_GENERATE_LINE_INFO"], cuda::kGenerateLines);
+    EXPECT_EQ(emulated["CU_JIT_INPUT_PTX"], cuda::kInputIsPtx);
     EXPECT_EQ(emulated["CU_MEMPOOL_ATTR_RELEASE_THRESHOLD"], cuda::kReleaseThreshold);
     EXPECT_EQ(emulated["CU_STREAM_CAPTURE_MODE_RELAXED"], cuda::kCaptureRelaxed);
     EXPECT_EQ(emulated["CU_STREAM_CAPTURE_STATUS_NONE"], cuda::kCaptureNone);
@@ -65,6 +67,12 @@ TEST(Cuda, NumbersAreThoseOfTheEmulatedDevice) {
     EXPECT_EQ(emulated["CU_STREAM_NON_BLOCKING"], cuda::kNonBlocking);
     EXPECT_EQ(emulated["CU_USER_OBJECT_NO_DESTRUCTOR_SYNC"], cuda::kNoDestructorSync);
     EXPECT_EQ(emulated["CU_GRAPH_USER_OBJECT_MOVE"], cuda::kMoveUserObject);
+}
+
+TEST(Cuda, MachineCodeRunsOnItsArchitectureAndLaterOnesOfItsKind) {
+    EXPECT_TRUE(runs_on("sm_80", 80) && runs_on("sm_80", 86) && runs_on("sm_120", 121));
+    EXPECT_FALSE(runs_on("sm_86", 80) || runs_on("sm_80", 90) || runs_on("sm_90", 80) || runs_on("sm_12", 120));
+    EXPECT_FALSE(runs_on("", 0) || runs_on("90", 90));
 }
 
 // As the entry does it (codegen/cuda/entry.cpp).

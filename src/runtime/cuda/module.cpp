@@ -1,0 +1,186 @@
+// The driver compiles PTX in two ways: inside of cuModuleLoadDataEx(), which keeps the machine code to itself, and as a
+// link (cuLink…), which gives it away. The second one is taken where somebody keeps it. Whatever fails there costs the
+// keeping and nothing else: the PTX is loaded in the first way, which says what is wrong with it.
+#include "runtime/cuda/module.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "runtime/cuda/capture.h"
+#include "runtime/kept_images.h"
+#include "support/error.h"
+
+namespace weft::runtime {
+
+using namespace cuda;
+
+namespace {
+
+// Line tables, for profilers and cuda-gdb, where the text has any.
+bool has_lines(const char* ptx) { return std::strstr(ptx, "\n\t.loc\t") != nullptr; }
+
+// Options of the driver's compiler, and what it says where something is wrong.
+class JitOptions {
+public:
+    explicit JitOptions(bool with_lines) {
+        add(kErrorLogBuffer, log_);
+        add(kErrorLogBufferBytes, reinterpret_cast<void*>(sizeof log_));
+        if (with_lines) add(kGenerateLines, reinterpret_cast<void*>(1));
+    }
+    JitOptions(const JitOptions&) = delete;
+    JitOptions& operator=(const JitOptions&) = delete;
+
+    unsigned count() const { return count_; }
+    CUjit_option* options() { return options_; }
+    void** values() { return values_; }
+    std::string said() const {
+        std::string text(log_, ::strnlen(log_, sizeof log_));
+        while (!text.empty() && text.back() == '\n') text.pop_back();
+        return text;
+    }
+
+private:
+    void add(CUjit_option option, void* value) {
+        options_[count_] = option;
+        values_[count_++] = value;
+    }
+    char log_[4096] = "";
+    CUjit_option options_[3];
+    void* values_[3];
+    unsigned count_ = 0;
+};
+
+struct Attempt {
+    CUmodule handle = nullptr;
+    CUresult result = kSuccess;
+    std::string said;
+};
+
+Attempt load(const void* code, bool with_lines) {
+    JitOptions options(with_lines);
+    Attempt attempt;
+    attempt.result =
+        driver().cuModuleLoadDataEx(&attempt.handle, code, options.count(), options.options(), options.values());
+    attempt.said = options.said();
+    return attempt;
+}
+
+// The machine code that the driver makes of a text; empty where it does not.
+std::vector<std::byte> link(const char* ptx, bool with_lines) {
+    const Driver& driver = cuda::driver();
+    JitOptions options(with_lines);
+    CUlinkState state = nullptr;
+    if (driver.cuLinkCreate_v2(options.count(), options.options(), options.values(), &state) != kSuccess) return {};
+    void* image = nullptr;
+    std::size_t size = 0;
+    CUresult result = driver.cuLinkAddData_v2(state, kInputIsPtx, const_cast<char*>(ptx), std::strlen(ptx) + 1,
+                                              "kernels", 0, nullptr, nullptr);
+    if (result == kSuccess) result = driver.cuLinkComplete(state, &image, &size);
+    std::vector<std::byte> made;
+    if (result == kSuccess)
+        made.assign(static_cast<const std::byte*>(image), static_cast<const std::byte*>(image) + size);
+    give_up(driver.cuLinkDestroy, state);  // the image was its own
+    return made;
+}
+
+bool can_link() {
+    const Driver& driver = cuda::driver();
+    return driver.cuLinkCreate_v2 && driver.cuLinkAddData_v2 && driver.cuLinkComplete && driver.cuLinkDestroy;
+}
+
+// The release of the driver, whose compiler may be another one in each; "" where the system does not say.
+const std::string& release_of_driver() {
+    static const std::string release = [] {
+        std::ifstream file("/sys/module/nvidia/version");
+        std::string text;
+        std::getline(file, text);
+        return text;
+    }();
+    return release;
+}
+
+// All that the driver's machine code of a text depends on.
+std::string made_of(const char* ptx, bool with_lines, CudaDevice& device) {
+    const Driver& driver = cuda::driver();
+    return "driver " + std::to_string(driver.version) + " " +
+           (driver.is_emulated() ? std::string("emulated") : release_of_driver()) + "\nprocessor " +
+           device.target()->processor + "\nlines " + std::to_string(with_lines) + "\n" + ptx;
+}
+
+// From what is kept, or made anew and kept. Null where that does not work, for whatever reason.
+CUmodule load_kept(const char* ptx, bool with_lines, CudaDevice& device) {
+    ImageStore* const store = image_store();
+    // What the text leaves to be found by the driver, a link would miss.
+    if (!store || !store->is_open() || !can_link() || std::strstr(ptx, ".extern .func")) return nullptr;
+    const std::string of = made_of(ptx, with_lines, device);
+    if (const auto known = store->load(of)) {
+        if (const Attempt attempt = load(known->data(), false); attempt.result == kSuccess) return attempt.handle;
+        store->remove(of);
+    }
+    const std::vector<std::byte> made = link(ptx, with_lines);
+    if (made.empty()) return nullptr;
+    const Attempt attempt = load(made.data(), false);
+    if (attempt.result != kSuccess) return nullptr;
+    store->store(of, made);
+    return attempt.handle;
+}
+
+// "8.7" of ".version 8.7".
+std::string ptx_version(std::string_view ptx) {
+    constexpr std::string_view kWord = ".version ";
+    const std::size_t at = ptx.find(kWord);
+    if (at == std::string_view::npos) return "none";
+    const std::string_view rest = ptx.substr(at + kWord.size());
+    return std::string(rest.substr(0, rest.find_first_not_of("0123456789.")));
+}
+
+}  // namespace
+
+bool runs_on(const std::string& processor, int architecture) {
+    constexpr std::string_view kPrefix = "sm_";
+    if (!processor.starts_with(kPrefix)) return false;
+    const int made_for = std::atoi(processor.c_str() + kPrefix.size());
+    return made_for / 10 == architecture / 10 && made_for <= architecture;
+}
+
+CudaModule load_module(const CudaCode& code, CudaDevice& device) {
+    const CudaDevice::Inside inside(device);
+    const RelaxedCapture relaxed;
+    std::string why;  // not the machine code
+    if (!code.machine_code.empty()) {
+        if (runs_on(code.processor, device.cuda()->arch)) {
+            const Attempt attempt = load(code.machine_code.data(), false);
+            if (attempt.result == kSuccess) return {attempt.handle, "machine code for " + code.processor};
+            why = ", as the driver does not take the machine code for " + code.processor + ": " +
+                  error_text(attempt.result) + (attempt.said.empty() ? "" : "; it says: " + attempt.said);
+        } else {
+            why = ", as the machine code is for " + code.processor;
+        }
+    }
+    const std::string origin = "PTX" + (code.processor.empty() ? "" : " for " + code.processor) +
+                               ", compiled by the driver for " + device.target()->processor + why;
+    const bool with_lines = has_lines(code.ptx);
+    if (CUmodule const kept = load_kept(code.ptx, with_lines, device)) return {kept, origin};
+    const Attempt attempt = load(code.ptx, with_lines);
+    if (attempt.result == kSuccess) return {attempt.handle, origin};
+    if (attempt.result == kUnsupportedPtx)
+        throw UsageError("launch()", "the CUDA driver is too old for the code of a kernel on '" + device.alias +
+                                         "': it is of CUDA " + std::to_string(driver().version / 1000) + "." +
+                                         std::to_string(driver().version % 1000 / 10) +
+                                         ", and does not know the version of its PTX (" + ptx_version(code.ptx) +
+                                         "; CUDA 11.8 knows 7.8, 12.8 knows 8.7). help: a newer driver");
+    try {
+        device.check(attempt.result, "cuModuleLoadDataEx");
+    } catch (const UsageError& error) {
+        if (attempt.said.empty()) throw;
+        throw UsageError("launch()", std::string(error.what()) + "; its compiler says: " + attempt.said);
+    }
+    return {};
+}
+
+}  // namespace weft::runtime
