@@ -72,6 +72,11 @@ public:
     const std::string& name() const;
     const std::vector<Parameter>& parameters() const;
 
+    // Loads the code on a device, which its first launch there would do, and says what it is: "machine code for sm_90",
+    // "PTX for sm_75, compiled by the driver for sm_90", with the reason where machine code of the file is not used; on
+    // "cpu" machine code in any case. Throws where the device is not there, or none that the file has code for.
+    std::string load(std::string_view device) const;
+
     // Runs the kernel once for every point of the grid `dim`, of one to four extents.
     void launch(std::span<const std::int64_t> dim, std::span<const Argument> arguments) const;
     void launch(std::initializer_list<std::int64_t> dim, std::initializer_list<Argument> arguments) const {

@@ -30,6 +30,8 @@ struct Kernel::Implementation {
     bool is_for_gpus() const { return dense.executable->binary().target.kind == Target::Kind::cuda; }
     // Where a launch with these arguments runs. Throws UsageError where arrays are on other devices.
     runtime::Device& device(std::span<const Argument> arguments) const;
+    // Throws UsageError in the name of `api` where the code is not for this device.
+    void check_device(const runtime::Device& device, const char* api) const;
     // The arguments as the kernel reads them.
     std::vector<std::byte> block(std::span<const Argument> arguments) const;
     // Whether arrays that are given to this parameter have gradients.

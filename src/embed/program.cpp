@@ -251,11 +251,18 @@ runtime::Device& Kernel::Implementation::device(std::span<const Argument> argume
         found = array->device;
     }
     if (found == nullptr) return is_for_gpus() ? runtime::device("cuda") : runtime::host_device();
-    const int needed = is_for_gpus() ? arch_of(dense.executable->binary().target.processor) : 0;
-    if (is_for_gpus() && found->cuda()->arch < needed)
-        throw UsageError("launch()", "kernel '" + name + "' is compiled for GPUs from sm_" + std::to_string(needed) +
-                                         " on; '" + found->alias + "' is sm_" + std::to_string(found->cuda()->arch));
+    check_device(*found, "launch()");
     return *found;
+}
+
+void Kernel::Implementation::check_device(const runtime::Device& device, const char* api) const {
+    if (device.is_cpu == is_for_gpus())
+        throw UsageError(api, "kernel '" + name + "' is code for " + (is_for_gpus() ? "GPUs" : "CPUs") + ", and '" +
+                                  device.alias + "' is none");
+    const int needed = is_for_gpus() ? arch_of(dense.executable->binary().target.processor) : 0;
+    if (is_for_gpus() && device.cuda()->arch < needed)
+        throw UsageError(api, "kernel '" + name + "' is compiled for GPUs from sm_" + std::to_string(needed) +
+                                  " on; '" + device.alias + "' is sm_" + std::to_string(device.cuda()->arch));
 }
 
 std::vector<std::byte> Kernel::Implementation::block(std::span<const Argument> arguments) const {
@@ -301,6 +308,16 @@ void Kernel::Implementation::launch(std::span<const std::int64_t> dim, const std
             written.insert(one.array.buffer);
         for (const runtime::BufferPtr& buffer : written) count_write(buffer);
     }
+}
+
+std::string Kernel::load(std::string_view device) const {
+    return guarded([&] {
+        runtime::Device& there = runtime::device(device);
+        implementation_->check_device(there, "load()");
+        std::string origin = implementation_->dense.loaded->origin(there);
+        implementation_->general.loaded->prepare(there);
+        return origin;
+    });
 }
 
 void Kernel::launch(std::span<const std::int64_t> dim, std::span<const Argument> arguments) const {

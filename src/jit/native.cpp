@@ -1,16 +1,8 @@
 #include "jit/native.h"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
-#include <iterator>
 #include <regex>
 #include <string_view>
 #include <system_error>
@@ -18,6 +10,7 @@
 #include "jit/cache.h"
 #include "jit/jit.h"
 #include "jit/native_header.h"
+#include "jit/process.h"
 #include "support/error.h"
 
 namespace weft::jit {
@@ -35,24 +28,6 @@ constexpr const char* kNames[] = {"clang++-22", "clang++",    "clang++-21", "cla
 
 [[noreturn]] void fail(const NativeFunction& function, const std::string& message, std::vector<Note> notes) {
     throw CompileError(function.call, message, std::move(notes), ErrorCategory::runtime);
-}
-
-// The program of this name, or at this path; empty where there is none.
-fs::path find_program(const std::string& name) {
-    const auto is_program = [](const fs::path& path) {
-        std::error_code error;
-        return fs::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
-    };
-    if (name.find('/') != std::string::npos) return is_program(name) ? fs::path(name) : fs::path();
-    const char* const variable = std::getenv("PATH");
-    std::string_view folders = variable == nullptr ? "/usr/local/bin:/usr/bin:/bin" : variable;
-    while (!folders.empty()) {
-        const std::size_t colon = folders.find(':');
-        const fs::path path = fs::path(folders.substr(0, colon)) / name;
-        if (is_program(path)) return path;
-        folders = colon == std::string_view::npos ? std::string_view() : folders.substr(colon + 1);
-    }
-    return {};
 }
 
 fs::path find_compiler(const NativeFunction& function, const NativeOptions& options) {
@@ -138,58 +113,6 @@ std::vector<std::string> options_of_compiler(const Target& target) {
     return options;
 }
 
-// ---- running it ----
-
-// A folder of our own among the temporary files, gone at the end.
-class TemporaryFolder {
-public:
-    explicit TemporaryFolder(const NativeFunction& function) {
-        std::error_code error;
-        fs::path base = fs::temp_directory_path(error);
-        if (error) base = "/tmp";
-        std::string pattern = (base / "weft-native-XXXXXX").string();
-        if (::mkdtemp(pattern.data()) == nullptr)
-            fail(function, "there is no room for temporary files in " + base.string() + ": " + std::strerror(errno),
-                 {{Note::Kind::help, "set the environment variable TMPDIR to a folder that can be written", {}}});
-        path = pattern;
-    }
-    ~TemporaryFolder() {
-        std::error_code ignored;  // what cannot be removed stays behind among the temporary files
-        fs::remove_all(path, ignored);
-    }
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-    fs::path path;
-};
-
-std::string read_text(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-// Runs a program with what it prints going to a file; what is wrong with the way it ended, "" where nothing is.
-std::string run(const std::vector<std::string>& command, const fs::path& output) {
-    std::vector<char*> arguments;
-    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_adddup2(&actions, 1, 2);
-    pid_t process = 0;
-    const int failure = ::posix_spawn(&process, arguments[0], &actions, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (failure != 0) return std::string("it cannot be started: ") + std::strerror(failure);
-    int status = 0;
-    while (::waitpid(process, &status, 0) < 0) {
-        if (errno == ECHILD) return {};  // a handler of the program's own has taken it; its output tells
-        if (errno != EINTR) return std::string("it cannot be waited for: ") + std::strerror(errno);
-    }
-    if (WIFSIGNALED(status)) return "it was ended by signal " + std::to_string(WTERMSIG(status));
-    return WEXITSTATUS(status) == 0 ? "" : "it ended with status " + std::to_string(WEXITSTATUS(status));
-}
-
 // ---- what it says ----
 
 struct Diagnostic {
@@ -273,14 +196,15 @@ std::vector<Diagnostic> read_diagnostics(const std::string& output, const std::s
 
 std::vector<std::byte> run_compiler(const NativeFunction& function, const fs::path& compiler,
                                     const std::vector<std::string>& options) {
-    const TemporaryFolder folder(function);
+    const TemporaryFolder folder;
+    if (!folder.problem.empty()) fail(function, folder.problem, {{Note::Kind::help, kTemporaryFolderHelp, {}}});
     const fs::path source = folder.path / "function.cpp", object = folder.path / "function.o";
     const fs::path output = folder.path / "output.txt";
     std::ofstream(source, std::ios::binary) << kNativeHeader << function.text;
     std::vector<std::string> command = {compiler.string()};
     command.insert(command.end(), options.begin(), options.end());
     command.insert(command.end(), {"-o", object.string(), source.string()});
-    const std::string ending = run(command, output);
+    const std::string ending = run_program(command, output);
     const std::string bytes = read_text(object);
     if (!ending.empty() || bytes.empty())
         fail_with(function, compiler, ending.empty() ? "it wrote nothing" : ending, read_text(output));

@@ -178,6 +178,126 @@ def test_architectures_that_cannot_be_are_named(tmp_path, options, message):
     assert list(tmp_path.iterdir()) == []
 
 
+# ---- machine code for GPUs ----
+
+PTXAS = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")
+
+
+def compile_machine_code(path, arch, **environment):
+    """The file of kernels.py with machine code beside the PTX."""
+    call = f"wp.compile_aot_module(kernels, {str(path)!r}, arch={arch}, use_ptx=False)"
+    command = [sys.executable, "-c", f"import kernels, warp as wp; {call}"]
+    return subprocess.run(command, cwd=HERE, env={**os.environ, **environment}, capture_output=True, text=True)
+
+
+def run_loaded(embed, path, device="cuda:0", **environment):
+    """(what the code was made of, what it computes, standard error)"""
+    environment = {**os.environ, "WARP_CUDA_DRIVER": str(EMULATED), **environment}
+    result = subprocess.run([embed / "build/loaded", path, device], capture_output=True, text=True, env=environment)
+    return (*[*result.stdout.splitlines(), "", ""][:2], result.stderr)
+
+
+@pytest.fixture(scope="module")
+def emulated_compiler(tmp_path_factory):
+    """A program that makes images of the emulated driver's own of PTX, as ptxas makes machine code."""
+    program = tmp_path_factory.mktemp("compiler") / "ptxas"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {HERE / "emulated_ptxas.py"} {EMULATED} "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
+def test_machine_code_of_a_file_is_launched(embed, emulated_compiler, tmp_path):
+    path = tmp_path / "kernels.weft"
+    done = compile_machine_code(path, 80, WARP_PTX_COMPILER=str(emulated_compiler))
+    assert done.returncode == 0, done.stderr
+    assert run_loaded(embed, path, WEFT_EMULATED_ARCH="80") == ("machine code for sm_80", "3000", "")
+    # Newer GPUs of the same kind would take it; the emulated one is strict, and has the PTX then.
+    made_of, result, _ = run_loaded(embed, path, WEFT_EMULATED_ARCH="86")
+    assert made_of.startswith(
+        "PTX for sm_80, compiled by the driver for sm_86, as the driver does not take the machine"
+    )
+    assert "CUDA_ERROR_NO_BINARY_FOR_GPU (209)" in made_of and result == "3000"
+    assert run_loaded(embed, path, WEFT_EMULATED_ARCH="90")[:2] == (
+        "PTX for sm_80, compiled by the driver for sm_90, as the machine code is for sm_80",
+        "3000",
+    )
+    made_of, result, _ = run_loaded(embed, path, WEFT_EMULATED_ARCH="80", WEFT_EMULATED_FAIL="cuModuleLoadDataEx:1:200")
+    assert "CUDA_ERROR_INVALID_IMAGE (200)" in made_of and result == "3000"
+    assert "compiled for GPUs from sm_80" in run_loaded(embed, path, WEFT_EMULATED_ARCH="75")[2]
+
+
+@pytest.mark.skipif(not PTXAS, reason="needs ptxas, of the CUDA toolkit")
+def test_machine_code_of_nvidia_is_in_the_file_and_the_text_beside_it(embed, tmp_path):
+    path = tmp_path / "kernels.weft"
+    done = compile_machine_code(path, 90, WARP_CUDA_DRIVER="none")
+    assert done.returncode == 0, done.stderr
+    content = path.read_bytes()
+    assert content.count(b"\x7fELF\x02\x01") == content.count(b".target sm_90") >= 2 * 5
+    made_of, result, _ = run_loaded(embed, path)
+    assert made_of.endswith("it says: machine code for sm_90, and the emulated device executes PTX only")
+    assert result == "3000"
+
+
+def test_a_file_of_texts_says_so(embed, files_for_gpus):
+    assert run_loaded(embed, files_for_gpus[0])[:2] == ("PTX for sm_75, compiled by the driver for sm_90", "3000")
+    assert run_loaded(embed, files_for_gpus[2], "cpu")[1] == "3000"
+    assert "'total' is code for CPUs, and 'cuda:0' is none" in run_loaded(embed, files_for_gpus[2])[2]
+    assert "'total' is code for GPUs, and 'cpu' is none" in run_loaded(embed, files_for_gpus[0], "cpu")[2]
+
+
+def test_what_compiles_machine_code_is_named_where_it_fails(tmp_path):
+    path = tmp_path / "kernels.weft"
+    done = compile_machine_code(path, 90, WARP_PTX_COMPILER="/nowhere/ptxas")
+    assert "WARP_PTX_COMPILER is '/nowhere/ptxas', which is no program" in done.stderr
+    done = compile_machine_code(path, 90, WARP_PTX_COMPILER="/nowhere/libnvJitLink.so.12")
+    assert "'/nowhere/libnvJitLink.so.12', which is no nvJitLink of CUDA 12 or 13" in done.stderr
+    program = tmp_path / "ptxas"
+    program.write_text("#!/bin/sh\necho this GPU is too new for me; exit 1\n")
+    program.chmod(0o755)
+    done = compile_machine_code(path, 90, WARP_PTX_COMPILER=str(program))
+    assert "does not take the code for sm_90" in done.stderr
+    assert f"{program} says: this GPU is too new for me" in done.stderr and "use_ptx=True" in done.stderr
+    program.write_text("#!/bin/sh\nexit 0\n")
+    done = compile_machine_code(path, 90, WARP_PTX_COMPILER=str(program))
+    assert f"{program} says: it wrote nothing" in done.stderr
+    assert sorted(tmp_path.iterdir()) == [program]
+
+
+@pytest.mark.skipif(not CLANG, reason="there is no clang on this machine")
+@pytest.mark.parametrize("fails", ["", "Create", "AddData", "Complete", "GetLinkedCubinSize", "GetLinkedCubin"])
+def test_the_library_is_called_as_it_wants_it(embed, tmp_path, fails):
+    """One of our own in nvJitLink's place: what it is given, in which order, and each of its functions fails once."""
+    library, path = tmp_path / "libnvJitLink.so.12", tmp_path / "kernels.weft"
+    define = [f"-DFAILS={fails}"] if fails else []
+    run(CLANG, "-std=c++17", "-shared", "-fPIC", *define, HERE / "fake_nvjitlink.cpp", "-o", library)
+    done = compile_machine_code(path, 90, WARP_PTX_COMPILER=str(library))
+    if fails:
+        log = "" if fails == "Create" else ": the log of nvJitLink"
+        assert f"{library} says: nvJitLink{fails} gives 6{log}" in done.stderr
+        assert not path.exists()
+    else:
+        assert done.returncode == 0, done.stderr
+        assert path.read_bytes().count(b"machine code by nvJitLink for -arch=sm_90") >= 2 * 5
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"use_ptx": False}, "use_ptx is False, which is about code for GPUs, and this is for the CPU"),
+        ({"use_ptx": True}, "use_ptx is True, which is about code for GPUs"),
+        ({"use_ptx": "yes", "arch": 90}, "use_ptx is 'yes', expected True, False or None"),
+    ],
+)
+def test_what_use_ptx_cannot_be_is_named(tmp_path, options, message):
+    @wp.kernel(module="aot_use_ptx")
+    def one(x: wp.array(dtype=float)):
+        x[wp.tid()] = 1.0
+
+    with pytest.raises((ValueError, TypeError), match=message):
+        wp.compile_aot_module("aot_use_ptx", tmp_path / "x.weft", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_library_shows_its_own_classes_only(embed):
     library = next((embed / "prefix").rglob("libweft.so"))
     symbols = run("nm", "-DC", "--defined-only", library).splitlines()

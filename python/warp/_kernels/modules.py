@@ -419,21 +419,32 @@ def get_cpu_kernel_cache_key(*, cpu_compiler_flags: str | None = None) -> str:
     return f"{info['version']}-{platform.system()}-{platform.machine()}-{digest}"
 
 
+def _folders_of_compilers() -> list[str]:
+    """Where NVIDIA's Python packages keep the programs and libraries of CUDA toolkits."""
+    import importlib.util
+
+    found = importlib.util.find_spec("nvidia")
+    roots = list(found.submodule_search_locations or ()) if found else []
+    return [os.path.join(root, part) for root in roots for part in ("cu13", "cu12", "cuda_nvcc", "nvjitlink")]
+
+
 def compile_aot_module(
     module: Any = None,
     path: str | os.PathLike | None = None,
     device: Any = None,
     gradients: bool = False,
     arch: int | None = None,
+    use_ptx: bool | None = None,
 ) -> Path:
     """Compiles the kernels of a module into a file for C++ programs without Python: see ``include/weft/program.h``.
 
     The code is for this machine's processor, or for the one that the environment variable ``WEFT_CPU`` named when
-    Python started ("x86-64-v3" runs on most machines of the last ten years). With ``arch``, or where ``device`` is a
-    GPU, it is PTX for GPUs of that architecture and later ones; the machine that writes the file needs neither a GPU
-    nor a CUDA toolkit. It is built without the checks of debug mode. Of a generic kernel, the instances that exist
-    are taken (``wp.overload`` makes them): a single one under the kernel's name, several as ``name(a: float32, x:
-    array[vec3f])``.
+    Python started ("x86-64-v3" runs on most machines of the last ten years). With ``arch``, or where ``device`` is
+    a GPU, it is PTX for GPUs of that architecture and later ones; the machine that writes the file needs neither a
+    GPU nor a CUDA toolkit. With ``use_ptx=False`` it has machine code for that architecture as well, which GPUs
+    load without compiling anything; all others compile the PTX. It is built without the checks of debug mode. Of a
+    generic kernel, the instances that exist are taken (``wp.overload`` makes them): a single one under the kernel's
+    name, several as ``name(a: float32, x: array[vec3f])``.
 
     Args:
         module: a name, a Python module or a ``wp.Module``; the calling module where it is None.
@@ -443,12 +454,15 @@ def compile_aot_module(
         gradients: puts the adjoints of the kernels in the file too, for ``weft::Tape``. Compiling takes some three
             times as long then. A kernel without a derivative is there without one; the tape says why.
         arch: the architecture of the oldest GPU that is to run the file: 75 for Turing, 90 for 9.0.
+        use_ptx: of code for GPUs; with False, machine code is made beside the PTX, by ``ptxas`` or nvJitLink, one of
+            which has to be on this machine: on ``PATH``, in a CUDA toolkit, in one of NVIDIA's Python packages, or
+            where the environment variable ``WARP_PTX_COMPILER`` says. With True, or None, there is PTX alone.
     Returns:
         The path.
     Raises:
         CompileError: a kernel has a mistake.
         UsageError: the module has no kernels, a generic kernel has no instances, two kernels have one name, or ``arch``
-            is none that there is code for.
+            is none that there is code for; ``use_ptx`` is False and no compiler makes machine code of the PTX.
     """
     import tempfile  # these take longer to import than warp does
     from pathlib import Path
@@ -462,6 +476,13 @@ def compile_aot_module(
         raise _usage_error(f"{api}: arch is {arch!r}, expected an int from 75 (Turing) on, as 90 for 9.0", ValueError)
     elif device is not None and not chosen.is_cuda:
         raise _usage_error(f"{api}: arch is {arch}, a GPU's, and device is {chosen.alias!r}", ValueError)
+    if use_ptx not in (True, False, None):
+        raise _usage_error(f"{api}: use_ptx is {use_ptx!r}, expected True, False or None", TypeError)
+    if use_ptx is not None and not arch:
+        raise _usage_error(
+            f"{api}: use_ptx is {use_ptx}, which is about code for GPUs, and this is for the CPU. help: arch=90",
+            ValueError,
+        )
     kernels = []
     for kernel in target.kernels.values():
         instances = kernel.instances if kernel.is_generic else [kernel]
@@ -475,7 +496,8 @@ def compile_aot_module(
             kernels.append((kernel.__name__ if len(instances) == 1 else instance.signature, instance))
     if not kernels:
         raise _usage_error(f"{api}: module {target.name!r} has no kernels. help: import it first", ValueError)
-    content = _weft.bundle(target.name, kernels, bool(gradients), arch)
+    compilers = _folders_of_compilers() if use_ptx is False else None
+    content = _weft.bundle(target.name, kernels, bool(gradients), arch, compilers)
     path = Path(f"{target.name.rpartition('.')[2]}.weft" if path is None else path)
     descriptor, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
     try:

@@ -2,13 +2,19 @@
 #include "binary/bundle.h"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
+#include <filesystem>
+#include <optional>
 #include <set>
+#include <string_view>
 
 #include "bindings/kernels/kernel.h"
 #include "bindings/python/errors.h"
 #include "ir/typing.h"
+#include "jit/assemble.h"
 #include "jit/jit.h"
 #include "runtime/device.h"
 #include "support/error.h"
@@ -104,8 +110,22 @@ BundledKernel bundled(PyKernel& kernel, const std::string& name, bool gradients,
     return result;
 }
 
-// The bytes of the file: kernels are pairs of a name and a wp.Kernel; `arch` is a GPU's, 0 for this CPU.
-nb::bytes bundle(const std::string& module, nb::list kernels, bool gradients, int arch) {
+// Adds machine code to all that a kernel has, made by the compilers in these folders, or by those of the machine.
+void add_machine_code(BundledKernel& kernel, const std::vector<std::filesystem::path>& folders) {
+    const auto add = [&](Binary& binary) {
+        const std::string_view text(reinterpret_cast<const char*>(binary.code.data()), binary.code.size() - 1);
+        binary.machine_code = jit::assemble(text, binary.target.processor, folders, kApi);
+    };
+    add(kernel.dense);
+    add(kernel.general);
+    for (BundledDerived& adjoint : kernel.adjoints) add(adjoint.code);
+    for (BundledDerived& recording : kernel.recording) add(recording.code);
+}
+
+// The bytes of the file: kernels are pairs of a name and a wp.Kernel; `arch` is a GPU's, 0 for this CPU. With a list of
+// folders, machine code is made.
+nb::bytes bundle(const std::string& module, nb::list kernels, bool gradients, int arch,
+                 std::optional<std::vector<std::string>> folders) {
     const Target target = arch > 0 ? runtime::cuda_target(arch) : jit::host_target();
     Bundle result;
     result.name = module;
@@ -122,6 +142,7 @@ nb::bytes bundle(const std::string& module, nb::list kernels, bool gradients, in
                 kApi, "module '" + module + "' has two kernels called '" + name + "'. help: give one another name",
                 ErrorCategory::value);
         result.kernels.push_back(bundled(*kernel, name, gradients, target));
+        if (folders) add_machine_code(result.kernels.back(), {folders->begin(), folders->end()});
     }
     const std::vector<std::byte> bytes = serialize(result);
     return nb::bytes(bytes.data(), bytes.size());
@@ -131,8 +152,11 @@ nb::bytes bundle(const std::string& module, nb::list kernels, bool gradients, in
 
 void bind_bundles(nb::module_& m) {
     m.def("bundle", &bundle, nb::arg("module"), nb::arg("kernels"), nb::arg("gradients"), nb::arg("arch"),
+          nb::arg("compilers").none(),
           "The file of compile_aot_module() as bytes; kernels are pairs of a name and a wp.Kernel, `gradients` adds "
-          "their adjoints; `arch` is a GPU's architecture, 86 for 8.6, or 0 for this CPU.");
+          "their adjoints; `arch` is a GPU's architecture, 86 for 8.6, or 0 for this CPU; `compilers` are folders with "
+          "a bin/ptxas or a "
+          "lib/libnvJitLink.so, which may be there: then there is machine code in the file as well.");
 }
 
 }  // namespace weft::bindings
