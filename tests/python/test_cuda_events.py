@@ -275,6 +275,7 @@ def test_an_event_of_another_library_s_capture_joins_our_stream_to_it(driver):
     stream, handle = made(driver, "cuStreamCreate", 1), made(driver, "cuEventCreate", 2)
     event, ours, back = wp.Event(DEVICE, cuda_event=handle.value), wp.Stream(DEVICE), wp.Event(DEVICE)
     x = wp.zeros(10, dtype=float, device=DEVICE)
+    wp.synchronize()
     wp.launch(add_one, 10, inputs=[x], stream=ours)  # compiled before the capture
     wp.synchronize()
     assert driver.cuStreamBeginCapture_v2(stream, 1) == 0
