@@ -2,8 +2,9 @@
 
 * `build`, `build_sorted`: building the grid, of points in no order, and in the order of their cells
 * `loop`, `loop_sorted`: the loop over neighbours
+* `adjoint`, `adjoint_sorted`: its adjoint, towards all points
 
-The C++ sorts the points by cells too, and loops in that order; its `loop` includes no sorting.
+The C++ sorts the points by cells too, and loops in that order; its `loop` includes no sorting. It has no adjoint.
 """
 
 import sys
@@ -23,19 +24,22 @@ def problem(variant):
     if variant.endswith("sorted"):
         cell = np.floor(points / RADIUS).astype(np.int64) % 128
         points = np.ascontiguousarray(points[np.lexsort((cell[:, 0], cell[:, 1], cell[:, 2]))])
-    return {"points": points}
+    weights = np.random.default_rng(4).random((POINTS, 3)).astype(np.float32)
+    return {"points": points, "weights": weights}
 
 
 def expected(variant, data):
-    rows = []
-    for x in data["points"][:SAMPLE]:
-        d = x - data["points"]
-        rows.append(d[(d * d).sum(1) < RADIUS * RADIUS].sum(0))
+    rows, points, weights = [], data["points"], data["weights"]
+    for x, weight in zip(points[:SAMPLE], weights[:SAMPLE], strict=True):
+        d = x - points
+        # Each pair counts twice: one point's sum falls by as much as the other's grows.
+        terms = weight - weights if variant.startswith("adjoint") else d
+        rows.append(terms[(d * d).sum(1) < RADIUS * RADIUS].sum(0, dtype=np.float64))
     return np.array(rows)
 
 
 def with_warp(wp, variant, data, options):
-    @wp.kernel
+    @wp.kernel(enable_backward=variant.startswith("adjoint"))
     def neighbours(grid: wp.uint64, points: wp.array(dtype=wp.vec3), radius: float, out: wp.array(dtype=wp.vec3)):
         i = wp.tid()
         x = points[i]
@@ -60,10 +64,31 @@ def with_warp(wp, variant, data, options):
         loop()
         return out.numpy()[:SAMPLE]
 
+    by_out, by_points = (wp.zeros(POINTS, dtype=wp.vec3, device="cpu") for _ in range(2))
+    weights = wp.array(data["weights"], dtype=wp.vec3, device="cpu")
+
+    def adjoint():
+        wp.copy(by_out, weights)
+        by_points.zero_()
+        wp.launch(
+            neighbours,
+            dim=POINTS,
+            inputs=[grid.id, points, RADIUS],
+            outputs=[out],
+            adj_inputs=[None, by_points, None],
+            adj_outputs=[by_out],
+            adjoint=True,
+            device="cpu",
+        )
+
+    if variant.startswith("adjoint"):
+        return measure.Job(adjoint, lambda: by_points.numpy()[:SAMPLE])
     return measure.Job((lambda: grid.build(points, RADIUS)) if variant.startswith("build") else loop, result)
 
 
 def with_cpp(library, variant, data, options):
+    if variant.startswith("adjoint"):
+        raise NotImplementedError("the list of cells has no adjoint")
     points, out = data["points"], np.zeros((POINTS, 3), np.float32)
     radius = np.float32(RADIUS)
     measure.call_cpp(library.sort, POINTS, points, radius)()
@@ -81,9 +106,9 @@ if __name__ == "__main__":
     measure.throughput(
         "neighbours",
         __doc__.splitlines()[0],
-        ("build", "build_sorted", "loop", "loop_sorted"),
+        ("build", "build_sorted", "loop", "loop_sorted", "adjoint", "adjoint_sorted"),
         problem,
         expected,
         {"weft": with_warp, "peer": with_warp, "cpp": with_cpp},
-        lambda variant: {"rtol": 1e-3, "atol": 1e-5},
+        lambda variant: {"rtol": 1e-3, "atol": 1e-5},  # sums of some eight differences
     )

@@ -2,7 +2,7 @@
 
 * `build`, `refit`: the tree of the mesh
 * `coherent`: a camera of 1000 x 1000 rays; `incoherent`: rays between random places on a sphere around the mesh
-* `closest`: random places in the box of the mesh
+* `closest`: random places in the box of the mesh; `closest_adjoint`: the adjoint, towards the places
 """
 
 import sys
@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import measure
 
 RAYS = 1_000_000
-VARIANTS = ("build", "refit", "coherent", "incoherent", "closest")
+VARIANTS = ("build", "refit", "coherent", "incoherent", "closest", "closest_adjoint")
 
 
 def surface():
@@ -45,7 +45,7 @@ def problem(variant):
         to = ends[1] - ends[0]
         data["start"] = ends[0].astype(np.float32)
         data["direction"] = (to / np.linalg.norm(to, axis=1, keepdims=True)).astype(np.float32)
-    elif variant == "closest":
+    elif variant.startswith("closest"):
         data["start"] = (random.random((RAYS, 3)) * 2.4 - 1.2).astype(np.float32)
     return data
 
@@ -74,6 +74,8 @@ def nearest_hits(data):
 
 
 def expected(variant, data):
+    if variant == "closest_adjoint":
+        return np.ones(SAMPLE)  # a distance grows as fast as the place moves away
     if variant == "closest":
         # To the corners: the faces are small.
         return np.array([np.linalg.norm(data["points"] - x, axis=1).min() for x in data["start"][:SAMPLE]])
@@ -83,6 +85,8 @@ def expected(variant, data):
 def tolerance(variant):
     if variant == "closest":
         return {"atol": 0.01}
+    if variant == "closest_adjoint":
+        return {"rtol": 1e-3}
     return {"rtol": 1e-3, "atol": 1e-5}
 
 
@@ -95,7 +99,7 @@ def with_warp(wp, variant, data, options):
         q = wp.mesh_query_ray(mesh, start[i], direction[i], 1.0e6)
         out[i] = q.t
 
-    @wp.kernel
+    @wp.kernel(enable_backward=variant == "closest_adjoint")
     def nearest(mesh: wp.uint64, start: wp.array(dtype=wp.vec3), out: wp.array(dtype=float)):
         i = wp.tid()
         q = wp.mesh_query_point_no_sign(mesh, start[i], 1.0e6)
@@ -111,6 +115,16 @@ def with_warp(wp, variant, data, options):
         def ask():
             wp.launch(nearest, dim=RAYS, inputs=[meshes[0].id, start, out], device="cpu")
 
+    elif variant == "closest_adjoint":
+        by_out = wp.zeros(RAYS, dtype=float, device="cpu")
+        by_start = wp.zeros(RAYS, dtype=wp.vec3, device="cpu")
+
+        def ask():
+            by_out.fill_(1.0)
+            by_start.zero_()
+            gradients = {"adj_inputs": [None, by_start, by_out], "adjoint": True}
+            wp.launch(nearest, dim=RAYS, inputs=[meshes[0].id, start, out], device="cpu", **gradients)
+
     else:
         direction = wp.array(data["direction"], dtype=wp.vec3, device="cpu")
 
@@ -119,6 +133,8 @@ def with_warp(wp, variant, data, options):
 
     def found():
         ask()
+        if variant == "closest_adjoint":
+            return np.linalg.norm(by_start.numpy()[:SAMPLE], axis=1)
         return out.numpy()[:SAMPLE]
 
     def build():
