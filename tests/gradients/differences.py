@@ -52,9 +52,12 @@ def _gradients(program, values, weights, dtypes):
     tape = wp.Tape()
     with tape:
         output = program(*arguments)
-    weights = weights(output.numpy().shape)
+    taped = output.numpy().copy()
+    weights = weights(taped.shape)
     tape.backward(grads={output: wp.array(weights.astype(output.numpy().dtype), dtype=output.dtype)})
     found = [argument.grad.numpy() if _is_smooth(v) else None for argument, v in zip(arguments, values)]
+    alone = program(*_arguments(values, dtypes, False)).numpy()
+    np.testing.assert_allclose(taped, alone, rtol=1e-12, atol=1e-12, err_msg="value on a tape")
     return found, weights, tape
 
 

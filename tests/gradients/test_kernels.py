@@ -199,9 +199,10 @@ def test_integers_pass_no_gradient():
     x, y = wp.array([2.5, -1.25], dtype=float, requires_grad=True), wp.zeros(2, requires_grad=True)
     with wp.Tape() as tape:
         wp.launch(rounded, dim=2, inputs=[x, y])
-    tape.backward(grads={y: wp.ones(2)})
+    x.grad.fill_(10.0)
+    tape.backward(grads={y: wp.array([3.0, -2.0], dtype=float)})
     np.testing.assert_array_equal(y.numpy(), [4.0 + 2.0 + 1.25, -2.0 - 2.0 - 0.625])
-    np.testing.assert_array_equal(x.grad.numpy(), [0.5, 0.5])  # of the last term alone
+    np.testing.assert_array_equal(x.grad.numpy(), [11.5, 9.0])  # of the last term alone, added to what was there
 
 
 @pytest.mark.parametrize("lanes", [1, 4, 16])
@@ -338,7 +339,7 @@ def test_arrays_inside_a_struct():
     def program(a, b):
         pair = Pair()
         pair.a, pair.b = a, wp.clone(b)
-        return launched(struct_of_arrays, pair, dim=7)
+        return launched(struct_of_arrays, pair, dim=7) + pair.b
 
     check_program(program, [RNG.uniform(0.5, 1.0, 7), RNG.uniform(0.5, 1.0, 7)])
 
@@ -456,8 +457,9 @@ def test_loops_of_any_step_count_as_python_does():
     given = wp.array(x, dtype=wp.float64, requires_grad=True)
     with wp.Tape() as tape:
         y = launched(powers_of_ranges, given, *(wp.array(column) for column in columns), dim=len(ranges))
-    tape.backward(grads={y: wp.ones(len(ranges), dtype=wp.float64)})
-    np.testing.assert_allclose(given.grad.numpy(), slopes, rtol=1e-12)
+    weights = np.linspace(-1.0, 2.0, len(ranges))
+    tape.backward(grads={y: wp.array(weights)})
+    np.testing.assert_allclose(given.grad.numpy(), weights * slopes, rtol=1e-12)
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, -1, -2, -3])
@@ -474,6 +476,9 @@ def test_loops_that_begin_here_and_there_and_step_to_one_end(step):
 
     first = RNG.integers(0, 12, 67).astype(np.int32)
     check_program(lambda x, first: launched(product, x, first, last, dim=67), [RNG.uniform(0.5, 1.5, 67), first])
+
+
+WEIGHTS = np.linspace(-1.0, 2.0, 37)
 
 
 @wp.struct
@@ -532,10 +537,10 @@ def test_fields_of_a_struct_may_be_one_array(same):
     x = wp.array(values, dtype=wp.float64, requires_grad=True)
     with wp.Tape() as tape:
         y = program(x)
-    tape.backward(grads={y: wp.ones(37, dtype=wp.float64)})
+    tape.backward(grads={y: wp.array(WEIGHTS)})
     power = 6 if same else 5
     np.testing.assert_allclose(y.numpy(), values**power, rtol=1e-12)
-    np.testing.assert_allclose(x.grad.numpy(), power * values ** (power - 1), rtol=1e-12)
+    np.testing.assert_allclose(x.grad.numpy(), WEIGHTS * power * values ** (power - 1), rtol=1e-12)
 
 
 def test_two_views_of_one_row():
@@ -544,8 +549,8 @@ def test_two_views_of_one_row():
     memory = wp.zeros((37, 2), dtype=wp.float64, requires_grad=True)
     with wp.Tape() as tape:
         y = launched(through_a_view, memory, x, dim=37)
-    tape.backward(grads={y: wp.ones(37, dtype=wp.float64)})
-    np.testing.assert_allclose(x.grad.numpy(), 5.0 * values**4, rtol=1e-12)
+    tape.backward(grads={y: wp.array(WEIGHTS)})
+    np.testing.assert_allclose(x.grad.numpy(), WEIGHTS * 5.0 * values**4, rtol=1e-12)
 
 
 def test_a_field_that_shows_the_memory_of_a_parameter():
@@ -563,9 +568,9 @@ def test_a_field_that_shows_the_memory_of_a_parameter():
     x = wp.array(values, dtype=wp.float64, requires_grad=True)
     with wp.Tape() as tape:
         y = program(x)
-    tape.backward(grads={y: wp.ones(37, dtype=wp.float64)})
+    tape.backward(grads={y: wp.array(WEIGHTS)})
     np.testing.assert_allclose(y.numpy(), values**4, rtol=1e-12)
-    np.testing.assert_allclose(x.grad.numpy(), 4.0 * values**3, rtol=1e-12)
+    np.testing.assert_allclose(x.grad.numpy(), WEIGHTS * 4.0 * values**3, rtol=1e-12)
 
 
 @pytest.mark.parametrize("shift", [0, 3])
@@ -580,9 +585,9 @@ def test_parameters_that_show_each_others_memory(shift, later):
         wp.launch(two_parameters, dim=37, inputs=[moved, moved[shift:], y, shift])
         if later:
             moved.fill_(0.5)
-    tape.backward(grads={y: wp.ones(37, dtype=wp.float64)})
+    tape.backward(grads={y: wp.array(WEIGHTS)})
     np.testing.assert_allclose(y.numpy(), values**4, rtol=1e-12)
-    np.testing.assert_allclose(x.grad.numpy(), 4.0 * values**3, rtol=1e-12)
+    np.testing.assert_allclose(x.grad.numpy(), WEIGHTS * 4.0 * values**3, rtol=1e-12)
 
 
 @wp.kernel

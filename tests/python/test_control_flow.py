@@ -217,6 +217,12 @@ def test_a_condition_that_is_known_to_be_false_changes_a_local_once():
     wp.launch(k, dim=N, inputs=[out])
     found = out.numpy()
     np.testing.assert_array_equal(found[:, 0], found[:, 1])
+    expected = []
+    for i in range(N):
+        state = wp.uint32(wp.rand_init(7, i))
+        wp.randf(state)
+        expected.append(wp.randf(state))
+    np.testing.assert_array_equal(found[:, 1], np.array(expected, dtype=np.float32))
     assert len(np.unique(found[:, 1])) == N
 
 
@@ -381,7 +387,7 @@ def test_an_element_is_read_before_the_loop_overwrites_it(dtype, lanes):
         forward[i] = a
         backward[j] = b
 
-    counts = np.random.default_rng(5).integers(0, 6, 101).astype(np.int32)
+    counts = np.random.default_rng(5).integers(0, 20, 101).astype(np.int32)  # more than are unrolled
     forward, backward = wp.full(101, 7, dtype=dtype), wp.full(101, 7, dtype=dtype)
     wp.launch(last_but_one, dim=101, inputs=[wp.array(counts), forward, backward])
     expected = [9 if n == 0 else 7 if n == 1 else n - 2 for n in counts]
