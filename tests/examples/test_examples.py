@@ -79,6 +79,7 @@ def test_water_is_neither_made_nor_lost():
     depth = water.depth.numpy()
     i, j = np.mgrid[0:96, 0:96]
     depth += np.where(depth > 1.0, 0.8 * np.exp(-((i - 48.0) ** 2 + (j - 20.0) ** 2) / 30.0), 0.0).astype(np.float32)
+    water.depth.assign(depth)
     before = depth.astype(np.float64).sum()
     for _ in range(60):
         water.step()

@@ -33,8 +33,8 @@ def matrix(q):
 
 def test_a_tumbling_brick_keeps_its_angular_momentum_and_energy():
     scene = rigid.Scene([(BRICK, (0.3, 0.2, 0.1), 500.0, (0, 0, 0), NO_TURN)], gravity=(0, 0, 0), ground=False)
-    scene.bodies.velocity.numpy()[1] = (0.5, -0.2, 0.1)
-    scene.bodies.spin.numpy()[1] = (0.4, 6.0, 0.2)  # about the middle axis, which is unstable
+    scene.bodies.velocity[1] = (0.5, -0.2, 0.1)
+    scene.bodies.spin[1] = (0.4, 6.0, 0.2)  # about the middle axis, which is unstable
     before = scene.measure()
     along = []
     for _ in range(300):
@@ -143,7 +143,7 @@ def test_balls_bounce_with_their_share_of_speed(rebound):
         [(BALL, 0.2, 1000.0, (-0.5, 1, 0), NO_TURN), (BALL, 0.3, 400.0, (0.5, 1, 0), NO_TURN)],
         gravity=(0, 0, 0), ground=False, friction=0.0, rebound=rebound,
     )  # fmt: skip
-    scene.bodies.velocity.numpy()[1:] = [(3, 0, 0), (-2, 0, 0)]
+    scene.bodies.velocity[1:] = np.array([(3, 0, 0), (-2, 0, 0)], dtype=np.float32)
     before = scene.measure()
     run(scene, 0.4)
     v = scene.bodies.velocity.numpy()
@@ -190,11 +190,11 @@ def test_a_dropped_brick_comes_to_lie_on_a_face():
 
 def test_the_tower_stands_until_it_is_hit():
     scene = rigid.Tower(5, 12)
-    scene.bodies.velocity.numpy()[-1] = 0.0
+    scene.bodies.velocity[-1] = (0.0, 0.0, 0.0)
     before = scene.bodies.pose.numpy()[1:-1].copy()
     run(scene, 0.5)
     np.testing.assert_allclose(scene.bodies.pose.numpy()[1:-1, :3], before[:, :3], atol=5e-3)
-    scene.bodies.velocity.numpy()[-1] = (-9.0, 1.5, 0.0)
+    scene.bodies.velocity[-1] = (-9.0, 1.5, 0.0)
     energy = scene.measure()["kinetic"] + scene.measure()["potential"]
     for _ in range(90):
         scene.step()

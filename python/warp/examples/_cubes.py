@@ -113,11 +113,12 @@ def place_points(
     if crossed > 0:
         p = wp.atomic_add(counters, 0, crossed)
         for axis in range(3):
-            if (ahead[axis] > level) != inside and p < points.shape[0]:
-                at = node
-                at[axis] += (level - here) / (ahead[axis] - here)
-                points[p] = origin + spacing * at
-                point_on[i, j, k, axis] = p
+            if (ahead[axis] > level) != inside:
+                if p < points.shape[0]:
+                    at = node
+                    at[axis] += (level - here) / (ahead[axis] - here)
+                    points[p] = origin + spacing * at
+                point_on[i, j, k, axis] = p  # triangles are counted where there is no room for its point, too
                 p += 1
 
 
