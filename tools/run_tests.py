@@ -28,10 +28,8 @@ ON_ALL_DEVICES = {
     "python": "second_device array_create array_data array_use launch commands arithmetic indexed structs"
     " struct_lifetime struct_methods products utils kernel_arrays references overlap optim",
     "gradients": "tape tape_use atomics tickets scattered kernels nested tangents hessians autograd verify starts"
-    " operations custom augmented second_derivatives",
+    " operations custom augmented second_derivatives checkpoints",
 }
-# Longer, or about one device.
-ON_PROTECTED = {"gradients": "checkpoints"}
 # The language and its builtins, too, and what is special about CUDA.
 ON_CUDA = {
     "python": "cuda cuda_arrays cuda_failures cuda_images cuda_memory cuda_primitives cuda_texts ptx"
@@ -47,7 +45,7 @@ ON_CUDA = {
     " refusals supplied tape_graph tape_threads devices_agree random_tapes random_reach copies",
     "seeds": "rotations documents programs gradients",
     "interop": "cuda_streams cuda_order",
-    "examples": "cloth",
+    "examples": "cloth examples rigid",
 }
 
 
@@ -64,7 +62,7 @@ def folders():
 
 def parts(keep_ptx=None):
     """(name, arguments of pytest, settings of the environment, whether it belongs to the report)"""
-    yield "second device", ["--device", "cpu:protected", *files(ON_ALL_DEVICES, ON_PROTECTED)], {}, False
+    yield "second device", ["--device", "cpu:protected", *files(ON_ALL_DEVICES)], {}, False
     cuda = ["--device", "cuda:0", *files(ON_ALL_DEVICES, ON_CUDA)]
     kept = {"WEFT_KEEP_PTX": str(keep_ptx)} if keep_ptx else {}
     yield "emulated CUDA", cuda, {"WARP_CUDA_DRIVER": "emulated", **kept}, True
