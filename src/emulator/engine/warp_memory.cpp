@@ -109,8 +109,7 @@ void Warp::check_words(Allocation& allocation, int lane, uint64_t offset, uint32
 std::byte* Warp::check(Allocation& allocation, int lane, uint64_t address, uint32_t bytes, Access access,
                        const void* value) {
     const uint64_t offset = address - allocation.address, size = allocation.size_for(bytes);
-    if (bytes > size || offset > size - bytes ||
-        allocation.freed.load(std::memory_order_relaxed)) {
+    if (bytes > size || offset > size - bytes || allocation.freed.load(std::memory_order_relaxed)) {
         fail_access(lane, address, bytes, access, &allocation);
     }
     if (address & (bytes - 1)) {
@@ -192,8 +191,8 @@ Allocation* Warp::reach_all(ptx::Space space, const uint64_t* addresses, uint32_
     }
     if (!found || least < found->address) return nullptr;
     const uint64_t size = found->size_for(bytes);
-    if (size < bytes || most - found->address > size - bytes ||
-        (bits & (bytes - 1)) || found->freed.load(std::memory_order_relaxed)) {
+    if (size < bytes || most - found->address > size - bytes || (bits & (bytes - 1)) ||
+        found->freed.load(std::memory_order_relaxed)) {
         return nullptr;
     }
     const bool stores = is_store(access);
