@@ -32,7 +32,7 @@ ON_ALL_DEVICES = {
 }
 # The language and its builtins, too, and what is special about CUDA.
 ON_CUDA = {
-    "python": "cuda cuda_arrays cuda_failures cuda_images cuda_memory cuda_primitives cuda_texts ptx"
+    "python": "cuda cuda_arrays cuda_failures cuda_images cuda_machine_code cuda_memory cuda_primitives cuda_texts ptx"
     " cuda_events cuda_threads cuda_contexts cuda_bad_input"
     " deterministic large_vectors indexing control_flow generics large_kernels functions bfloat float8 kernels vectors"
     " types values raise statements sequences rotations operators partial_paths tid augmented"
@@ -40,7 +40,7 @@ ON_CUDA = {
     " names_and_constructors slice_steps shared_functions partial_groups options scattered serial"
     " robustness minima_of_generators graph_coloring graphs cuda_graphs modules type_questions inspection",
     "errors": "error_classes faults",
-    "builtins": "table typed atomics fast_math bfloat16 geometry noise utility decompositions random",
+    "builtins": "table typed atomics fast_math libraries_of_gpus bfloat16 geometry noise utility decompositions random",
     "gradients": "generated programs patterns conventions matrices neighbours builtins known_zeros chosen_arrays"
     " refusals supplied tape_graph tape_threads devices_agree random_tapes random_reach copies",
     "seeds": "rotations documents programs gradients",

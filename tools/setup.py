@@ -40,6 +40,7 @@ TEST_PACKAGES = {
 }
 # Not needed, but worth having.
 HELPFUL_PACKAGES = {
+    "libclc-22": "libclc, which may take libdevice's place; its tests are skipped without it",
     "lld-22": "links several times as fast as GNU ld",
 }
 

@@ -49,6 +49,8 @@ struct TargetInfo : Target {
     bool fast_gathers = false, fast_scatters = false;
     // Whether loads of whole vectors, lane by lane, and shuffles beat a gather of each component.
     bool loads_rows = false;
+    // Of GPUs: whether the functions of math.def are those of libclc, LLVM's library, and not of NVIDIA's libdevice.
+    bool has_libclc = false;
 };
 // Whether lanes of a CPU go through memory and loops apart at little cost: by gathers, and masks in registers of their
 // own.

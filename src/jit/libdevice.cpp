@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jit/jit.h"
+#include "jit/toolkits.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Instructions.h"
@@ -24,7 +25,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kLibdevicePrefix[] = "__nv_";
+// What names of functions begin with.
+constexpr char kLibdevicePrefix[] = "__nv_", kLibclcPrefix[] = "_Z";
+constexpr char kLibclcFile[] = "nvptx64--.bc";
 // Instructions of all copies of one function in a kernel; where there were more, it is called.
 constexpr std::size_t kMostCopiedInstructions = 10'000;
 constexpr char kInToolkit[] = "nvvm/libdevice/libdevice.10.bc";
@@ -34,48 +37,52 @@ bool is_file(const fs::path& path) {
     return fs::is_regular_file(path, error);
 }
 
-// The folders of toolkits, in the order in which they are asked.
-std::vector<fs::path> toolkits() {
-    std::vector<fs::path> found;
-    for (const char* const name : {"CUDA_HOME", "CUDA_PATH"})
-        if (const char* const value = std::getenv(name); value != nullptr && *value != '\0') found.emplace_back(value);
-    found.emplace_back("/usr/local/cuda");
-    std::vector<fs::path> versions;
-    std::error_code error;
-    for (const fs::directory_entry& entry : fs::directory_iterator("/usr/local", error))
-        if (entry.path().filename().string().starts_with("cuda-")) versions.push_back(entry.path());
-    std::ranges::sort(versions, std::greater<>());
-    found.insert(found.end(), versions.begin(), versions.end());
-    return found;
+fs::path find_libclc() {
+    for (const char* const folder : {"/usr/lib/clc", "/usr/share/clc", "/usr/local/lib/clc", "/usr/local/share/clc"})
+        if (is_file(fs::path(folder) / kLibclcFile)) return fs::path(folder) / kLibclcFile;
+    return fs::path("/usr/lib/clc") / kLibclcFile;  // the error names it
 }
 
 fs::path find_file() {
-    if (const char* const named = std::getenv("WARP_LIBDEVICE"); named != nullptr && *named != '\0') return named;
+    if (const char* const named = std::getenv("WARP_LIBDEVICE"); named != nullptr && *named != '\0')
+        return std::string_view(named) == "libclc" ? find_libclc() : fs::path(named);
     if (!bundled_libdevice().empty()) return {};
-    for (const fs::path& toolkit : toolkits())
+    for (const fs::path& toolkit : cuda_toolkits())
         if (is_file(toolkit / kInToolkit)) return toolkit / kInToolkit;
     return {};
+}
+
+// Bitcode has the names of its functions side by side, as they are. To read the file would take longer than to compile
+// a small kernel, which may call none of them.
+bool has_functions_of_libclc(const std::string& bitcode) { return bitcode.find("_Z3sinf") != std::string::npos; }
+
+Libdevice with_kind(Libdevice found) {
+    found.is_libclc = has_functions_of_libclc(found.bitcode);
+    return found;
 }
 
 Libdevice find() {
     if (const fs::path path = find_file(); !path.empty()) {
         std::ifstream file(path, std::ios::binary);
-        return {"'" + path.string() + "'", std::string(std::istreambuf_iterator<char>(file), {})};
+        return with_kind({"'" + path.string() + "'", std::string(std::istreambuf_iterator<char>(file), {})});
     }
     const std::span<const unsigned char> bundled = bundled_libdevice();
     if (bundled.empty()) return {};
-    return {"Weft's own libdevice", std::string(bundled.begin(), bundled.end())};
+    return with_kind({"Weft's own libdevice", std::string(bundled.begin(), bundled.end())});
 }
 
 [[noreturn]] void fail(const std::string& what) {
     throw UsageError("launch()", what +
                                      ". help: set the environment variable WARP_LIBDEVICE to a file libdevice.10.bc, "
-                                     "a part of every CUDA toolkit (nvvm/libdevice)");
+                                     "a part of every CUDA toolkit (nvvm/libdevice), or install LLVM's libclc "
+                                     "(apt install libclc-22) and set it to 'libclc'");
 }
+
+const char* prefix() { return libdevice().is_libclc ? kLibclcPrefix : kLibdevicePrefix; }
 
 bool wants(const llvm::Module& module) {
     return std::ranges::any_of(module, [](const llvm::Function& function) {
-        return function.isDeclaration() && function.getName().starts_with(kLibdevicePrefix);
+        return function.isDeclaration() && function.getName().starts_with(prefix());
     });
 }
 
@@ -135,7 +142,7 @@ void link_libdevice(llvm::Module& module, const std::string& processor) {
         fail(libdevice().name + " cannot be linked");
     answer_questions(module, processor);
     for (llvm::Function& function : module) {
-        if (!function.getName().starts_with(kLibdevicePrefix)) continue;
+        if (!function.getName().starts_with(prefix())) continue;
         if (function.isDeclaration()) fail(libdevice().name + " has no " + function.getName().str());
         function.setLinkage(llvm::GlobalValue::InternalLinkage);
         // Thousands of copies of one function would take minutes to compile.

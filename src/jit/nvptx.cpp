@@ -140,7 +140,9 @@ class NvptxBackend final : public Backend {
 public:
     codegen::TargetInfo describe(const Target& target) const override {
         machine_for(target, 0);
-        return {target};
+        codegen::TargetInfo info{target};
+        info.has_libclc = libdevice().is_libclc;
+        return info;
     }
 
     // As many as adjoints keep in a thread's own memory, which is not shared by others and slow.

@@ -9,7 +9,7 @@ namespace {
 class CudaCodegen final : public TargetCodegen {
 public:
     explicit CudaCodegen(const ModuleState& state)
-        : state_(state), machine_(std::atoi(state.target.processor.c_str() + 3)) {}
+        : state_(state), machine_(std::atoi(state.target.processor.c_str() + 3), state.target.has_libclc) {}
 
     std::unique_ptr<Emitter> kernel(const transform::KernelPlan& plan, Remarks&) override { return callee(plan); }
     std::unique_ptr<Emitter> callee(const transform::KernelPlan& plan) override {

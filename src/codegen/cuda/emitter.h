@@ -1,7 +1,7 @@
 // Code for CUDA devices, as NVVM IR: a lane has a thread of its own (W = 1). The hooks of target.h:
 //
 //   entry.cpp     the entry and its loop over elements
-//   math.cpp      libdevice's functions
+//   math.cpp      functions of libdevice, or of libclc
 //   atomics.cpp   atomics of whole warps at one address
 //   reports.cpp   faults, prints: calls of the device library (devlib/cuda)
 //
@@ -20,12 +20,13 @@ namespace weft::codegen {
 
 struct CudaMachine : Machine {
     // More would make NVIDIA's compiler leave out its optimisations.
-    explicit CudaMachine(int of_architecture) : architecture(of_architecture) {
+    CudaMachine(int of_architecture, bool with_libclc) : architecture(of_architecture), has_libclc(with_libclc) {
         only_lines = true;
         wide_elements = true;
         read_only_loads = true;
     }
     int architecture;  // 90 of sm_90
+    bool has_libclc;   // TargetInfo
 };
 
 // What the functions of one module say to the host.
@@ -41,6 +42,7 @@ public:
                 llvm::Module& module, NativeFunctions& natives, Callees& callees, CudaReporting& reporting)
         : Emitter(plan, /*lanes=*/1, machine, options, module, natives, callees),
           architecture_(machine.architecture),
+          has_libclc_(machine.has_libclc),
           reporting_(reporting) {}
 
     void emit_entry(KernelEntry& entry) override;
@@ -57,6 +59,7 @@ protected:
 
     // ---- math.cpp ----
     llvm::Value* math_function(ir::Op op, Scalar scalar, Values operands) override;
+    llvm::Value* within_limits(llvm::Value* exponent);
 
     // ---- reports.cpp ----
     void report_fault(const FaultReport& fault) override;
@@ -83,6 +86,7 @@ protected:
     llvm::Value* sum_of_warp(ir::Op op, Scalar scalar, llvm::Value* number);
 
     const int architecture_;
+    const bool has_libclc_;
 
     CudaReporting& reporting_;
     llvm::Value *first_ = nullptr, *threads_ = nullptr;   // this thread's number in the launch, and how many there are

@@ -1,10 +1,33 @@
-// Functions of math.def through libdevice, NVIDIA's bitcode (jit/libdevice.h): f32 has names that end in f.
+// Functions of math.def through libdevice, NVIDIA's bitcode, where f32 has names that end in f; or through libclc,
+// where names are those of OpenCL as compilers of C++ write them: _Z5atan2ff (jit/libdevice.h).
 #include "codegen/cuda/emitter.h"
 #include "support/error.h"
 
 namespace weft::codegen {
 
 using ir::Op;
+
+namespace {
+
+std::string name_in_libclc(const std::string& stem, bool is_double, std::size_t operands) {
+    return "_Z" + std::to_string(stem.size()) + stem + std::string(operands, is_double ? 'd' : 'f');
+}
+
+// Of -0.0, libclc's functions of these names for f64 give 0.0.
+bool loses_sign_of_zero(Op op) {
+    return op == Op::sin || op == Op::tan || op == Op::asin || op == Op::atan || op == Op::erf;
+}
+
+}  // namespace
+
+// The exponent of a power of f64, of which libclc makes nonsense where it is beyond some 1e20. At 2^64, an even number,
+// the power of every base is what it is at all larger ones: 0, 1 or infinity.
+llvm::Value* CudaEmitter::within_limits(llvm::Value* exponent) {
+    llvm::Value *most = llvm::ConstantFP::get(exponent->getType(), 0x1p64),
+                *least = llvm::ConstantFP::get(exponent->getType(), -0x1p64);
+    exponent = builder_.CreateSelect(builder_.CreateFCmpOGT(exponent, most), most, exponent);
+    return builder_.CreateSelect(builder_.CreateFCmpOLT(exponent, least), least, exponent);
+}
 
 llvm::Value* CudaEmitter::math_function(Op op, Scalar scalar, Values operands) {
     struct MathFunction {
@@ -21,7 +44,8 @@ llvm::Value* CudaEmitter::math_function(Op op, Scalar scalar, Values operands) {
         if (function.op != op) continue;
         const bool is_quick = options_.fast_math && !is_double && *function.quick != '\0';
         const std::string symbol =
-            std::string("__nv_") + (is_quick ? function.quick : function.stem) + (is_double ? "" : "f");
+            has_libclc_ ? name_in_libclc(function.stem, is_double, operands.size())
+                        : std::string("__nv_") + (is_quick ? function.quick : function.stem) + (is_double ? "" : "f");
         llvm::Type* type = register_type(scalar);
         const llvm::SmallVector<llvm::Type*, 2> parameters(operands.size(), type);
         llvm::FunctionCallee callee =
@@ -30,7 +54,12 @@ llvm::Value* CudaEmitter::math_function(Op op, Scalar scalar, Values operands) {
         declared->setDoesNotThrow();
         declared->setDoesNotAccessMemory();
         declared->setWillReturn();
-        return builder_.CreateCall(callee, operands);
+        if (!has_libclc_ || !is_double) return builder_.CreateCall(callee, operands);
+        if (op == Op::pow) return builder_.CreateCall(callee, {operands[0], within_limits(operands[1])});
+        llvm::Value* result = builder_.CreateCall(callee, operands);
+        if (!loses_sign_of_zero(op)) return result;
+        llvm::Value* zero = builder_.CreateFCmpOEQ(operands[0], llvm::ConstantFP::get(type, 0.0));
+        return builder_.CreateSelect(zero, operands[0], result);
     }
     throw InternalError(std::string("codegen: no math routine for '") + ir::op_name(op) + "'");
 }
