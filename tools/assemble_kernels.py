@@ -4,6 +4,7 @@ memory of its own or more spills than the table beside this file says.
     python tools/run_tests.py --only "emulated CUDA" --keep-ptx FOLDER      leaves the texts of a run
     python tools/assemble_kernels.py FOLDER                                 checks them all
     python tools/assemble_kernels.py FOLDER --share 10                      a tenth of the kernels
+    python tools/assemble_kernels.py FOLDER --large                         those of more than 1 MB as well
     python tools/assemble_kernels.py FOLDER --update                        takes what was found into the table
 
 A row is a kernel (by its name, which several kernels may have: then the greatest numbers) on an architecture. A kernel
@@ -24,8 +25,8 @@ from pathlib import Path
 
 TABLE = Path(__file__).with_name("assembled_kernels.tsv")
 COLUMNS = ("registers", "stack bytes", "spilled bytes")
-LARGEST_TEXT = 1 << 20  # ptxas takes minutes for larger ones
-SECONDS = 120  # for one text
+LARGEST_TEXT = 1 << 20  # for larger ones ptxas takes half a minute and more, and a gigabyte for 1.5 MB
+SECONDS, SECONDS_OF_LARGE = 120, 1800  # for one text
 
 
 class ToolError(Exception):
@@ -69,6 +70,9 @@ class Text:
             raise ToolError(f"{path} is no text that WEFT_KEEP_PTX has left: it names no kernel or no target")
         return cls(path, kernels, arch)
 
+    def is_large(self):
+        return self.path.stat().st_size > LARGEST_TEXT
+
     def rows(self):
         return [(name, self.arch) for name in self.kernels]
 
@@ -76,10 +80,11 @@ class Text:
 def assemble(ptxas, text):
     """The numbers of the text's kernels, or what ptxas says of it."""
     command = [ptxas, "-v", f"--gpu-name={text.arch}", "-o", os.devnull, text.path]
+    seconds = SECONDS_OF_LARGE if text.is_large() else SECONDS
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired:
-        return None, f"ptxas was stopped after {SECONDS} s"
+        return None, f"ptxas was stopped after {seconds} s"
     said = done.stdout + done.stderr
     if done.returncode:
         return None, said.strip()
@@ -124,6 +129,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", type=Path, nargs="+", help="what WEFT_KEEP_PTX has left")
     parser.add_argument("--share", type=int, default=1, help="one of so many kernels; default: all")
+    parser.add_argument("--large", action="store_true", help="texts of more than 1 MB as well")
     parser.add_argument("--update", action="store_true", help="write the table")
     options = parser.parse_args()
     ptxas, version = find_ptxas()
@@ -131,13 +137,16 @@ def main():
     if not texts:
         raise ToolError(f"there is no text in {', '.join(map(str, options.folders))}")
     texts = [text for text in texts if any(is_chosen(name, options.share) for name in text.kernels)]
-    large = [text for text in texts if text.path.stat().st_size > LARGEST_TEXT]
-    small = [text for text in texts if text.path.stat().st_size <= LARGEST_TEXT]
+    # The large ones first, beside each other and the others.
+    chosen = sorted(texts, key=lambda text: -text.path.stat().st_size)
+    if not options.large:
+        chosen = [text for text in chosen if not text.is_large()]
+    left_out = len(texts) - len(chosen)
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        results = list(pool.map(lambda text: assemble(ptxas, text), small))
+        results = list(pool.map(lambda text: assemble(ptxas, text), chosen))
 
     failures, found = [], {}
-    for text, (numbers, problem) in zip(small, results, strict=True):
+    for text, (numbers, problem) in zip(chosen, results, strict=True):
         if problem:
             failures.append(f"{', '.join(text.kernels)} ({text.arch}, {text.path.name}): {problem}")
             continue
@@ -156,8 +165,8 @@ def main():
         for row in sorted(set(found) & set(table)):
             if grown := worse(table[row], found[row]):
                 failures.append(f"{row[0]} ({row[1]}) needs more than in {TABLE.name}: {grown}")
-    print(f"ptxas {version} took {len(small) - sum(1 for _, problem in results if problem)} of {len(small)} texts; "
-          f"{len(large)} larger than {LARGEST_TEXT >> 20} MB were left out; {len(found)} rows, {len(new)} of them new"
+    print(f"ptxas {version} took {len(chosen) - sum(1 for _, problem in results if problem)} of {len(chosen)} texts; "
+          f"{left_out} larger than {LARGEST_TEXT >> 20} MB were left out; {len(found)} rows, {len(new)} of them new"
           + ("" if of_table in (version, None) else f"; the table is of {of_table} and was not compared"))  # fmt: skip
     for failure in failures:
         print(failure, file=sys.stderr)

@@ -10,10 +10,12 @@ build="${BUILD:-build}"
 step "geometry" python -m pytest -q --large -m large tests/geometry
 WARP_CUDA_DRIVER=emulated step "every call of the driver fails" \
     python -m pytest -q --large -m large --device cuda:0 tests/python/test_cuda_failures.py
+WARP_CUDA_DRIVER=emulated step "adjoints for every architecture, builtins with libclc" python -m pytest -q --large -m large \
+    --device cuda:0 tests/python/test_cuda_machine_code.py tests/builtins/test_libraries_of_gpus.py
 for arch in 75 90; do
     WEFT_EMULATED_ARCH=$arch step "suites on sm_$arch" \
         python tools/run_tests.py --only "emulated CUDA" --keep-ptx "$build/test-ptx-$arch"
 done
-step "kernels through ptxas" python tools/assemble_kernels.py "$build/test-ptx-75" "$build/test-ptx-90"
+step "kernels through ptxas" python tools/assemble_kernels.py --large "$build/test-ptx-75" "$build/test-ptx-90"
 
 finish

@@ -143,6 +143,60 @@ def test_arrays_that_the_kernel_writes_are_read_plainly():
     assert not [a for a in global_accesses(text_of(in_place)) if ".nc" in a]
 
 
+# ---- memory of a thread ----
+
+
+@wp.kernel
+def chosen(x: wp.array[wp.vec4], which: wp.array[int], out: wp.array[float]):
+    i = wp.tid()
+    m = wp.matrix_from_rows(x[i], 2.0 * x[i], 3.0 * x[i], 4.0 * x[i])
+    out[i] = m[which[i], which[i + 1]]
+
+
+def test_parts_that_are_chosen_as_the_kernel_runs_are_right():
+    """A part that is known in advance needs no memory; of others the whole value lies in the thread's own, or is
+    chosen from."""
+    rng = np.random.default_rng(4)
+    x, which = rng.normal(size=(50, 4)).astype(np.float32), rng.integers(0, 4, 51).astype(np.int32)
+    out = wp.zeros(50, dtype=float, device=DEVICE)
+    inputs = [wp.array(x, dtype=wp.vec4, device=DEVICE), wp.array(which, device=DEVICE), out]
+    wp.launch(chosen, 50, inputs=inputs, device=DEVICE)
+    rows, columns = which[:50], which[1:]
+    expected = [np.float32(r + 1) * x[i, c] for i, (r, c) in enumerate(zip(rows, columns, strict=True))]
+    np.testing.assert_array_equal(out.numpy(), np.array(expected, dtype=np.float32))
+    text = text_of(chosen)
+    stored = [a for a in accesses(text, "st") if ".local" in a]
+    assert stored or "selp" in text
+    assert not [a for a in accesses(text, "ld") if a.startswith("ld.b") or a.startswith("ld.v")], "no generic access"
+
+
+# ---- functions of libraries ----
+
+
+@wp.kernel
+def raising(x: wp.array[float]):
+    if x[wp.tid()] < 0.0:
+        raise ValueError("negative")
+
+
+@wp.kernel
+def one_sine(x: wp.array[float]):
+    i = wp.tid()
+    x[i] = wp.sin(x[i])
+
+
+def test_only_functions_that_are_called_are_linked():
+    """Both libraries have hundreds; a kernel has those that it calls, and of their tables only what these read."""
+    names = r"@((?:weft_lib_|__nv_|_Z)\w+)\("
+    assert re.findall(names, scale.listing("llvm", device=DEVICE)) == []
+    assert set(re.findall(names, raising.listing("llvm", device=DEVICE))) == {"weft_lib_report_raise"}
+    assert set(re.findall(names, one_sine.listing("llvm", device=DEVICE))) in ({"__nv_sinf"}, {"_Z3sinf"})
+    for kernel, tables in ((scale, 0), (raising, 0), (one_sine, 1)):
+        text = text_of(kernel)
+        assert ".extern" not in text and (".func" in text) == (kernel is raising)
+        assert len(re.findall(r"^\.(?:global|const|visible|weak).*\[\d+\]", text, re.MULTILINE)) <= tables
+
+
 # ---- arithmetic ----
 
 

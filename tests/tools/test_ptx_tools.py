@@ -40,7 +40,8 @@ def assemble(tool, tmp_path, monkeypatch, capsys):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         for name in numbers:
-            (folder / f"{name}.ptx").write_text(TEXT.replace("first", name))
+            rest = "// more\n" * (150_000 if name.startswith("large") else 0)
+            (folder / f"{name}.ptx").write_text(TEXT.replace("first", name) + rest)
         results = {name: (None, said) if isinstance(said, str) else (said, None) for name, said in numbers.items()}
         monkeypatch.setattr(module, "assemble", lambda ptxas, text: results[text.kernels[0]])
         monkeypatch.setattr("sys.argv", ["assemble_kernels.py", str(folder), *options])
@@ -66,6 +67,15 @@ def test_a_kernel_without_a_row_is_no_failure_and_one_that_ptxas_refuses_is(asse
     assert code == 0 and "2 rows, 1 of them new" in text
     code, text = assemble({"first": "line 7: Arguments mismatch"})
     assert code == 1 and "first (sm_90, first.ptx): line 7: Arguments mismatch" in text
+
+
+def test_texts_of_more_than_a_megabyte_are_taken_where_that_is_asked_for(assemble):
+    code, text = assemble({"first": (8, 0, 0), "large": (255, 800, 90)}, "--update")
+    assert code == 0 and "took 1 of 1 texts; 1 larger than 1 MB were left out; 1 rows" in text
+    code, text = assemble({"first": (8, 0, 0), "large": (255, 800, 90)}, "--large", "--update")
+    assert code == 0 and "took 2 of 2 texts; 0 larger than 1 MB were left out; 2 rows, 1 of them new" in text
+    code, text = assemble({"large": (255, 900, 90)}, "--large")
+    assert code == 1 and "large (sm_90) needs more than in table.tsv: stack bytes 800 -> 900" in text
 
 
 def test_a_file_that_is_no_kept_text_is_refused(tool, tmp_path):
