@@ -137,13 +137,13 @@ def main():
     if not texts:
         raise ToolError(f"there is no text in {', '.join(map(str, options.folders))}")
     texts = [text for text in texts if any(is_chosen(name, options.share) for name in text.kernels)]
-    # The large ones first, beside each other and the others.
-    chosen = sorted(texts, key=lambda text: -text.path.stat().st_size)
-    if not options.large:
-        chosen = [text for text in chosen if not text.is_large()]
+    small = [text for text in texts if not text.is_large()]
+    large = [text for text in texts if text.is_large()] if options.large else []
+    chosen = small + large
     left_out = len(texts) - len(chosen)
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        results = list(pool.map(lambda text: assemble(ptxas, text), chosen))
+        results = list(pool.map(lambda text: assemble(ptxas, text), small))
+    results += [assemble(ptxas, text) for text in large]  # one at a time: 5 MB of text take 10 GB and more
 
     failures, found = [], {}
     for text, (numbers, problem) in zip(chosen, results, strict=True):
