@@ -137,6 +137,7 @@ def test_tangents_of_arrays_that_are_chosen_at_run_time(moves):
     odd = np.arange(4) % 2 == 1
     expected = np.where(odd, 2 * z * dz + 2 * x * dx, 2 * x * dx + dx * z + x * dz)
     np.testing.assert_allclose(dy.numpy(), expected, rtol=1e-14)
+    np.testing.assert_allclose(y.numpy(), np.where(odd, z * z + x * x, x * x + x * z), rtol=1e-14)
 
 
 # ---- functions ----

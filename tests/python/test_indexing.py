@@ -363,7 +363,7 @@ def test_arithmetic_of_vectors_and_matrices_of_any_size_and_type(shape, name):
     least = 0 if name.startswith("u") else -9
     a, b = np.random.default_rng(0).integers(least, 9, (2, 11, *shape)).astype(name)
     if not name.startswith("float"):
-        a[::3] = np.iinfo(name).min
+        a[::3], a[1::3] = np.iinfo(name).min, np.iinfo(name).max
     for number in (2, 3, *(() if least == 0 else (-3, -1)), *(() if name.startswith("float") else (0,))):
         out = wp.zeros((7, 11), dtype=dtype)
         wp.launch(k, dim=11, inputs=[a, b, number, out])
