@@ -25,6 +25,8 @@ from pathlib import Path
 
 TABLE = Path(__file__).with_name("assembled_kernels.tsv")
 COLUMNS = ("registers", "stack bytes", "spilled bytes")
+# What the suites run on. Tests that compile for others ask the compilers themselves, of which each knows other ones.
+PROCESSORS = ("sm_75", "sm_90")
 LARGEST_TEXT = 1 << 20  # for larger ones ptxas takes half a minute and more, and a gigabyte for 1.5 MB
 SECONDS, SECONDS_OF_LARGE = 120, 1800  # for one text
 
@@ -136,7 +138,11 @@ def main():
     texts = [Text.read(path) for folder in options.folders for path in sorted(folder.glob("*.ptx"))]
     if not texts:
         raise ToolError(f"there is no text in {', '.join(map(str, options.folders))}")
-    texts = [text for text in texts if any(is_chosen(name, options.share) for name in text.kernels)]
+    texts = [
+        text
+        for text in texts
+        if text.arch in PROCESSORS and any(is_chosen(name, options.share) for name in text.kernels)
+    ]
     small = [text for text in texts if not text.is_large()]
     large = [text for text in texts if text.is_large()] if options.large else []
     chosen = small + large

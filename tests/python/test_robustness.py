@@ -79,17 +79,18 @@ DAMAGES = {
     "half": lambda data: data[: len(data) // 2],
     "one byte short": lambda data: data[:-1],
     "one byte longer": lambda data: data + b"x",
-    "one bit flipped": lambda data: data[:300] + bytes([data[300] ^ 1]) + data[301:],
+    "one bit flipped": lambda data: data[:200] + bytes([data[200] ^ 1]) + data[201:],
     "garbage": lambda data: bytes(range(256)) * (len(data) // 256),
 }
 
 
 def test_damaged_entries_are_rebuilt(program, tmp_path):
     program()
-    (entry, *_) = sorted(entries(tmp_path / "cache"), key=lambda path: -path.stat().st_size)
-    good = entry.read_bytes()
+    # on GPUs what the driver made of the kernel, too
+    good = {entry: entry.read_bytes() for entry in entries(tmp_path / "cache")}
     for name, damage in DAMAGES.items():
-        entry.write_bytes(damage(good))
+        for entry, data in good.items():
+            entry.write_bytes(damage(data))
         assert program() == "False", name
         assert program() == "True", name
 
