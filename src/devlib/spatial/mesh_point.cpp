@@ -6,9 +6,6 @@ namespace weft::devlib {
 
 namespace {
 
-// How many points are asked for at a time (traverse_each).
-constexpr int kTogether = 8;
-
 template <typename T>
 struct PointQuery {
     Tree<T> tree;
@@ -25,7 +22,7 @@ struct PointQuery {
 
 template <typename T, typename Finish>
 void find_closest(const UInt64* mesh, const T* point, const T* limit, UInt64 mask, Int32 width, const Finish& finish) {
-    traverse_each<true, kTogether, T, PointQuery<T>>(
+    traverse_each<true, T, PointQuery<T>>(
         mask,
         [&](int lane, PointQuery<T>& query) {
             return query.begin(tree_of<T, MeshDescriptor>(mesh[lane]), lane3(point, width, lane), limit[lane]);

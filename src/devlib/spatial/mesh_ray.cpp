@@ -9,9 +9,6 @@ namespace weft::devlib {
 
 namespace {
 
-// How many rays are under way at a time: enough that the others' steps take as long as a node from the third cache.
-constexpr int kTogether = 8;
-
 // A ray, and what is asked of the triangles that it crosses.
 template <typename T, typename Triangles>
 struct RayQuery {
@@ -27,6 +24,20 @@ struct RayQuery {
         return shape.is_valid && find_root(tree, root);
     }
 };
+
+// The ray of each lane by itself; finish(lane, triangles) takes what was found.
+template <bool kOrdered, template <typename> typename Triangles, typename T, typename Limit, typename Finish>
+void trace_each(const UInt64* mesh, const T* start, const T* direction, const Int32* root, UInt64 mask, Int32 width,
+                const Limit& limit, const Finish& finish) {
+    using Query = RayQuery<T, Triangles<T>>;
+    traverse_each<kOrdered, T, Query>(
+        mask,
+        [&](int lane, Query& query) {
+            return query.begin(tree_of<T, MeshDescriptor>(mesh[lane]), lane3(start, width, lane),
+                               lane3(direction, width, lane), limit(lane), root[lane]);
+        },
+        [&](int lane, const Query& query) { finish(lane, query.visitor); });
+}
 
 #if !defined(__NVPTX__)
 // Traces the lanes from `first` on together, if they are on the same way; kRays of them.
@@ -67,27 +78,17 @@ void trace(Int32* result, const UInt64* mesh, const T* start, const T* direction
         if (done) mask &= ~lanes;
     }
 #endif
-    using Query = RayQuery<T, Triangles<T>>;
-    traverse_each<true, kTogether, T, Query>(
-        mask,
-        [&](int lane, Query& query) {
-            return query.begin(tree_of<T, MeshDescriptor>(mesh[lane]), lane3(start, width, lane),
-                               lane3(direction, width, lane), limit[lane], root[lane]);
-        },
-        [&](int lane, const Query& query) { result[lane] = query.visitor.face; });
+    trace_each<true, Triangles>(
+        mesh, start, direction, root, mask, width, [&](int lane) { return limit[lane]; },
+        [&](int lane, const Triangles<T>& found) { result[lane] = found.face; });
 }
 
 template <typename T>
 void count(Int32* result, const UInt64* mesh, const T* start, const T* direction, const Int32* root, UInt64 mask,
            Int32 width) {
-    using Query = RayQuery<T, CountTriangles<T>>;
-    traverse_each<false, kTogether, T, Query>(
-        mask,
-        [&](int lane, Query& query) {
-            return query.begin(tree_of<T, MeshDescriptor>(mesh[lane]), lane3(start, width, lane),
-                               lane3(direction, width, lane), kInfinity<T>, root[lane]);
-        },
-        [&](int lane, const Query& query) { result[lane] = query.visitor.count; });
+    trace_each<false, CountTriangles>(
+        mesh, start, direction, root, mask, width, [](int) { return kInfinity<T>; },
+        [&](int lane, const CountTriangles<T>& found) { result[lane] = found.count; });
 }
 
 }  // namespace

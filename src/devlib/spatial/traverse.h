@@ -1,12 +1,10 @@
 // Going through a tree from the top down: the only traverser with a stack.
 //
 //   shape.enter(node, limit, entry)  which children the query meets, as bits, and the place of each in the order in
-//   which
-//                                    they are looked at: the least first
+//                                    which they are looked at: the least first
 //   visitor.limit                    children with a greater entry are left out
 //   visitor.leaf(block, place)       may lower the limit; true ends the query. The place of a child is the number of
-//   its
-//                                    parent times kWidth, plus the slot
+//                                    its parent times kWidth, plus the slot
 //
 // traverse() is one query from its start to its end. traverse_each() takes several, which know nothing of each other,
 // in turns: while one waits for its next node to come from memory, the others go on.
@@ -112,11 +110,14 @@ void traverse(const Tree<T>& tree, Shape& shape, Int32 root, Visitor& visitor) {
     }
 }
 
+// How many queries are under way at a time: enough that the others' steps take as long as a node from the third cache.
+inline constexpr int kTogether = 8;
+
 // Queries of the lanes of a mask, kTogether of them at a time:
 //
 //   start(lane, query)   fills in query.tree, .shape, .visitor and .root; false where there is nothing to look at
 //   finish(lane, query)  takes the answer
-template <bool kOrdered, int kTogether, typename T, typename Query, typename Start, typename Finish>
+template <bool kOrdered, typename T, typename Query, typename Start, typename Finish>
 void traverse_each(UInt64 lanes, const Start& start, const Finish& finish) {
 #if defined(__NVPTX__)  // a thread has one lane, and the others of its warp to wait with
     for (; lanes != 0; lanes &= lanes - 1) {
