@@ -24,17 +24,11 @@ def add(x: wp.array[float], y: wp.array[float]):
     y[i] = y[i] + x[i]
 
 
-@pytest.fixture
-def two():
-    if wp.get_cuda_device_count() < 2:
-        pytest.skip("there is one GPU")
-
-
 # ---- devices that do not fit ----
 
 
 @on_gpu
-def test_arrays_of_two_gpus(two):
+def test_arrays_of_two_gpus(two_gpus):
     here, there = wp.ones(3, dtype=float, device=DEVICE), wp.ones(3, dtype=float, device=OTHER)
     for arrays, device in (((here, there), DEVICE), ((there, here), DEVICE), ((here, there), OTHER)):
         wrong = OTHER if device == DEVICE else DEVICE
@@ -46,7 +40,7 @@ def test_arrays_of_two_gpus(two):
 
 
 @on_gpu
-def test_a_stream_of_another_device(two):
+def test_a_stream_of_another_device(two_gpus):
     x, theirs, cpu = wp.ones(3, dtype=float, device=DEVICE), wp.Stream(OTHER), wp.Stream("cpu")
     for stream, alias in ((theirs, OTHER), (cpu, "cpu")):
         with pytest.raises(RuntimeError, match=f"the stream is of '{alias}', not of '{DEVICE}'"):
@@ -59,7 +53,7 @@ def test_a_stream_of_another_device(two):
 
 
 @on_gpu
-def test_a_graph_on_another_gpu(two):
+def test_a_graph_on_another_gpu(two_gpus):
     x = wp.zeros(3, dtype=float, device=DEVICE)
     with wp.ScopedCapture(device=DEVICE) as capture:
         wp.launch(add_one, 3, inputs=[x], device=DEVICE)

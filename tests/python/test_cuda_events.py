@@ -31,9 +31,7 @@ def add(x: wp.array[float], y: wp.array[float]):
 
 
 @pytest.fixture
-def two():
-    if wp.get_cuda_device_count() < 2:
-        pytest.skip("there is one GPU")
+def two(two_gpus):
     if not wp.is_mempool_access_supported(OTHER, DEVICE):
         pytest.skip("the GPUs cannot reach each other's memory")
 

@@ -8,14 +8,8 @@ import numpy as np
 import pytest
 import warp as wp
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("two_gpus")]
 DEVICE, OTHER = "cuda:0", "cuda:1"
-
-
-@pytest.fixture(autouse=True)
-def two_devices():
-    if wp.get_cuda_device_count() < 2:
-        pytest.skip("needs two CUDA devices")
 
 
 @wp.kernel
