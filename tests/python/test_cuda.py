@@ -475,6 +475,55 @@ def test_arrays_of_small_numbers_end_where_they_do(type, size):
     assert text.startswith("100\ncaught") and f"0 bytes behind an allocation of {size_bytes} bytes" in text
 
 
+ENDLESS = """
+import warp as wp
+wp.config.lineinfo = True
+@wp.kernel
+def endless(x: wp.array[int]):
+    i = wp.tid()
+    while x[0] < 1:
+        x[i + 1] = x[i + 1] + 1
+@wp.kernel
+def count(x: wp.array[int]):
+    for _ in range(1000):
+        wp.atomic_add(x, 0, 1)
+x, other = wp.zeros(100, dtype=int, device="cuda:0"), wp.zeros(3, dtype=int, device="cuda:1")
+wp.launch(count, 20 * 256, inputs=[x], device="cuda:0")
+print(x.list()[0])
+x.zero_()
+wp.launch(endless, 50, inputs=[x], device="cuda:0")
+for _ in range(2):
+    try:
+        wp.synchronize_device("cuda:0")
+    except RuntimeError as error:
+        print("caught", error)
+wp.launch(count, 2, inputs=[other], device="cuda:1")
+print(other.list(), wp.ones(2, dtype=int, device="cpu").list())
+"""
+
+
+def test_a_kernel_that_does_not_end_is_stopped_where_a_limit_is_set():
+    """Each warp of a block may execute as much; the device is lost as after other faults, the others go on."""
+    text = run(ENDLESS, WARP_CUDA_DRIVER="emulated", WEFT_EMULATED_LIMIT="500000")
+    first, fault, *rest = text.split("caught ")
+    assert first == "5120000\n"  # of blocks that execute far more together
+    assert "CUDA_ERROR_LAUNCH_TIMEOUT (702)" in fault and "the limit is 500000 (WEFT_EMULATED_LIMIT)" in fault
+    assert re.search(r"kernel 'weft_0_endless', thread \(\d+, 0, 0\) of block \(0, 0, 0\)\n  at .*:\d+\n", fault)
+    line = int(re.search(r":(\d+)\n", fault[fault.index("\n  at ") :]).group(1))
+    assert ENDLESS.splitlines()[line - 1].strip() in ("while x[0] < 1:", "x[i + 1] = x[i + 1] + 1")
+    assert "CUDA_ERROR_LAUNCH_TIMEOUT (702)" in rest[0] and rest[0].endswith("[2000, 0, 0] [1, 1]\n")
+
+
+def test_a_limit_that_is_no_number_is_named():
+    text = run(
+        "import warp as wp\ntry:\n    wp.get_device('cuda')\nexcept RuntimeError as error:\n    print(error)",
+        WARP_CUDA_DRIVER="emulated",
+        WEFT_EMULATED_LIMIT="1 s",
+    )
+    assert "does not start: CUDA_ERROR_INVALID_VALUE (1)" in text
+    assert "WEFT_EMULATED_LIMIT is '1 s', expected how many instructions a warp may execute" in text
+
+
 def test_the_report_says_that_the_device_is_emulated():
     done = subprocess.run(
         [sys.executable, "-m", "warp"],

@@ -49,7 +49,10 @@ CUresult cuInit(unsigned int flags) {
     return entry(
         [&] {
             require(flags == 0);
-            State::instance().initialised = true;
+            State& state = State::instance();
+            note_refusal(state.problem());
+            require(state.problem().empty());
+            state.initialised = true;
         },
         false);
 }

@@ -143,6 +143,7 @@ struct LaunchPlan {
         launch.device = context.device;
         launch.number = AddressSpace::instance().next_launch();
         launch.seed = launch.number * uint64_t(0x9e3779b97f4a7c15);
+        launch.most_instructions = State::instance().most_instructions();
         if (const std::optional<Report> report = run_launch(launch)) note_fault(context, *report);
     }
 };

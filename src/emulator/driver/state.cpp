@@ -3,8 +3,10 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "emulator/engine/system.h"
 
@@ -15,6 +17,14 @@ State::State() {
     if (architecture_ < 50 || architecture_ > 200) architecture_ = 90;
     if (const char* text = std::getenv("WEFT_EMULATED_VERSION")) version_ = std::atoi(text);
     if (version_ < 11000 || version_ > 99000) version_ = kDriverVersion;
+    if (const char* text = std::getenv("WEFT_EMULATED_LIMIT"); text && *text) {
+        const char* const end = text + std::strlen(text);
+        const auto [rest, error] = std::from_chars(text, end, most_instructions_);
+        if (rest != end || error != std::errc()) {
+            problem_ = "WEFT_EMULATED_LIMIT is '" + std::string(text) +
+                       "', expected how many instructions a warp may execute, as in 1000000000; 0: no limit";
+        }
+    }
     pthread_atfork(nullptr, nullptr, [] { State::instance().forked = true; });
     if (const char* text = std::getenv("WEFT_EMULATED_RACES"))
         AddressSpace::instance().set_race_checks(std::string(text) != "0");

@@ -129,10 +129,16 @@ public:
     std::map<Graph*, std::unique_ptr<Graph>> graphs;
     int architecture() const { return architecture_; }
     int version() const { return version_; }
+    // The most that a warp may execute of one block of a kernel; 0: no limit.
+    uint64_t most_instructions() const { return most_instructions_; }
+    // What is wrong with the settings of the environment.
+    const std::string& problem() const { return problem_; }
 
 private:
     State();
     int architecture_ = 90, version_ = kDriverVersion;
+    uint64_t most_instructions_ = 0;
+    std::string problem_;
 };
 
 // Thrown by entries, which return it.

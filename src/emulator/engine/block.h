@@ -25,7 +25,7 @@ struct Launch {
     uint32_t number = 0;                // for the shadow
     int device = 0;                     // where it runs
     std::atomic<uint64_t> executed{0};  // instructions of warps
-    uint64_t most_instructions = 0;     // of one warp; 0: no limit
+    uint64_t most_instructions = 0;     // of one warp of one block; 0: no limit
     std::atomic<bool> stopped{false};
 
     uint64_t blocks() const { return uint64_t(grid[0]) * grid[1] * grid[2]; }

@@ -20,6 +20,7 @@ constexpr uint64_t kTurn = 1 << 16;
 
 void Warp::start(const CodeFunction& entry, uint32_t number, Mask threads) {
     number_ = number;
+    started_at_ = executed_;
     alive_ = started_ = threads;
     fenced_ = carry = acted_ = barrier_predicate_ = 0;
     splits_.clear();
@@ -157,10 +158,12 @@ Warp::Stop Warp::run() {
         if (launch.stopped.load(std::memory_order_relaxed)) return Stop::Tired;
         if ((tired_ < kQuantum && executed_ < turn_ends) || !alive_) continue;
         tired_ = 0;
-        if (launch.most_instructions && executed_ > launch.most_instructions) {
-            current_ = splits_.front();
+        // the fault shows a thread that could go on
+        const uint64_t executed = executed_ - started_at_;
+        if (launch.most_instructions && executed > launch.most_instructions && choose()) {
             throw Fault(FaultKind::Timeout, __builtin_ctz(current_.mask),
-                        "the warp has executed " + std::to_string(executed_) + " instructions");
+                        "the warp has executed " + std::to_string(executed) + " instructions; the limit is " +
+                            std::to_string(launch.most_instructions) + " (WEFT_EMULATED_LIMIT)");
         }
         return Stop::Tired;
     }

@@ -137,6 +137,7 @@ private:
     Actor actor_;            // lane 0, for the shadow
     Mask acted_ = 0;         // lanes that changed memory since others began to wait for them
     uint64_t executed_ = 0, clock_ = 0;
+    uint64_t started_at_ = 0;  // what was executed before this block
     Allocation* recent_ = nullptr;
     std::vector<std::unique_ptr<Frame>> frames_;
     std::vector<Frame*> free_frames_;

@@ -46,6 +46,12 @@ std::string text_of(const Driver& driver, CUresult result) {
            (text ? std::string(": ") + text : "");
 }
 
+// What the emulated device has to say about an error; empty where there is nothing.
+std::string fault_text(const Driver& driver) {
+    const std::string fault = driver.last_fault ? driver.last_fault() : "";
+    return fault.empty() ? fault : "; the emulated device says: " + fault;
+}
+
 // Every function, or which one is missing.
 std::string find_functions(void* library, Driver& driver) {
     std::string missing;
@@ -104,7 +110,8 @@ Found find() {
     if (result == kNoDevice || (result == kSuccess && driver->devices == 0))
         return {nullptr, "the CUDA driver '" + name + "' finds no GPU"};
     if (result != kSuccess)
-        return {nullptr, "the CUDA driver '" + name + "' does not start: " + text_of(*driver, result)};
+        return {nullptr,
+                "the CUDA driver '" + name + "' does not start: " + text_of(*driver, result) + fault_text(*driver)};
     return {std::move(driver), ""};
 }
 
@@ -134,11 +141,7 @@ void check(CUresult result, const char* call, const std::string& device) {
                              "' was used before this process was forked, and CUDA works in the process before "
                              "only. help: multiprocessing.set_start_method('spawn')");
     }
-    std::string text = error_text(result) + ", on '" + device + "'";
-    if (driver().last_fault)
-        if (const std::string fault = driver().last_fault(); !fault.empty())
-            text += "; the emulated device says: " + fault;
-    throw UsageError(std::string(call) + "()", text,
+    throw UsageError(std::string(call) + "()", error_text(result) + ", on '" + device + "'" + fault_text(driver()),
                      result == kOutOfMemory ? ErrorCategory::memory : ErrorCategory::runtime);
 }
 

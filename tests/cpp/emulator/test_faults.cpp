@@ -225,6 +225,22 @@ TEST(EmulatedFaults, EndlessLoops) {
     expect_fault(Kernel(ptx_file("endless.ptx"), "endless").run({.most_instructions = 100000}), FaultKind::Timeout, {});
 }
 
+TEST(EmulatedFaults, ALimitOfInstructionsIsThatOfOneWarpInOneBlock) {
+    const std::string counting =
+        text("mov.b32 %r2, 0; AGAIN: add.u32 %r2, %r2, 1; setp.lt.u32 %p0, %r2, 10000; @%p0 bra AGAIN; ret;");
+    EXPECT_RUNS(Kernel(counting).run({.blocks = 200, .most_instructions = 100000}));
+    EXPECT_RUNS(Kernel(counting).run({.threads = 1024, .most_instructions = 100000}));
+    expect_fault(Kernel(counting).run({.blocks = 3, .threads = 64, .most_instructions = 10000}), FaultKind::Timeout,
+                 {"the limit is 10000 (WEFT_EMULATED_LIMIT)", "kernel 'kernel'", "bra AGAIN"});
+}
+
+TEST(EmulatedFaults, ATimeoutShowsAThreadThatGoesRound) {
+    const std::string endless =
+        text("setp.lt.u32 %p0, %r0, 16; @%p0 bra SPIN; bar.sync 0; ret;\nSPIN: add.u32 %r2, %r2, 1; bra SPIN;");
+    expect_fault(Kernel(endless).run({.most_instructions = 100000}), FaultKind::Timeout,
+                 {"thread (0, 0, 0)", "PTX line 11: SPIN"});
+}
+
 TEST(EmulatedFaults, EndlessRecursion) {
     const std::string function =
         ".func endless(.param .b32 x)\n{ .reg .b32 %r<4>; { .param .b32 p; st.param.b32 [p], 1; call endless, (p); } "
