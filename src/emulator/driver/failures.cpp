@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "emulator/driver/state.h"
 
@@ -86,6 +87,17 @@ uint64_t weftEmulatedAlive(const char* kind) {
     }
     return count;
 }
+
+bool weftEmulatedRecover() {
+    State& state = State::instance();
+    const std::lock_guard lock(state.mutex);
+    bool found = false;
+    for (Context* context : state.contexts)
+        if (std::exchange(context->failed, CUDA_SUCCESS) != CUDA_SUCCESS) found = true;
+    return found;
+}
+
+uint64_t weftEmulatedLimit(uint64_t most) { return State::instance().set_most_instructions(most); }
 
 }  // extern "C"
 

@@ -15,6 +15,11 @@ WEFT_EXPORTED uint64_t weftEmulatedCalls(const char* function);
 // How many "allocations", "pinned" (ones), "modules", "links", "streams", "events", "graphs" or "executables" there
 // are.
 WEFT_EXPORTED uint64_t weftEmulatedAlive(const char* kind);
+// Makes devices that a kernel's fault has ended usable again, as a new process would: whether there were any. The text
+// of the fault stays.
+WEFT_EXPORTED bool weftEmulatedRecover();
+// In place of WEFT_EMULATED_LIMIT, for kernels that begin from now on; the limit of before.
+WEFT_EXPORTED uint64_t weftEmulatedLimit(uint64_t most);
 #undef WEFT_EXPORTED
 }
 

@@ -19,7 +19,9 @@ State::State() {
     if (version_ < 11000 || version_ > 99000) version_ = kDriverVersion;
     if (const char* text = std::getenv("WEFT_EMULATED_LIMIT"); text && *text) {
         const char* const end = text + std::strlen(text);
-        const auto [rest, error] = std::from_chars(text, end, most_instructions_);
+        uint64_t most = 0;
+        const auto [rest, error] = std::from_chars(text, end, most);
+        most_instructions_ = most;
         if (rest != end || error != std::errc()) {
             problem_ = "WEFT_EMULATED_LIMIT is '" + std::string(text) +
                        "', expected how many instructions a warp may execute, as in 1000000000; 0: no limit";

@@ -4,6 +4,7 @@
 //
 // What is put into a stream is kept as a task (task.h) until somebody waits for it, or becomes a node of a graph where
 // the stream is captured (graph.h).
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -131,13 +132,14 @@ public:
     int version() const { return version_; }
     // The most that a warp may execute of one block of a kernel; 0: no limit.
     uint64_t most_instructions() const { return most_instructions_; }
+    uint64_t set_most_instructions(uint64_t most) { return most_instructions_.exchange(most); }
     // What is wrong with the settings of the environment.
     const std::string& problem() const { return problem_; }
 
 private:
     State();
     int architecture_ = 90, version_ = kDriverVersion;
-    uint64_t most_instructions_ = 0;
+    std::atomic<uint64_t> most_instructions_ = 0;
     std::string problem_;
 };
 

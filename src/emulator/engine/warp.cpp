@@ -36,6 +36,7 @@ void Warp::start(const CodeFunction& entry, uint32_t number, Mask threads) {
     frame->live = uint32_t(__builtin_popcount(threads));
     frame->local_base = 0;
     grow_local(entry.local_size);
+    for (size_t lane = 0; lane < kLanes; ++lane) spoil_local(lane, 0, entry.local_size);
     add_split({.frame = frame, .mask = threads});
 }
 

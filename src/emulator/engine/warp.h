@@ -113,6 +113,7 @@ private:
     void drop_frame(Frame* frame);
     int called_function(const CallSite& site, Mask& active);
     void grow_local(uint32_t size);
+    void spoil_local(size_t lane, uint32_t offset, uint32_t size);
     std::string describe(const Allocation& allocation) const;
     void set_actor();
     void check_exit(Mask lanes);

@@ -128,6 +128,7 @@ Warp::Next Warp::call(const Instruction& instruction, Mask active) {
     grow_local(base_of_callee + callee.local_size);
     for (Mask rest = active; rest; rest &= rest - 1) {
         std::byte* lane = local_.data() + size_t(__builtin_ctz(rest)) * local_size_;
+        spoil_local(size_t(__builtin_ctz(rest)), base_of_callee, callee.local_size);
         for (size_t i = 0; i < site.arguments.size(); ++i) {
             std::memcpy(lane + base_of_callee + callee.parameter_offsets[i],
                         lane + caller->local_base + site.arguments[i], site.sizes[i]);
@@ -308,6 +309,11 @@ void Warp::grow_local(uint32_t size) {
     }
     local_ = std::move(grown);
     local_size_ = next;
+}
+
+// A function finds nothing in its variables: what reads one before it is written gets what is no number.
+void Warp::spoil_local(size_t lane, uint32_t offset, uint32_t size) {
+    std::memset(local_.data() + lane * local_size_ + offset, 0xff, size);
 }
 
 }  // namespace weft::emulator

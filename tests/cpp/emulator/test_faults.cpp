@@ -44,6 +44,24 @@ TEST(EmulatedFaults, AccessBehindAnAllocation) {
                  {"behind an allocation"});
 }
 
+// Not a fault, but no number either: in each launch, and in the variables of functions.
+TEST(EmulatedFaults, LocalMemoryThatWasNeverWritten) {
+    const std::string reader =
+        ".func (.param .b32 o) reader() { .local .b32 v; .reg .b32 %r<1>; ld.local.b32 %r0, [v]; st.local.b32 [v], 7; "
+        "st.param.b32 [o], %r0; ret; }\n";
+    const std::string call = "{ .param .b32 o; call (o), reader, (); ld.param.b32 %r2, [o]; } ";
+    for (const std::string& body :
+         {std::string("ld.local.b32 %r2, [v]; st.local.b32 [v], 7; st.global.b32 [%d4], %r2; ret;"),
+          call + call + "st.global.b32 [%d4], %r2; ret;"}) {
+        DeviceArray<int> a(numbers(64));
+        Kernel kernel(text(".local .b32 v;\n" + body, reader));
+        for (int launch = 0; launch < 2; ++launch) {
+            EXPECT_RUNS(kernel.run({.threads = 64}, a.address()));
+            EXPECT_EQ(a.get(), std::vector<int>(64, -1));
+        }
+    }
+}
+
 TEST(EmulatedFaults, AccessAcrossTheEnd) {
     DeviceArray<char> a(std::vector<char>(6, 'x'));
     expect_fault(Kernel(text("ld.global.b32 %r2, [%d0+4]; ret;")).run({}, a.address()), FaultKind::OutOfBounds,
