@@ -235,7 +235,7 @@ def test_calls_of_other_threads_while_one_captures(mode):
 
 
 def interrupted(program, tmp_path):
-    """What a program prints whose waits Ctrl-C ends: `interrupt_soon()` sends one after a second."""
+    """What a program prints whose waits Ctrl-C ends: `interrupt_soon()` sends one later, after a second."""
     file = tmp_path / "program.py"
     file.write_text(
         """
@@ -247,8 +247,8 @@ import warp as wp
 DEVICE = "cuda:0"
 done = threading.Event()
 
-def interrupt_soon():
-    threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+def interrupt_soon(seconds=1.0):
+    threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 
 @wp.kernel
 def turn(count: wp.array[int], x: wp.array[float]):
@@ -268,6 +268,26 @@ def endless(stream=None):
     with wp.ScopedCapture(device=DEVICE) as capture:
         wp.capture_while(count, lambda: wp.launch(turn, 1, inputs=[count, x], device=DEVICE))
     return capture.graph, count, x
+
+@wp.kernel
+def spin(flag: wp.array[int], count: wp.array[int]):
+    while wp.atomic_add(flag, 0, 0) == 0:
+        pass
+    wp.atomic_add(count, 0, 1)
+
+@wp.kernel
+def raise_flag(flag: wp.array[int]):
+    flag[0] = 1
+
+def spinning(n):
+    "Arrays for a kernel that runs until somebody sets `flag`, in a stream that has it, with `n` threads."
+    flag, passed = wp.ones(1, dtype=int, device=DEVICE), wp.zeros(1, dtype=int, device=DEVICE)
+    wp.launch(spin, n, inputs=[flag, passed], device=DEVICE)
+    wp.launch(raise_flag, 1, inputs=[flag], device=DEVICE)  # loaded before something runs
+    flag.zero_()
+    passed.zero_()
+    wp.synchronize()
+    return flag, passed
 
 graph, count, x = endless()
 running, other = wp.Stream(DEVICE), wp.Stream(DEVICE)
@@ -319,6 +339,78 @@ end_it()
         tmp_path,
     )
     assert printed == "interrupted True\n[1.0, 1.0, 1.0]\n"
+
+
+@pytest.mark.parametrize("order", ["0", "5"])
+@pytest.mark.parametrize(
+    "start",
+    [
+        "wp.launch(spin, 1000, inputs=[flag, passed], stream=running)",
+        "wp.capture_launch(spinning_graph, stream=running)",
+        "wp.capture_launch(looping_graph, stream=running)",
+    ],
+    ids=["a launch", "a graph", "a loop in a condition in a graph"],
+)
+def test_ctrl_c_ends_a_wait_for_one_kernel_that_runs_on(start, order, tmp_path, monkeypatch):
+    """The kernel goes on where it was, when it is waited for again."""
+    monkeypatch.setenv("WEFT_EMULATED_STREAMS", order)
+    printed = interrupted(
+        f"""
+turns, once = wp.ones(1, dtype=int, device=DEVICE), wp.ones(1, dtype=int, device=DEVICE)
+flag, passed = spinning(1000)
+
+def body():
+    wp.launch(spin, 1000, inputs=[flag, passed], device=DEVICE)
+    wp.launch(stop, 1, inputs=[turns], device=DEVICE)
+
+def inner():
+    wp.capture_while(turns, body)
+
+with wp.ScopedCapture(device=DEVICE) as capture:
+    wp.launch(spin, 1000, inputs=[flag, passed], device=DEVICE)
+spinning_graph = capture.graph
+with wp.ScopedCapture(device=DEVICE) as capture:
+    wp.capture_if(once, inner)
+looping_graph = capture.graph
+
+{start}
+event = running.record_event()
+asked = running.is_complete, event.is_complete
+for wait in (lambda: wp.synchronize_stream(running), wp.synchronize, lambda: wp.synchronize_event(event)):
+    interrupt_soon(0.3)
+    begin = time.monotonic()
+    try:
+        wait()
+        print("came to an end")
+    except KeyboardInterrupt:
+        print("interrupted", 0.2 < time.monotonic() - begin < 30.0)
+print(asked, running.is_complete)
+wp.launch(turn, 1, inputs=[count, x], stream=other)
+wp.synchronize_stream(other)  # another stream does not wait for it
+wp.launch(raise_flag, 1, inputs=[flag], stream=other)
+wp.synchronize_stream(other)
+wp.synchronize()
+print(running.is_complete, passed.list(), wp.ones(3, dtype=float, device=DEVICE).list())
+""",
+        tmp_path,
+    )
+    assert printed == "interrupted True\n" * 3 + "(False, False) False\nTrue [1000] [1.0, 1.0, 1.0]\n"
+
+
+def test_a_program_may_end_while_a_kernel_runs_that_does_not_end(tmp_path):
+    printed = interrupted(
+        """
+flag, passed = spinning(64)
+wp.launch(spin, 64, inputs=[flag, passed], stream=running)
+interrupt_soon()
+try:
+    wp.synchronize()
+except KeyboardInterrupt:
+    print("interrupted")
+""",
+        tmp_path,
+    )
+    assert printed == "interrupted\n"
 
 
 def test_ctrl_c_ends_a_wait_for_launches(tmp_path):

@@ -102,7 +102,7 @@ CUresult end_capture(State& state, Stream& stream, CUgraph* graph) {
 
 }  // namespace
 
-GraphNode* add_node(Stream& stream, int type, std::function<void()> work) {
+GraphNode* add_node(Stream& stream, int type, Work work) {
     Capture& capture = *stream.capture;
     require(!capture.is_invalid, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
     GraphNode* node = capture.graph->add(type, stream.frontier, std::move(work));

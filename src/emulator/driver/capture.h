@@ -20,7 +20,7 @@ struct GraphNode {
     int type = 0;  // CU_GRAPH_NODE_TYPE_…
     Graph* graph = nullptr;
     std::vector<GraphNode*> after;
-    std::function<void()> work;                  // may be done many times; null: nothing
+    Work work;
     std::vector<std::unique_ptr<Graph>> bodies;  // of a child graph and of a condition
     CUgraphConditionalHandle handle = 0;         // of a condition
     bool is_loop = false;
@@ -50,7 +50,7 @@ struct Graph {
     std::vector<std::shared_ptr<UserObject>> objects;
     std::vector<std::shared_ptr<void>> memory;  // of its own allocations
 
-    GraphNode* add(int type, std::vector<GraphNode*> after, std::function<void()> work = nullptr);
+    GraphNode* add(int type, std::vector<GraphNode*> after, Work work = nullptr);
     bool has(int type, bool in_children) const;
 };
 
@@ -59,7 +59,7 @@ struct GraphExec {
     struct Node {
         int type = 0;
         std::vector<size_t> after;
-        std::function<void()> work;
+        Work work;
         std::vector<GraphExec> bodies;
         CUgraphConditionalHandle handle = 0;
         bool is_loop = false;
@@ -74,8 +74,6 @@ struct GraphExec {
     TaskPtr last;  // its last launch, which the next one waits for
 
     explicit GraphExec(const Graph& graph);
-    // The body of a condition, once.
-    void run() const;
     // With the state locked: a task for each node, so that other work may fall between them. `first` comes before all;
     // the last one comes after all. `self` is what has to live as long.
     TaskPtr put(const std::shared_ptr<const GraphExec>& self, const TaskPtr& first) const;
@@ -83,9 +81,10 @@ struct GraphExec {
     void require_events() const;
 
 private:
+    // Of the body of a condition, once.
+    class Pass;
     void assign_conditions() const;
-    // One turn of a condition; whether there is another one.
-    static bool turn(const Node& node, const Context& context);
+    Pieces pieces_of(const Node& node) const;
 };
 
 struct Capture {
@@ -99,7 +98,7 @@ struct Capture {
 };
 
 // With the state locked: what the stream's next task would be becomes a node. Fails where the capture is invalid.
-GraphNode* add_node(Stream& stream, int type, std::function<void()> work);
+GraphNode* add_node(Stream& stream, int type, Work work);
 // The same of an event that lives outside of the capture: each launch of the graph records it, or waits for it.
 void add_event_node(Stream& stream, int type, CUevent event);
 // Work of the legacy stream would wait for a stream that is captured: an error, which ends the capture.

@@ -13,7 +13,7 @@ struct UserObjectHandle {
     unsigned int uses = 0;
 };
 
-GraphNode* Graph::add(int type, std::vector<GraphNode*> after, std::function<void()> work) {
+GraphNode* Graph::add(int type, std::vector<GraphNode*> after, Work work) {
     nodes.push_back(std::make_unique<GraphNode>());
     GraphNode* node = nodes.back().get();
     node->type = type;
@@ -63,45 +63,78 @@ void GraphExec::assign_conditions() const {
     }
 }
 
-bool GraphExec::turn(const Node& node, const Context& context) {
-    const bool holds = condition_value(node.handle) != 0;
-    if (holds)
-        node.bodies.front().run();
-    else if (node.bodies.size() == 2)
-        node.bodies[1].run();
-    return node.is_loop && holds && context.failed == CUDA_SUCCESS;
-}
-
 // The order of nodes that do not depend on each other is chosen against the program, as that of tasks.
-void GraphExec::run() const {
-    assign_conditions();
-    Order& order = Tasks::instance().order();
-    std::vector<size_t> ready;
-    std::vector<size_t> missing(nodes.size());
-    std::vector<std::vector<size_t>> next(nodes.size());
-    for (size_t i = 0; i < nodes.size(); ++i) {
-        missing[i] = nodes[i].after.size();
-        for (const size_t before : nodes[i].after) next[before].push_back(i);
-        if (missing[i] == 0) ready.push_back(i);
+class GraphExec::Pass {
+public:
+    explicit Pass(const GraphExec& graph) : graph_(graph), missing_(graph.nodes.size()), next_(graph.nodes.size()) {
+        graph.assign_conditions();
+        for (size_t i = 0; i < graph.nodes.size(); ++i) {
+            missing_[i] = graph.nodes[i].after.size();
+            for (const size_t before : graph.nodes[i].after) next_[before].push_back(i);
+            if (missing_[i] == 0) ready_.push_back(i);
+        }
     }
-    while (!ready.empty()) {
-        auto chosen = ready.begin();
-        if (order.kind == Order::Kind::Random) chosen += ptrdiff_t(order.below(ready.size()));
-        if (order.kind == Order::Kind::Latest) chosen = std::ranges::max_element(ready);
-        const size_t index = *chosen;
-        ready.erase(chosen);
-        const Node& node = nodes[index];
-        if (context->failed != CUDA_SUCCESS) return;
-        if (node.work) node.work();
-        if (node.type == CU_GRAPH_NODE_TYPE_GRAPH) node.bodies.front().run();
-        if (node.type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
-            while (turn(node, *context)) {
+
+    // True where it was left in the middle, and the next call goes on.
+    bool go_on(const Deadline& deadline) {
+        for (;;) {
+            if (graph_.context->failed != CUDA_SUCCESS) return false;
+            if (!pieces_) {
+                if (ready_.empty()) return false;
+                begin_next();
             }
-        }
-        for (const size_t later : next[index]) {
-            if (--missing[later] == 0) ready.push_back(later);
+            if (pieces_) {
+                if (pieces_(deadline) != Progress::Done) {
+                    if (deadline.has_passed()) return true;
+                    continue;
+                }
+                pieces_ = nullptr;
+            }
+            for (const size_t later : next_[current_]) {
+                if (--missing_[later] == 0) ready_.push_back(later);
+            }
+            if (deadline.has_passed()) return true;
         }
     }
+
+private:
+    void begin_next() {
+        Order& order = Tasks::instance().order();
+        auto chosen = ready_.begin();
+        if (order.kind == Order::Kind::Random) chosen += ptrdiff_t(order.below(ready_.size()));
+        if (order.kind == Order::Kind::Latest) chosen = std::ranges::max_element(ready_);
+        current_ = *chosen;
+        ready_.erase(chosen);
+        const Node& node = graph_.nodes[current_];
+        if (node.work.whole) node.work.whole();
+        pieces_ = graph_.pieces_of(node);
+    }
+
+    const GraphExec& graph_;
+    std::vector<size_t> ready_, missing_;
+    std::vector<std::vector<size_t>> next_;
+    size_t current_ = 0;
+    Pieces pieces_;  // of that node, which is not done yet
+};
+
+// What is done of a node after its `whole`; null where there is nothing. A piece of a condition is a turn of it.
+Pieces GraphExec::pieces_of(const Node& node) const {
+    if (node.work.in_pieces) return node.work.in_pieces();
+    if (node.type == CU_GRAPH_NODE_TYPE_GRAPH) {
+        return [pass = std::make_shared<Pass>(node.bodies.front())](const Deadline& deadline) {
+            return pass->go_on(deadline) ? Progress::Left : Progress::Done;
+        };
+    }
+    if (node.type != CU_GRAPH_NODE_TYPE_CONDITIONAL) return nullptr;
+    return [&node, this, holds = false, pass = std::shared_ptr<Pass>()](const Deadline& deadline) mutable {
+        if (!pass) {
+            holds = condition_value(node.handle) != 0;
+            if (holds || node.bodies.size() == 2) pass = std::make_shared<Pass>(node.bodies[holds ? 0 : 1]);
+        }
+        if (pass && pass->go_on(deadline)) return Progress::Left;
+        pass = nullptr;
+        return node.is_loop && holds && context->failed == CUDA_SUCCESS ? Progress::More : Progress::Done;
+    };
 }
 
 // Nodes come after those that they depend on, as they were made.
@@ -109,6 +142,9 @@ TaskPtr GraphExec::put(const std::shared_ptr<const GraphExec>& self, const TaskP
     State& state = State::instance();
     Tasks& tasks = Tasks::instance();
     const TaskPtr begin = tasks.add(*context, [this, self] { assign_conditions(); }, {first});
+    const auto kept = [&](Pieces pieces) -> Pieces {
+        return [pieces = std::move(pieces), self](const Deadline& deadline) { return pieces(deadline); };
+    };
     std::vector<TaskPtr> made, all{begin};
     for (const Node& node : nodes) {
         std::vector<TaskPtr> after{begin};
@@ -120,7 +156,7 @@ TaskPtr GraphExec::put(const std::shared_ptr<const GraphExec>& self, const TaskP
                 break;
             case CU_GRAPH_NODE_TYPE_CONDITIONAL:
                 task = tasks.add(*context, nullptr, after);
-                task->more = [&node, self, this] { return turn(node, *context); };
+                task->pieces = kept(pieces_of(node));
                 break;
             case CU_GRAPH_NODE_TYPE_EVENT_RECORD: {
                 Event& event = *state.event(node.event);
@@ -134,7 +170,9 @@ TaskPtr GraphExec::put(const std::shared_ptr<const GraphExec>& self, const TaskP
                 task = tasks.add(*context, nullptr, after);
                 break;
             default:
-                task = tasks.add(*context, node.work ? [&node, self] { node.work(); } : std::function<void()>(), after);
+                task = tasks.add(*context, nullptr, after);
+                if (node.work.whole) task->whole = [&node, self] { node.work.whole(); };
+                if (node.work.in_pieces) task->pieces = kept(node.work.in_pieces());
         }
         made.push_back(task);
         all.push_back(task);

@@ -131,8 +131,9 @@ struct LaunchPlan {
     CUlaunchConfig config{};
     std::vector<std::byte> parameters;
 
-    void run(Context& context) const {
-        Launch launch;
+    std::unique_ptr<Launch> launch(const Context& context) const {
+        auto made = std::make_unique<Launch>();
+        Launch& launch = *made;
         launch.program = program.get();
         launch.kernel = kernel;
         launch.grid[0] = config.gridDimX, launch.grid[1] = config.gridDimY, launch.grid[2] = config.gridDimZ;
@@ -144,9 +145,27 @@ struct LaunchPlan {
         launch.number = AddressSpace::instance().next_launch();
         launch.seed = launch.number * uint64_t(0x9e3779b97f4a7c15);
         launch.most_instructions = State::instance().most_instructions();
-        if (const std::optional<Report> report = run_launch(launch)) note_fault(context, *report);
+        return made;
     }
 };
+
+// Of one launch by the plan, which is made when its turn has come.
+Pieces pieces_of(const std::shared_ptr<const LaunchPlan>& plan, Context& context) {
+    struct Begun {
+        std::unique_ptr<Launch> launch;
+        Execution execution;
+    };
+    return [plan, &context, begun = std::shared_ptr<Begun>()](const Deadline& deadline) mutable {
+        if (!begun) {
+            std::unique_ptr<Launch> launch = plan->launch(context);
+            Launch& made = *launch;
+            begun.reset(new Begun{std::move(launch), Execution(made)});
+        }
+        if (begun->execution.go_on(deadline)) return Progress::Left;
+        if (const std::optional<Report>& report = begun->execution.report()) note_fault(context, *report);
+        return Progress::Done;
+    };
+}
 
 void check(const Kernel& kernel, const CUlaunchConfig& config) {
     require(config.gridDimX && config.gridDimY && config.gridDimZ && config.blockDimX && config.blockDimY &&
@@ -178,7 +197,7 @@ void launch(CUfunction function, const CUlaunchConfig& config, void** parameters
         plan->config = config;
         plan->parameters = parameters_of(*kernel.code, parameters, extra);
     }
-    submit(config.hStream, CU_GRAPH_NODE_TYPE_KERNEL, [plan, context] { plan->run(*context); });
+    submit(config.hStream, CU_GRAPH_NODE_TYPE_KERNEL, [plan, context] { return pieces_of(plan, *context); });
 }
 
 }  // namespace

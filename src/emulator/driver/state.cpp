@@ -137,7 +137,7 @@ Kernel* State::kernel(CUfunction handle) {
     fail(CUDA_ERROR_INVALID_HANDLE);
 }
 
-TaskPtr submit(CUstream handle, int node_type, std::function<void()> work, const TaskPtr& after) {
+TaskPtr submit(CUstream handle, int node_type, Work work, const TaskPtr& after) {
     State& state = State::instance();
     TaskPtr task;
     {
@@ -148,7 +148,7 @@ TaskPtr submit(CUstream handle, int node_type, std::function<void()> work, const
             return nullptr;
         }
         require_no_implicit_capture(stream);
-        task = Tasks::instance().put(stream, std::move(work), after);
+        task = Tasks::instance().put(stream, work, after);
     }
     Tasks::instance().settle(task);
     return task;

@@ -156,7 +156,7 @@ inline void require(bool holds, CUresult otherwise = CUDA_ERROR_INVALID_VALUE) {
 Context& current_context();
 // Puts work into a stream; it refers to nothing of its caller. Null where the stream is captured: then it has become a
 // node of the graph.
-TaskPtr submit(CUstream stream, int node_type, std::function<void()> work, const TaskPtr& after = nullptr);
+TaskPtr submit(CUstream stream, int node_type, Work work, const TaskPtr& after = nullptr);
 // After somebody has waited: pools keep what their thresholds say.
 void trim_pools();
 // What a kernel or a copy did wrong when its turn came.

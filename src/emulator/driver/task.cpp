@@ -26,10 +26,11 @@ Tasks& Tasks::instance() {
     return *tasks;
 }
 
-TaskPtr Tasks::add(Context& context, std::function<void()> work, const std::vector<TaskPtr>& after) {
+TaskPtr Tasks::add(Context& context, const Work& work, const std::vector<TaskPtr>& after) {
     auto task = std::make_shared<Task>();
     task->context = &context;
-    task->work = std::move(work);
+    task->whole = work.whole;
+    if (work.in_pieces) task->pieces = work.in_pieces();
     task->number = ++last_number_;
     for (const TaskPtr& on : after) {
         if (on && !on->done) task->after.push_back(on);
@@ -39,9 +40,9 @@ TaskPtr Tasks::add(Context& context, std::function<void()> work, const std::vect
 }
 
 // Of the streams of a context, blocking ones wait for the legacy stream, and it waits for them.
-TaskPtr Tasks::put(Stream& stream, std::function<void()> work, const TaskPtr& after) {
+TaskPtr Tasks::put(Stream& stream, const Work& work, const TaskPtr& after) {
     Context& context = *stream.context;
-    TaskPtr task = add(context, std::move(work), {stream.last, after});
+    TaskPtr task = add(context, work, {stream.last, after});
     const auto depend = [&](const TaskPtr& on) {
         if (on && !on->done) task->after.push_back(on);
     };
@@ -67,8 +68,8 @@ void Tasks::drop(Context& context) {
         }
         at->second->done = true;
         at->second->after.clear();
-        at->second->work = nullptr;
-        at->second->more = nullptr;
+        at->second->whole = nullptr;
+        at->second->pieces = nullptr;
         at = pending_.erase(at);
     }
 }
@@ -91,42 +92,51 @@ TaskPtr Tasks::next(std::vector<TaskPtr>& path) {
     }
 }
 
+// None that was left in the middle: it may have no end.
 TaskPtr Tasks::any_ready() {
     if (pending_.empty()) return nullptr;
     auto at = pending_.begin();
     std::advance(at, order_.below(pending_.size()));
     for (size_t i = 0; i < pending_.size(); ++i, ++at) {
         if (at == pending_.end()) at = pending_.begin();
-        if (std::ranges::all_of(at->second->after, &Task::done)) return at->second;
+        if (!at->second->is_left && std::ranges::all_of(at->second->after, &Task::done)) return at->second;
     }
     return nullptr;
 }
 
 // After a fault of the context nothing of it is done any more.
-void Tasks::run(Task& task) {
-    if (task.work && task.context->failed == CUDA_SUCCESS) task.work();
-    if (task.more && task.context->failed == CUDA_SUCCESS && task.more()) return;
+Progress Tasks::run(Task& task, const Deadline& deadline) {
+    if (task.whole && task.context->failed == CUDA_SUCCESS) task.whole();
+    if (task.pieces && task.context->failed == CUDA_SUCCESS) {
+        const Progress progress = task.pieces(deadline);
+        const std::lock_guard lock(State::instance().mutex);
+        task.is_left = progress == Progress::Left;
+        if (progress != Progress::Done) return progress;
+    }
     const std::lock_guard lock(State::instance().mutex);
     task.done = true;
     task.time = std::chrono::steady_clock::now();
     task.after.clear();
-    task.work = nullptr;
-    task.more = nullptr;
+    task.whole = nullptr;
+    task.pieces = nullptr;
     pending_.erase(task.number);
+    return Progress::Done;
 }
 
 void Tasks::finish(const TaskPtr& task) {
     if (!task) return;
     const std::lock_guard turn(turn_);
     std::vector<TaskPtr> path{task};
-    while (const TaskPtr one = next(path)) run(*one);
+    while (const TaskPtr one = next(path)) run(*one, Deadline());
 }
 
 void Tasks::advance(const TaskPtr& task) {
     if (!task) return;
     const std::lock_guard turn(turn_);
     if (advanced_.empty() || advanced_.front() != task) advanced_ = {task};
-    if (const TaskPtr one = next(advanced_)) run(*one);
+    // How often somebody asks must not change what is drawn.
+    const bool goes_on = advanced_.back()->is_left && !advanced_.back()->done;
+    if (const TaskPtr one = goes_on ? advanced_.back() : next(advanced_)) run(*one, Deadline(kPart));
 }
 
 void Tasks::finish_all(const Context* context) {

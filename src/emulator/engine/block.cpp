@@ -5,9 +5,19 @@
 
 namespace weft::emulator {
 
+namespace {
+
+// Instructions after which the clock is asked again.
+constexpr uint64_t kUnasked = 1 << 14;
+
+}  // namespace
+
 Block::Block(Launch& launch) : launch_(launch) {
     const uint32_t count = (launch.block_threads() + kLanes - 1) / kLanes;
-    for (uint32_t i = 0; i < count; ++i) warps_.push_back(std::make_unique<Warp>(*this));
+    for (uint32_t i = 0; i < count; ++i) {
+        warps_.push_back(std::make_unique<Warp>(*this));
+        round_.push_back(warps_.back().get());
+    }
     for (uint32_t thread = 0; thread < launch.block_threads(); ++thread) {
         Warp& warp = *warps_[thread / kLanes];
         warp.thread_index[0][thread % kLanes] = thread % launch.threads[0];
@@ -98,7 +108,7 @@ void Block::deadlock() {
                     std::to_string(first->barrier_split().threads) + " threads, and no others will come");
 }
 
-void Block::run(uint64_t index) {
+void Block::start(uint64_t index) {
     linear_ = index;
     index_[0] = uint32_t(index % launch_.grid[0]);
     index_[1] = uint32_t(index / launch_.grid[0] % launch_.grid[1]);
@@ -113,28 +123,43 @@ void Block::run(uint64_t index) {
         const uint32_t count = std::min<uint32_t>(kLanes, threads - i * kLanes);
         warps_[i]->start(*launch_.kernel, i, count == kLanes ? kAllLanes : (Mask(1) << count) - 1);
     }
-    uint64_t random = launch_.seed ^ (index * 0x9e3779b97f4a7c15);
-    std::vector<Warp*> waiting(warps_.size());
-    for (size_t i = 0; i < waiting.size(); ++i) waiting[i] = warps_[i].get();
+    random_ = launch_.seed ^ (index * 0x9e3779b97f4a7c15);
+    for (size_t i = 0; i < round_.size(); ++i) round_[i] = warps_[i].get();
+    left_in_round_ = round_.size();
+    is_tired_ = false;
+}
+
+bool Block::is_over(const Deadline& deadline, uint64_t executed) {
+    if ((unasked_ += executed) < kUnasked) return false;
+    unasked_ = 0;
+    return deadline.has_passed();
+}
+
+bool Block::go_on(const Deadline& deadline) {
+    for (const auto& warp : warps_) warp->resume();
     for (;;) {
         // every warp once, in another order each time
-        bool tired = false;
-        for (size_t left = waiting.size(); left > 0;) {
-            random = random * 6364136223846793005 + 1442695040888963407;
-            const size_t pick = size_t((random >> 33) % left);
-            std::swap(waiting[pick], waiting[--left]);
-            Warp& warp = *waiting[left];
+        while (left_in_round_ > 0) {
+            random_ = random_ * 6364136223846793005 + 1442695040888963407;
+            const size_t pick = size_t((random_ >> 33) % left_in_round_);
+            std::swap(round_[pick], round_[--left_in_round_]);
+            Warp& warp = *round_[left_in_round_];
             if (warp.done() || warp.waits()) continue;
             running_ = &warp;
-            tired |= warp.run() == Warp::Stop::Tired;
-            if (launch_.stopped.load(std::memory_order_relaxed)) return;
+            const uint64_t before = warp.executed();
+            is_tired_ |= warp.run() == Warp::Stop::Tired;
+            if (launch_.stopped.load(std::memory_order_relaxed)) return false;
+            if (is_over(deadline, warp.executed() - before)) return true;
         }
-        if (tired) {
+        const bool was_tired = is_tired_;
+        left_in_round_ = round_.size();
+        is_tired_ = false;
+        if (was_tired) {
             release_barriers();
             continue;
         }
         const bool done = std::all_of(warps_.begin(), warps_.end(), [](const auto& warp) { return warp->done(); });
-        if (done) return;
+        if (done) return false;
         if (!release_barriers()) deadlock();
     }
 }

@@ -113,42 +113,75 @@ uint64_t greatest_divisor(uint64_t a, uint64_t b) { return b == 0 ? a : greatest
 
 }  // namespace
 
-std::optional<Report> run_launch(Launch& launch) {
+// Steps of a number that has no divisor in common with the count come to each block once.
+Execution::Execution(Launch& launch) : launch_(launch), numbering_(AddressSpace::instance().numbering()) {
     const uint64_t count = launch.blocks();
-    // a shuffled order without a list: steps of a number that has no divisor in common with the count
-    uint64_t step = (launch.seed >> 7) % count | 1;
-    while (greatest_divisor(step, count) != 1) ++step;
-    std::atomic<uint64_t> next{0};
-    std::mutex mutex;
-    std::optional<Report> result;
-    const auto work = [&] {
-        if (next.load(std::memory_order_relaxed) >= count) return;
-        Block block(launch);
-        for (;;) {
-            const uint64_t index = next.fetch_add(1, std::memory_order_relaxed);
-            if (index >= count || launch.stopped.load(std::memory_order_relaxed)) return;
-            try {
-                block.run(uint64_t((launch.seed + static_cast<unsigned __int128>(index) * step) % count));
-            } catch (const Fault& fault) {
-                const std::lock_guard lock(mutex);
-                if (!result) result = Report{fault.kind, report(launch, block, fault)};
-                launch.stopped = true;
-            } catch (const std::bad_alloc&) {
-                const std::lock_guard lock(mutex);
-                if (!result)
-                    result = Report{FaultKind::StackOverflow,
-                                    "the host has no memory for the threads of '" + launch.kernel->source->name + "'"};
-                launch.stopped = true;
+    step_ = (launch.seed >> 7) % count | 1;
+    while (greatest_divisor(step_, count) != 1) ++step_;
+}
+
+std::unique_ptr<Block> Execution::take_left() {
+    const std::lock_guard lock(mutex_);
+    if (left_.empty()) return nullptr;
+    std::unique_ptr<Block> taken = std::move(left_.back());
+    left_.pop_back();
+    return taken;
+}
+
+void Execution::note(FaultKind kind, std::string text) {
+    const std::lock_guard lock(mutex_);
+    if (!report_) report_ = Report{kind, std::move(text)};
+    launch_.stopped = true;
+}
+
+// Of one thread: a block that was left, then others.
+void Execution::work(const Deadline& deadline) {
+    const uint64_t count = launch_.blocks();
+    const auto stopped = [&] { return launch_.stopped.load(std::memory_order_relaxed); };
+    std::unique_ptr<Block> block = take_left();
+    bool goes_on = block != nullptr;
+    if (!goes_on && next_.load(std::memory_order_relaxed) >= count) return;
+    try {
+        if (!block) block = std::make_unique<Block>(launch_);
+        for (; !stopped(); goes_on = false) {
+            if (!goes_on) {
+                const uint64_t index = next_.fetch_add(1, std::memory_order_relaxed);
+                if (index >= count) return;
+                block->start(uint64_t((launch_.seed + static_cast<unsigned __int128>(index) * step_) % count));
             }
+            if (!block->go_on(deadline)) continue;
+            const std::lock_guard lock(mutex_);
+            left_.push_back(std::move(block));
+            return;
         }
-    };
-    const std::shared_lock running(AddressSpace::instance().running);
+    } catch (const Fault& fault) {
+        note(fault.kind, weft::emulator::report(launch_, *block, fault));
+    } catch (const std::bad_alloc&) {
+        note(FaultKind::StackOverflow,
+             "the host has no memory for the threads of '" + launch_.kernel->source->name + "'");
+    }
+}
+
+bool Execution::go_on(const Deadline& deadline) {
+    AddressSpace& space = AddressSpace::instance();
+    if (space.numbering() != numbering_) {
+        launch_.number = space.next_launch();
+        numbering_ = space.numbering();
+    }
+    const std::shared_lock running(space.running);
     Workers& workers = Workers::instance();
-    if (count == 1 || workers.count() == 1)
-        work();
+    if (launch_.blocks() == 1 || workers.count() == 1)
+        work(deadline);
     else
-        workers.run(work);
-    return result;
+        workers.run([&] { work(deadline); });
+    if (launch_.stopped) left_.clear();
+    return !left_.empty();
+}
+
+std::optional<Report> run_launch(Launch& launch) {
+    Execution execution(launch);
+    execution.go_on(Deadline());
+    return execution.report();
 }
 
 }  // namespace weft::emulator

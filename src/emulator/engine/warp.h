@@ -50,6 +50,11 @@ public:
 
     // Makes the threads first … of the block stand at the entry's first instruction.
     void start(const CodeFunction& entry, uint32_t number, Mask threads);
+    // After a time in which memory may have been given back, and launches may have got other numbers.
+    void resume() {
+        recent_ = nullptr;
+        set_actor();
+    }
     // Until all threads have ended or wait for the block, or others should have their turn.
     Stop run();
     // Behind a barrier: the value of a reduction.

@@ -270,6 +270,7 @@ uint32_t AddressSpace::next_launch() {
         if (!allocation->words) continue;
         std::memset(static_cast<void*>(allocation->words), 0, (allocation->size + 7) / 4 * sizeof(ShadowWord));
     }
+    ++numbering_;
     return launch_ = 1;
 }
 

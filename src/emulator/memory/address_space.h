@@ -97,6 +97,8 @@ public:
 
     // Numbers launches for the shadow; clears it when the numbers are used up. Takes `running` alone for that.
     uint32_t next_launch();
+    // How often they were used up: a launch of an earlier time needs another number.
+    uint32_t numbering() const { return numbering_.load(std::memory_order_relaxed); }
     void set_race_checks(bool on) { race_checks_ = on; }
     bool race_checks() const { return race_checks_; }
 
@@ -125,6 +127,7 @@ private:
     std::atomic<uint64_t> used_[kDevices] = {}, held_[kDevices] = {};
     std::atomic<bool> open_[2][kDevices][kDevices] = {};  // plain memory, pools': of a device, to a device
     uint32_t launch_ = 0;
+    std::atomic<uint32_t> numbering_{0};
     std::atomic<bool> race_checks_{true};
 };
 

@@ -85,8 +85,9 @@ public:
     }
 
     template <class... T>
-    std::optional<Report> run(Grid grid, T... parameters) {
-        Launch launch;
+    std::unique_ptr<Launch> launch(Grid grid, T... parameters) {
+        auto made = std::make_unique<Launch>();
+        Launch& launch = *made;
         launch.program = program_.get();
         launch.kernel = code_;
         launch.grid[0] = grid.blocks;
@@ -97,8 +98,14 @@ public:
         launch.parameters = packed(parameters...);
         launch.parameters.resize(code_->parameter_bytes);
         launch.number = AddressSpace::instance().next_launch();
-        std::optional<Report> report = run_launch(launch);
-        executed = launch.executed;
+        return made;
+    }
+
+    template <class... T>
+    std::optional<Report> run(Grid grid, T... parameters) {
+        const std::unique_ptr<Launch> made = launch(grid, parameters...);
+        std::optional<Report> report = run_launch(*made);
+        executed = made->executed;
         return report;
     }
 

@@ -259,6 +259,53 @@ TEST(EmulatedFaults, ATimeoutShowsAThreadThatGoesRound) {
                  {"thread (0, 0, 0)", "PTX line 11: SPIN"});
 }
 
+// Threads of %r0 = 0 and 40, in two warps, write to one word, one early and one late, with no barrier between. The rest
+// takes so many instructions that a launch is left often.
+std::string early_and_late(const std::string& late) {
+    return text(
+        "setp.ne.u32 %p0, %r0, 0; @%p0 bra WAIT; st.global.b32 [%d0], 1; WAIT: mov.b32 %r2, 0;\n"
+        "AGAIN: add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 30000; @%p1 bra AGAIN;\n"
+        "setp.ne.u32 %p0, %r0, 40; @%p0 bra END;\n" +
+        late + "\nEND: ret;");
+}
+
+TEST(EmulatedFaults, MistakesAreFoundInALaunchThatWasLeft) {
+    DeviceArray<int> a(numbers(4));
+    Kernel racing(early_and_late("st.global.b32 [%d0], 2;"));
+    const Deadline now{std::chrono::milliseconds(0)};
+    {
+        const std::unique_ptr<Launch> launch = racing.launch({.threads = 64}, a.address());
+        Execution execution(*launch);
+        ASSERT_TRUE(execution.go_on(now));
+        while (execution.go_on(now)) continue;
+        expect_fault(execution.report(), FaultKind::Race, {});
+    }
+    // memory that goes while the launch is left
+    Kernel reading(early_and_late("ld.global.b32 %r3, [%d0+8];"));
+    const std::unique_ptr<Launch> launch = reading.launch({.threads = 64}, a.address());
+    Execution execution(*launch);
+    ASSERT_TRUE(execution.go_on(now));
+    a.release();
+    while (execution.go_on(now)) continue;
+    expect_fault(execution.report(), FaultKind::UseAfterFree, {"thread (40, 0, 0)", "PTX line 13"});
+}
+
+TEST(EmulatedFaults, NumbersOfLaunchesThatAreUsedUpInventNoRace) {
+    DeviceArray<int> a(numbers(4));
+    Kernel storing(text("st.global.b32 [%d0], 7; ret;")), later(early_and_late("ld.global.b32 %r3, [%d0+4];"));
+    const std::unique_ptr<Launch> launch = later.launch({.threads = 64}, a.address());
+    const uint32_t number = launch->number;
+    Execution execution(*launch);
+    ASSERT_TRUE(execution.go_on(Deadline(std::chrono::milliseconds(0))));
+    while (AddressSpace::instance().next_launch() != number) continue;
+    // as this one has the number of the launch that was left
+    const std::unique_ptr<Launch> other = storing.launch({.threads = 1}, a.address() + 4);
+    other->number = number;
+    EXPECT_FALSE(run_launch(*other));
+    EXPECT_FALSE(execution.go_on(Deadline()));
+    EXPECT_FALSE(execution.report()) << execution.report()->text;
+}
+
 TEST(EmulatedFaults, EndlessRecursion) {
     const std::string function =
         ".func endless(.param .b32 x)\n{ .reg .b32 %r<4>; { .param .b32 p; st.param.b32 [p], 1; call endless, (p); } "

@@ -61,6 +61,45 @@ TEST(EmulatedKernels, SpinLocksMakeProgress) {
     }
 }
 
+// A deadline that has passed leaves a launch whenever the clock is asked.
+TEST(EmulatedKernels, ALaunchThatIsLeftInTheMiddleGoesOn) {
+    // lanes part, warps meet at barriers, and each step needs the numbers of others
+    const std::string text = kernel_text(
+        ".shared .align 4 .b32 s[64]; ld.param.b64 %d0, [a]; ld.param.b32 %r11, [b]; mov.u32 %r0, %tid.x;\n"
+        "mov.u32 %r10, s; mov.u32 %r12, %ctaid.x; add.u32 %r1, %r0, %r12; mov.u32 %r2, 0;\n"
+        "LOOP: shl.b32 %r3, %r0, 2; add.u32 %r4, %r10, %r3; st.shared.b32 [%r4], %r1; bar.sync 0;\n"
+        "add.u32 %r5, %r0, 1; and.b32 %r5, %r5, 63; shl.b32 %r5, %r5, 2; add.u32 %r5, %r5, %r10;\n"
+        "ld.shared.b32 %r6, [%r5]; shfl.sync.bfly.b32 %r7, %r1, 5, 31, 0xffffffff; bar.sync 0;\n"
+        "and.b32 %r8, %r6, 1; setp.eq.u32 %p0, %r8, 0; @%p0 bra EVEN; mul.lo.u32 %r1, %r6, 3;\n"
+        "add.u32 %r1, %r1, %r7; bra JOIN; EVEN: shr.u32 %r1, %r7, 1; add.u32 %r1, %r1, %r6;\n"
+        "JOIN: add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, %r11; @%p1 bra LOOP;\n"
+        "mad.lo.u32 %r3, %r12, 64, %r0; mul.wide.u32 %d1, %r3, 4; add.s64 %d1, %d0, %d1; st.global.b32 [%d1], %r1;\n"
+        "ret;");
+    const uint64_t steps = 3000;
+    std::vector<uint32_t> expected;
+    for (uint32_t block = 0; block < 5; ++block) {
+        std::vector<uint32_t> values(64), next(64);
+        std::iota(values.begin(), values.end(), block);
+        for (uint64_t step = 0; step < steps; ++step, values = next) {
+            for (size_t i = 0; i < 64; ++i) {
+                const uint32_t right = values[(i + 1) % 64], other = values[i ^ 5];
+                next[i] = right % 2 ? right * 3 + other : right + other / 2;
+            }
+        }
+        expected.insert(expected.end(), values.begin(), values.end());
+    }
+    DeviceArray<uint32_t> out(64 * 5);
+    Kernel stepping(text);
+    const std::unique_ptr<Launch> launch = stepping.launch({.blocks = 5, .threads = 64}, out.address(), steps);
+    Execution execution(*launch);
+    int left = 0;
+    while (execution.go_on(Deadline(std::chrono::milliseconds(0)))) ++left;
+    ASSERT_FALSE(execution.report()) << execution.report()->text;
+    EXPECT_EQ(out.get(), expected);
+    EXPECT_GE(left, 4);  // more where there are fewer threads than blocks
+    EXPECT_FALSE(execution.go_on(Deadline()));
+}
+
 TEST(EmulatedKernels, ShufflesAndVotes) {
     std::vector<int> x(128);
     std::iota(x.begin(), x.end(), 3);

@@ -83,6 +83,35 @@ TEST_F(EmulatedStreams, WorkIsDoneWhenSomebodyWaits) {
     EXPECT_EQ(peek(), 8);
 }
 
+TEST_F(EmulatedStreams, WhoAsksLeavesALongKernelInTheMiddle) {
+    // each thread waits for the flag, and counts
+    const CUfunction waiting =
+        function(kernel_text("ld.param.b64 %d0, [a]; ld.param.b64 %d1, [b]; AGAIN: ld.volatile.global.b32 %r0, [%d0];\n"
+                             "setp.eq.u32 %p0, %r0, 0; @%p0 bra AGAIN; atom.global.add.u32 %r1, [%d1], 1; ret;"));
+    const CUdeviceptr flag = allocated(4), count = allocated(4);
+    EXPECT_OK(cuMemsetD32_v2(flag, 0, 1));
+    EXPECT_OK(cuMemsetD32_v2(count, 0, 1));
+    EXPECT_OK(cuCtxSynchronize());
+    const CUstream a = stream(), b = stream();
+    const CUevent end = event();
+    EXPECT_EQ(launch_in(a, waiting, 5, 64, flag, count, uint64_t(0), uint64_t(0)), CUDA_SUCCESS);
+    EXPECT_OK(cuEventRecord(end, a));
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_EQ(driver().cuStreamQuery(a), CUDA_ERROR_NOT_READY);
+        EXPECT_EQ(driver().cuEventQuery(end), CUDA_ERROR_NOT_READY);
+    }
+    // other streams go on meanwhile
+    EXPECT_EQ(add_in(b, 3), CUDA_SUCCESS);
+    EXPECT_OK(cuStreamSynchronize(b));
+    EXPECT_EQ(peek(), 3);
+    EXPECT_EQ(driver().cuStreamQuery(a), CUDA_ERROR_NOT_READY);
+    EXPECT_OK(cuMemsetD32Async(flag, 1, 1, b));
+    EXPECT_OK(cuStreamSynchronize(b));
+    EXPECT_OK(cuStreamSynchronize(a));
+    EXPECT_EQ(driver().cuEventQuery(end), CUDA_SUCCESS);
+    EXPECT_EQ(value_at(count), 320);
+}
+
 TEST_F(EmulatedStreams, EventsAndTheLegacyStreamOrderThem) {
     const CUstream a = stream(), b = stream(), blocking = stream(0);
     const CUevent done = event();
