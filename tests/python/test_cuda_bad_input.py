@@ -110,6 +110,22 @@ def test_a_capture_that_was_left_open_goes_with_its_stream():
     assert x.list() == [2.0] * 3
 
 
+@on_gpu
+def test_what_a_lost_capture_has_made_is_freed_after_it_was_filled():
+    stream = wp.Stream(DEVICE)
+    wp.synchronize()
+    used = wp.get_mempool_used_mem_current(DEVICE)
+    with pytest.raises(ZeroDivisionError), wp.ScopedCapture(stream=stream):
+        with wp.ScopedStream(stream, sync_enter=False):
+            made = wp.zeros(1000, dtype=float, device=DEVICE)
+            wp.launch(add_one, 1000, inputs=[made], device=DEVICE)
+            del made
+        raise ZeroDivisionError
+    wp.synchronize()
+    assert wp.get_mempool_used_mem_current(DEVICE) == used
+    assert wp.ones(3, dtype=float, device=DEVICE).list() == [1.0] * 3
+
+
 # ---- drivers ----
 
 

@@ -52,6 +52,12 @@ std::size_t nodes_of(CudaDevice& device, CUgraph graph) {
     return count;
 }
 
+// To the driver; also where it does not answer.
+bool is_captured(CUstream stream) {
+    CUstreamCaptureStatus status = kCaptureNone;
+    return driver().cuStreamIsCapturing(stream, &status) != kSuccess || status != kCaptureNone;
+}
+
 void require_conditions() {
     if (has_conditions()) return;
     throw UsageError("capture_if()", "the CUDA driver is too old for conditions in a graph: it is of CUDA " +
@@ -172,13 +178,19 @@ CudaRecording::~CudaRecording() {
     const CudaDevice::Inside inside(cuda_, std::nothrow);
     if (!inside.is_inside()) return;
     end_bodies();
-    CUgraph graph = nullptr;
-    if (!is_ended_ &&
-        driver().cuStreamEndCapture(static_cast<CudaStream&>(stream()).own_handle(), &graph) == kSuccess && graph)
-        give_up(driver().cuGraphDestroy, graph);
+    auto& origin = static_cast<CudaStream&>(stream());
+    if (!is_ended_) {
+        CUgraph graph = nullptr;
+        if (driver().cuStreamEndCapture(origin.own_handle(), &graph) == kSuccess && graph)
+            give_up(driver().cuGraphDestroy, graph);
+        is_ended_ = !is_captured(origin.own_handle());
+    }
     release_streams();
     for (const CUstream stream : gone_) give_up(driver().cuStreamDestroy_v2, stream);
-    // What was made in it goes with the members: to the stream beside, which is in order.
+    // What was made in it was filled in the stream beside, for which its own waits now. Where the driver does not end
+    // the capture, because another thread has begun it, the host has waited.
+    const std::shared_ptr<Stream> own(std::shared_ptr<Stream>(), &origin);
+    const UseStream use(is_ended_ ? own : nullptr);
     const WithoutRecording without;
     reports_->forget_faults();
     for (const Spare& each : spare_) hold(each.data, each.size_bytes);
@@ -216,9 +228,7 @@ std::shared_ptr<Graph> CudaRecording::finish() {
     CUgraph graph = nullptr;
     const CUresult result = driver().cuStreamEndCapture(origin.own_handle(), &graph);
     // Nearly all failures end it, too.
-    CUstreamCaptureStatus status = kCaptureNone;
-    is_ended_ = result == kSuccess ||
-                (driver().cuStreamIsCapturing(origin.own_handle(), &status) == kSuccess && status == kCaptureNone);
+    is_ended_ = result == kSuccess || !is_captured(origin.own_handle());
     if (!lost_.empty() && result == kSuccess) {
         give_up(driver().cuGraphDestroy, graph);
         throw UsageError("capture_end()", "there is no graph: " + lost_ + ". help: capture again");
