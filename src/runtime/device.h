@@ -12,7 +12,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "binary/target.h"
@@ -69,7 +68,7 @@ private:
     Recording* idle_ = nullptr;  // in the place of a recording while there is none
     std::atomic<Recording*> recording_{nullptr};
     // Whose it is: other threads must not look into it, because that one may end it at any time.
-    std::atomic<std::thread::id> recording_thread_{};
+    std::atomic<std::uint64_t> recording_thread_{0};
 };
 
 // How a stream is captured.
@@ -77,6 +76,7 @@ struct CaptureOptions {
     // What other threads may call of a CUDA driver meanwhile: the number of wp.CaptureMode.
     int mode = 1;
     bool is_external = false;  // another library has begun the capture, and ends it
+    std::string thread;        // the name of the thread that begins it, for messages; empty where it has none
 };
 
 // What programs may ask of a GPU.

@@ -25,17 +25,38 @@ AllKept& all_kept() {
 
 constinit thread_local int without_recording = 0;
 
-std::vector<Recording*>& own_recordings() {
-    thread_local std::vector<Recording*> own;
-    return own;
-}
-
-// Held where streams begin or end to be recorded, and where a thread lets go of one that another thread may record.
+// Held where streams begin or end to be recorded, where a thread lets go of one that another thread may record, and
+// where one ends.
 std::mutex& recordings_mutex() {
     static std::mutex& made = *new std::mutex;
     return made;
 }
 std::atomic<std::uint64_t> last_number{0};
+
+// Of this thread, and of none that comes after it: the system gives its own numbers of threads again.
+std::uint64_t thread_number() {
+    static std::atomic<std::uint64_t> last{0};
+    thread_local const std::uint64_t own = ++last;
+    return own;
+}
+
+}  // namespace
+
+// Of a thread. Those that are left when it ends stay, as it cannot call a driver any more, and say so.
+struct OwnRecordings {
+    std::vector<Recording*> all;
+    ~OwnRecordings() {
+        const std::lock_guard lock(recordings_mutex());
+        for (Recording* recording : all) recording->has_thread_ended_ = true;
+    }
+};
+
+namespace {
+
+std::vector<Recording*>& own_recordings() {
+    thread_local OwnRecordings own;
+    return own.all;
+}
 
 }  // namespace
 
@@ -220,7 +241,7 @@ std::string Graph::dot(bool verbose) const {
 Recording* Stream::recording_here(Recording* any) const {
     if (without_recording != 0) return nullptr;
     if (any == shared_mark()) return const_cast<Stream*>(this)->find_recording();
-    return recording_thread_.load(std::memory_order_relaxed) == std::this_thread::get_id() ? any : nullptr;
+    return recording_thread_.load(std::memory_order_relaxed) == thread_number() ? any : nullptr;
 }
 
 void Stream::share() {
@@ -231,7 +252,8 @@ void Stream::share() {
 
 Stream::~Stream() { drop_recording(*this); }
 
-Recording::Recording(Stream& stream) : memory_(std::make_unique<KeptMemory>()), number_(++last_number) {
+Recording::Recording(Stream& stream, const CaptureOptions& options)
+    : memory_(std::make_unique<KeptMemory>()), thread_(options.thread), number_(++last_number) {
     const std::lock_guard lock(recordings_mutex());
     take(stream);
     own_recordings().push_back(this);
@@ -244,13 +266,13 @@ Recording::Recording(Stream& stream, External)
 
 Recording::~Recording() {
     if (is_external_) return;
-    std::erase(own_recordings(), this);
+    if (!has_thread_ended_) std::erase(own_recordings(), this);
     release_streams();
 }
 
 void Recording::take(Stream& stream) {
     streams_.push_back(&stream);
-    stream.recording_thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    stream.recording_thread_.store(thread_number(), std::memory_order_relaxed);
     stream.recording_.store(this, std::memory_order_release);
 }
 
@@ -261,18 +283,24 @@ void Recording::release_streams() noexcept {
 
 void Recording::release(Stream& stream) noexcept {
     const std::lock_guard lock(recordings_mutex());
-    stream.recording_thread_ = std::thread::id();
+    stream.recording_thread_ = 0;
     stream.recording_ = stream.idle_;
 }
 
 void Recording::let_go(Stream* stream) noexcept {
+    Recording* ended = nullptr;
     {
         const std::lock_guard lock(recordings_mutex());
         Recording* const recording = stream->recording_;
-        if (recording && recording != Stream::shared_mark() &&
-            (recording->streams_.front() != stream || stream->recording_thread_ != std::this_thread::get_id()))
-            return static_cast<void>(recording->left_.emplace_back(stream));
+        if (recording && recording != Stream::shared_mark()) {
+            const bool is_first = recording->streams_.front() == stream;
+            if (is_first && recording->has_thread_ended_)
+                ended = recording;
+            else if (!is_first || stream->recording_thread_ != thread_number())
+                return static_cast<void>(recording->left_.emplace_back(stream));
+        }
     }
+    delete ended;
     delete stream;
 }
 
@@ -286,6 +314,23 @@ void end_abandoned_recordings() noexcept {
     std::vector<Recording*>& own = own_recordings();
     for (std::size_t i = own.size(); i-- > 0;)
         if (is_abandoned(own[i])) delete own[i];
+}
+
+std::vector<std::string> end_recordings_of_thread() {
+    std::vector<std::string> devices;
+    for (std::vector<Recording*>& own = own_recordings(); !own.empty();) {
+        devices.push_back(own.back()->stream().device().alias);
+        delete own.back();
+    }
+    return devices;
+}
+
+Recording::Owner Recording::owner_of(const Stream& stream) {
+    const std::lock_guard lock(recordings_mutex());
+    const Recording* const recording = stream.recording_;
+    if (!recording || recording == Stream::shared_mark() || stream.recording_thread_ == thread_number()) return {};
+    return {recording->thread_.empty() ? "another thread" : "the thread '" + recording->thread_ + "'",
+            recording->has_thread_ended_};
 }
 
 void Recording::add(NodePtr node, std::span<const void* const> addresses) {
@@ -327,17 +372,33 @@ Recording* find_recording(std::uint64_t number) {
     return nullptr;
 }
 
-void refuse_second_recording(const Stream& stream) {
-    if (!stream.is_recorded()) return;
-    throw UsageError("capture_begin()",
-                     "the stream of '" + stream.device().alias +
-                         "' is being captured already. help: capture_end() first, or capture on a stream of its own");
+namespace {
+
+std::string left_by(const Recording::Owner& owner) {
+    return ", by " + owner.thread +
+           ", which has ended without capture_end(): nobody can end the capture any more. help: use another stream, "
+           "and wp.ScopedCapture() or capture_end() in the thread that begins";
 }
 
-void begin_recording(Stream& stream) {
+}  // namespace
+
+void refuse_second_recording(const Stream& stream) {
+    if (!stream.is_recorded()) return;
+    const Recording::Owner other = Recording::owner_of(stream);
+    std::string text = "the stream of '" + stream.device().alias + "' is being captured already";
+    if (other.has_ended)
+        text += left_by(other);
+    else if (!other.thread.empty())
+        text += ", by " + other.thread + ". help: capture on a stream of its own";
+    else
+        text += ". help: capture_end() first, or capture on a stream of its own";
+    throw UsageError("capture_begin()", text);
+}
+
+void begin_recording(Stream& stream, const CaptureOptions& options) {
     end_abandoned_recordings();
     refuse_second_recording(stream);
-    new HostRecording(stream);  // end_recording() deletes it
+    new HostRecording(stream, options);  // end_recording() deletes it
 }
 
 std::shared_ptr<Graph> end_recording(Stream& stream) {
@@ -346,7 +407,13 @@ std::shared_ptr<Graph> end_recording(Stream& stream) {
                                               "'. help: capture_begin() first, with the same device and stream");
     }
     Recording* const found = stream.recording();
-    if (!found) throw UsageError("capture_end()", "another thread has begun this capture, and has to end it");
+    if (!found) {
+        const Recording::Owner other = Recording::owner_of(stream);
+        throw UsageError("capture_end()",
+                         other.has_ended
+                             ? "the stream of '" + stream.device().alias + "' is being captured" + left_by(other)
+                             : "another thread has begun this capture, and has to end it: " + other.thread);
+    }
     if (&found->stream() != &stream) {
         throw UsageError("capture_end()",
                          "the stream has joined a capture of another stream. help: capture_end() with that one");

@@ -16,7 +16,6 @@
 #include <mutex>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "runtime/array.h"
@@ -159,8 +158,8 @@ public:
     // Another stream, whose work comes after what has been recorded.
     virtual void join(Stream& stream);
     // For the last owner of a stream: deletes it. One that belongs to a capture stays as long as that: whatever thread
-    // lets go of it, the capture goes on. Where a thread lets go of the stream in which it captures, nobody can end the
-    // capture any more, and it is lost.
+    // lets go of it, the capture goes on. Where a thread lets go of the stream in which it captures, or that thread has
+    // ended, nobody can end the capture any more, and it is lost.
     static void let_go(Stream* stream) noexcept;
 
     // A condition, by element 0 of an array of int32 when the graph runs: begun before its bodies are captured, one
@@ -176,13 +175,19 @@ public:
     virtual std::shared_ptr<Graph> finish() = 0;
     // Whether another library has begun the capture, and ends it: then it is that of every thread.
     bool is_external() const { return is_external_; }
+    // Who records the stream, where it is another thread.
+    struct Owner {
+        std::string thread;      // in words; empty where it is this one, or nobody
+        bool has_ended = false;  // the thread: nobody can end the recording any more
+    };
+    static Owner owner_of(const Stream& stream);
     // Not 0, and no other one's.
     std::uint64_t number() const { return number_; }
     Stream& stream() const { return *streams_.front(); }
 
 protected:
     // Of the work that this thread puts into the stream.
-    explicit Recording(Stream& stream);
+    Recording(Stream& stream, const CaptureOptions& options);
     // Of what anybody puts into it: the stream finds the recording by itself.
     struct External {};
     Recording(Stream& stream, External);
@@ -201,10 +206,13 @@ protected:
     std::vector<Branch> outer_;
 
 private:
+    friend struct OwnRecordings;
     friend void end_abandoned_recordings() noexcept;
     // With the lock of all recordings.
     void take(Stream& stream);
 
+    const std::string thread_;       // the name of the one whose work it is
+    bool has_thread_ended_ = false;  // with the lock: nobody can end the recording any more
     bool is_external_ = false;
     std::uint64_t number_;
     std::vector<std::unique_ptr<Stream>> left_;  // by those who had them
@@ -212,7 +220,7 @@ private:
 
 class HostRecording final : public Recording {
 public:
-    explicit HostRecording(Stream& stream) : Recording(stream) {}
+    HostRecording(Stream& stream, const CaptureOptions& options) : Recording(stream, options) {}
 
     bool runs_nodes() const override { return true; }
     using Recording::add;
@@ -227,10 +235,12 @@ Recording* find_recording(std::uint64_t number);
 
 // Those of this thread whose stream another thread has let go of: nobody can end them.
 void end_abandoned_recordings() noexcept;
+// Ends all recordings of this thread, which is about to end itself: their graphs are lost. The names of their devices.
+std::vector<std::string> end_recordings_of_thread();
 // For Device::begin_capture(): throws UsageError where the stream is recorded.
 void refuse_second_recording(const Stream& stream);
 // For devices whose work the host does: Device::begin_capture().
-void begin_recording(Stream& stream);
+void begin_recording(Stream& stream, const CaptureOptions& options);
 // Device::end_capture().
 std::shared_ptr<Graph> end_recording(Stream& stream);
 // The same where nobody wants the graph, after an exception: throws nothing.

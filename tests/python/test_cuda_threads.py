@@ -1,5 +1,6 @@
 """Several threads, streams that they share, and captures; interrupts of a thread that waits."""
 
+import ctypes
 import gc
 import os
 import subprocess
@@ -108,6 +109,118 @@ def test_a_capture_whose_stream_another_thread_drops_is_lost_and_nothing_more(de
     assert set(a.list()) == {3.0}
 
 
+def memory_used(device):
+    gc.collect()
+    wp.synchronize()
+    return 0 if device == "cpu" else wp.get_mempool_used_mem_current(device)
+
+
+class Kept:
+    """A logger that keeps warnings."""
+
+    def __init__(self):
+        self.warnings = []
+
+    def debug(self, message):
+        pass
+
+    def info(self, message):
+        pass
+
+    def error(self, message):
+        pass
+
+    def warning(self, message, category=None, stacklevel=1):
+        self.warnings.append(message)
+
+
+@pytest.mark.parametrize("device", ["cpu", DEVICE])
+def test_a_capture_that_a_thread_leaves_open_is_thrown_away_when_the_thread_ends(device):
+    a = wp.zeros(4, dtype=float, device=device)
+    wp.launch(add_one, 4, inputs=[a], device=device)
+    wp.synchronize()
+    origin, joined, logger = wp.Stream(device), wp.Stream(device), Kept()
+    used = memory_used(device)
+
+    def capture():
+        wp.capture_begin(stream=origin)
+        wp.launch(add_one, 4, inputs=[a], stream=origin)
+        joined.wait_stream(origin)
+        with wp.ScopedStream(origin, sync_enter=False):
+            made = wp.zeros(1 << 20, dtype=float, device=device)
+            wp.launch(add_one, 4, inputs=[made], device=device)
+        wp.launch(add_one, 4, inputs=[a], stream=joined)
+        with wp.ScopedCapture(stream=wp.Stream(device)) as other:  # which is ended
+            wp.launch(add_one, 4, inputs=[a], stream=other.stream)
+        wp.capture_begin(device)  # of its default stream
+
+    with wp.ScopedLogger(logger):
+        thread = threading.Thread(target=capture, name="left open")
+        thread.start()
+        thread.join(60)
+    text = f"the thread 'left open' has ended without capture_end(): what it has captured from a stream of '{device}' "
+    assert len(logger.warnings) == 2 and all(warning.startswith(text) for warning in logger.warnings)
+    assert not (origin.is_capturing or joined.is_capturing or wp.get_device(device).is_capturing)
+    for stream in (origin, joined, wp.get_stream(device)):
+        with wp.ScopedCapture(stream=stream) as capture:
+            wp.launch(add_one, 4, inputs=[a], stream=stream)
+        wp.capture_launch(capture.graph, stream=stream)
+        wp.synchronize_stream(stream)
+    assert set(a.list()) == {4.0}  # nothing of what was thrown away has run
+    capture = None
+    assert memory_used(device) == used
+
+
+def in_foreign_thread(work):
+    """Runs a function in a thread that Python has not made."""
+    libc, errors = ctypes.CDLL(None), []
+
+    def run(_):
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+
+    called, thread = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(run), ctypes.c_void_p()
+    assert libc.pthread_create(ctypes.byref(thread), None, called, None) == 0
+    assert libc.pthread_join(thread, None) == 0
+    if errors:
+        raise errors[0]
+
+
+@pytest.mark.parametrize("device", ["cpu", DEVICE])
+def test_a_capture_of_a_thread_that_python_does_not_know_is_no_other_threads(device):
+    """Python does not see its end, and the system may give its number to the next thread."""
+    a = wp.zeros(4, dtype=float, device=device)
+    wp.launch(add_one, 4, inputs=[a], device=device)
+    wp.synchronize()
+    box = [wp.Stream(device)]
+    used = memory_used(device)
+
+    def capture():
+        wp.capture_begin(stream=box[0])
+        wp.launch(add_one, 4, inputs=[a], stream=box[0])
+        with wp.ScopedStream(box[0], sync_enter=False):
+            made = wp.zeros(1 << 20, dtype=float, device=device)
+            wp.launch(add_one, 4, inputs=[made], device=device)
+
+    def use():
+        wp.launch(add_one, 4, inputs=[a], stream=box[0])  # beside the capture
+        wp.synchronize_stream(box[0])
+        ended = r"is being captured.*, by the thread 'Dummy-\d+', which has ended without capture_end\(\): nobody can"
+        for wrong in (wp.capture_begin, wp.capture_end):
+            with pytest.raises(RuntimeError, match=ended):
+                wrong(stream=box[0])
+
+    for _ in range(3):
+        in_foreign_thread(capture)
+        in_foreign_thread(use)
+        use()
+        box[0] = wp.Stream(device)  # the other one goes with its capture
+    assert set(a.list()) == {7.0}
+    assert memory_used(device) == used
+
+
 def test_a_process_may_end_while_a_capture_is_open(run):
     printed = run("""
         x = wp.zeros(3, dtype=float, device="cuda:0")
@@ -116,6 +229,15 @@ def test_a_process_may_end_while_a_capture_is_open(run):
         wp.capture_begin("cpu")
         y = wp.ones(3, dtype=float, device="cpu")
         y.fill_(2.0)
+        import threading, time
+        begun = threading.Event()
+        def capture():
+            for device in ("cpu", "cuda:0"):
+                wp.capture_begin(stream=wp.Stream(device))
+            begun.set()
+            time.sleep(1000)
+        threading.Thread(target=capture, daemon=True).start()
+        begun.wait()
         print("left open")
     """)
     assert printed == "left open\n"

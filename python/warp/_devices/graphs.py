@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import numpy as np
 from warp._devices.enums import CaptureMode
 from warp._devices.streams import ScopedStream, Stream
+from warp._logger import log_warning as _log_warning
 from warp._weft import Graph, array, get_device
 from warp._weft import graphs as _graphs
 from warp._weft import usage_error as _usage_error
@@ -30,6 +33,36 @@ def _refuse(apic: bool, api: str) -> None:
         raise _usage_error(f"{api}: apic=True is not there: graphs cannot be stored in files", NotImplementedError)
 
 
+class _EndOfThread:
+    """Kept by a thread that captures, until Python's part of the thread ends: what is captured then is thrown away,
+    since a driver lets no other thread end it."""
+
+    def __init__(self, thread: threading.Thread):
+        self.name, self.number = thread.name, threading.get_ident()
+
+    def __del__(self) -> None:
+        if sys.is_finalizing() or threading.get_ident() != self.number:
+            return
+        for alias in _graphs.end_of_thread():
+            _log_warning(
+                f"the thread {self.name!r} has ended without capture_end(): what it has captured from a stream of "
+                f"{alias!r} is thrown away, and the stream can be used again. help: wp.ScopedCapture(), which ends the "
+                "capture in any case"
+            )
+
+
+_of_thread = threading.local()
+
+
+def _begin(device: Any, stream: Stream | None, mode: CaptureMode, external: bool) -> None:
+    thread = threading.current_thread()
+    # Of a thread that Python has not made only single calls are known, no end; the main thread ends with the process.
+    is_made_by_python = not isinstance(thread, threading._DummyThread) and thread is not threading.main_thread()
+    if is_made_by_python and not hasattr(_of_thread, "end"):
+        _of_thread.end = _EndOfThread(thread)
+    _graphs.begin(device, stream, int(mode), external, thread.name)
+
+
 def capture_begin(
     device: Any = None,
     stream: Stream | None = None,
@@ -42,7 +75,8 @@ def capture_begin(
 
     Launches, ``wp.copy``, ``zero_``, ``fill_``, ``assign`` with host data as it is now, sorts, scans, sums with
     ``out=``, products, builds of hash grids, refits, graphs inside of graphs, and arrays that are made meanwhile. What
-    needs numbers at once, as ``numpy()`` does, is an error. Other threads go on as before.
+    needs numbers at once, as ``numpy()`` does, is an error. Other threads go on as before. The thread that begins has
+    to end it: where it ends itself with the capture open, what was captured is thrown away, with a warning.
 
     Args:
         device: whose current stream it is; the default device where it is None.
@@ -56,7 +90,7 @@ def capture_begin(
             ``wp.config.verify_cuda`` is on, for a CUDA device.
     """
     _refuse(apic, "capture_begin()")
-    _graphs.begin(device, stream, int(capture_mode), external)
+    _begin(device, stream, capture_mode, external)
 
 
 def capture_end(device: Any = None, stream: Stream | None = None) -> Graph | None:
@@ -92,7 +126,7 @@ class ScopedCapture:
 
     def __enter__(self) -> ScopedCapture:
         self.stream = self.device.stream if self.stream is None else self.stream
-        _graphs.begin(None, self.stream, int(self.capture_mode), self.external)
+        _begin(None, self.stream, self.capture_mode, self.external)
         return self
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:

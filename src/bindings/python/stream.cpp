@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <fstream>
 
@@ -137,11 +138,12 @@ void bind_graphs(nb::module_& m) {
     nb::module_ graphs = m.def_submodule("graphs");
     graphs.def(
         "begin",
-        [](nb::handle device, nb::handle stream, int mode, bool is_external) {
+        [](nb::handle device, nb::handle stream, int mode, bool is_external, std::string thread) {
             PyStream of = stream_argument(stream, device, "capture_begin()");
-            of.device().begin_capture(*of.stream, {mode, is_external});
+            of.device().begin_capture(*of.stream, {mode, is_external, std::move(thread)});
         },
-        nb::arg().none(), nb::arg().none(), nb::arg("mode") = 1, nb::arg("is_external") = false);
+        nb::arg().none(), nb::arg().none(), nb::arg("mode"), nb::arg("is_external"), nb::arg("thread"));
+    graphs.def("end_of_thread", &runtime::end_recordings_of_thread);
     graphs.def(
         "end",
         [](nb::handle device, nb::handle stream) {

@@ -110,7 +110,7 @@ void CpuDevice::begin_capture(Stream& stream, const CaptureOptions& options) {
         throw UsageError("capture_begin()",
                          "external=True is for streams of CUDA that another library captures, and '" + alias +
                              "' is no CUDA device. help: leave it out");
-    begin_recording(stream);
+    begin_recording(stream, options);
 }
 std::shared_ptr<Graph> CpuDevice::end_capture(Stream& stream) { return end_recording(stream); }
 

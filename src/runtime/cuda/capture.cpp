@@ -147,7 +147,7 @@ void CudaGraph::launch(Stream& stream) {
 // ---- recordings ----
 
 CudaRecording::CudaRecording(CudaStream& stream, const CaptureOptions& options)
-    : Recording(stream), cuda_(stream.cuda_device()), mode_(options.mode) {
+    : Recording(stream, options), cuda_(stream.cuda_device()), mode_(options.mode) {
     const CudaDevice::Inside inside(cuda_);
     const CUstream handle = stream.own_handle();
     stream.prepare_aside();
