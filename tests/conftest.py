@@ -19,6 +19,7 @@ import protected_device
 def pytest_addoption(parser):
     parser.addoption("--large", action="store_true", help="run the tests that need gigabytes or minutes")
     parser.addoption("--report", help="write what each test showed to this file, for tools/check_status.py")
+    parser.addoption("--other-numbers", action="store_true", help="compare each launch on the device with the CPU's")
     parser.addoption("--device", help="the default device of the run: cpu:protected, cuda:0")
 
 
@@ -114,6 +115,10 @@ def device_of_the_run(request, monkeypatch):
             pytest.skip(f"is about memory of the host: {marker.args[0]}")
         wp.set_device(name)
         if name.startswith("cuda"):
+            if request.config.getoption("--other-numbers") and not request.node.get_closest_marker("own_launches"):
+                import other_numbers
+
+                other_numbers.Comparison().patch(monkeypatch)
             monkeypatch.setattr(wp, "launch", numpy_launches.launches_with_copies(wp.launch))
     yield
     protected_device.check()

@@ -2,15 +2,16 @@
 
     python tools/mutate_ptx.py [--count 200] [--seed 1] [--files FILE ...] [--keep FOLDER]
 
-The files run once on the emulated device: the texts of their kernels are kept, and which test compiled each. Then, for
-each mutant, one instruction of a text is changed, and the file whose test compiled it runs with that text in place of
-the compiler's (WEFT_TAKE_PTX): first that test, and where it passes, all of the file. A mutant is noticed where a test
-fails: by its numbers, or since the emulated device stops the kernel. A mutant whose instruction no test executes does
-not count: with `trap` in its place the tests pass too.
+The files run once on the emulated device, with `--other-numbers` (tests/protected/other_numbers.py): the texts of their
+kernels are kept, and which test compiled each. Then, for each mutant, one instruction of a text is changed, and the
+file whose test compiled it runs with that text in place of the compiler's (WEFT_TAKE_PTX): first that test, and where
+it passes, all of the file. A mutant is noticed where a test fails: by its numbers, or since the emulated device stops
+the kernel. A mutant whose instruction no test executes does not count: with `trap` in its place the tests pass too.
 
 Some changes are not made. Moves and conversions between registers of one size change names, not numbers. Two equal
 operands cannot be exchanged, nor those of a difference that is only squared. The number that takes the place of a
-divisor is any number where the quotient does not count. And the steps of the loop over the grid are left out, which a
+divisor is any number where the quotient does not count. Where all threads do the same, it does not matter which of them
+run. And the steps of the loop over the grid are left out, which a
 launch of few threads never repeats: tests of their own are about these (tests/python/test_cuda.py,
 tests/python/test_tid.py). A survivor that computes the same for every input that the compiler allows is a line of
 tools/equivalent_ptx_mutants.txt, with the reason, and does not count either.
@@ -46,6 +47,8 @@ FILES = (
 # makes a kernel run for ever is noticed.
 SECONDS_OF_TEST, SECONDS_OF_FILE = 30, 90
 MOST_SECONDS = 3600  # of a run that waits for ever
+# The bits that tell whether numbers of 64 bits are divided as such, or as numbers of 32 bits: more bits cost time only.
+UPPER_HALF = ", -4294967296;"
 LARGEST_TEXT = 100_000  # characters: larger ones are of kernels of thousands of calls
 
 
@@ -178,6 +181,27 @@ def functions(lines):
         start = end + 1
 
 
+def places_in_the_grid_that_do_not_count(lines):
+    """Numbers of the lines that compute which thread this is, in a function that only asks whether it belongs to the
+    launch: all threads store the same, and it does not matter which of them do."""
+    found = set()
+    for numbers, _, _ in functions(lines):
+        places, uses = {"%tid.x"}, set()
+        if any(re.match(r"\s+(@!?%p\d+\s+)?(red|atom|call)\b", lines[number]) for number in numbers):
+            continue  # which may count the threads
+        for number in numbers:
+            if one := instruction(lines[number]):
+                guard, opcode, operands = one
+                sources = operands if opcode.startswith("st.") else operands[1:]
+                if places & {name for word in [guard, *sources] for name in re.findall(r"%\w+(?:\.x)?", word)}:
+                    uses.add(number)
+                    places.add(operands[0])
+        stays = ("mov.", "cvt.", "add.", "mul.", "mad.", "setp.", "bra")
+        if all(instruction(lines[number])[1].startswith(stays) for number in uses):
+            found |= uses
+    return found
+
+
 def divisors_that_do_not_count(lines):
     """Numbers of the lines that put 1 in place of a divisor where the quotient is not taken either:
 
@@ -246,13 +270,16 @@ def mutants_of(path, test):
     if len(text) > LARGEST_TEXT:
         return []
     lines = text.splitlines()
-    left_out, divisors = steps_of_the_grid(lines), divisors_that_do_not_count(lines)
+    left_out = steps_of_the_grid(lines) | places_in_the_grid_that_do_not_count(lines)
+    divisors = divisors_that_do_not_count(lines)
     squared = differences_that_are_squared(lines)
 
     def counts(number, line, kind, changed):
         if number in squared and (kind == "operands" or instruction(line)[1].startswith("neg")):
             return False
-        return changed.split() != line.split() and not (kind == "constant" and number in divisors)
+        if kind == "constant" and (number in divisors or UPPER_HALF in line):
+            return False
+        return changed.split() != line.split()
 
     kernel = lines[0].removeprefix("// ")
     return [
@@ -302,7 +329,8 @@ def run(tests, settings, plugins=(), then=None):
             os.dup2(nothing.fileno(), 2)
             import pytest
 
-            code = int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "--device", "cuda:0", *tests], [*plugins]))
+            options = ["-q", "-x", "-p", "no:cacheprovider", "--device", "cuda:0", "--other-numbers"]
+            code = int(pytest.main([*options, *tests], [*plugins]))
             if then:
                 then()
         os._exit(code)

@@ -2,7 +2,9 @@
 
     python tools/run_tests.py --report FILE        writes what each test showed, as `pytest --report FILE` does
     python tools/run_tests.py --keep-ptx FOLDER    leaves the kernels of the emulated CUDA device in a fresh folder
-    python tools/run_tests.py --only PART          one part
+    python tools/run_tests.py --only PART          the parts whose names begin so
+    python tools/run_tests.py --other-numbers      launches on the emulated device are done with other numbers, too
+                                                   (tests/protected/other_numbers.py)
 
 A test uses one processor nearly all of its time. The parts of the CPU are all of tests/ in folders, so that a new file
 belongs to one without being named here. The others are suites that run once more, with another default device. A test
@@ -12,6 +14,7 @@ that is skipped in one part and passes in another has passed: what needs a CUDA 
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -41,12 +44,16 @@ ON_CUDA = {
     " robustness minima_of_generators graph_coloring graphs cuda_graphs modules type_questions inspection",
     "errors": "error_classes faults",
     "builtins": "table typed atomics fast_math libraries_of_gpus bfloat16 geometry noise utility decompositions random",
-    "gradients": "generated programs patterns conventions matrices neighbours builtins known_zeros chosen_arrays"
-    " refusals supplied tape_graph tape_threads devices_agree random_tapes random_reach copies",
     "seeds": "rotations documents programs gradients",
     "interop": "cuda_streams cuda_order",
     "examples": "cloth examples rigid",
 }
+GRADIENTS_ON_CUDA = {
+    "gradients": "generated programs patterns conventions matrices neighbours builtins known_zeros chosen_arrays"
+    " refusals supplied tape_graph tape_threads devices_agree random_tapes random_reach copies",
+}
+# Where what the host does is tested: launches are counted, ordered and made to fail.
+HOST_SIDE = re.compile(r"test_(cuda_|graphs|tape_threads)")
 
 
 def files(*suites):
@@ -60,12 +67,14 @@ def folders():
     return longest + [name for name in every if name not in longest]
 
 
-def parts(keep_ptx=None):
+def parts(keep_ptx=None, other_numbers=False):
     """(name, arguments of pytest, settings of the environment, whether it belongs to the report)"""
     yield "second device", ["--device", "cpu:protected", *files(ON_ALL_DEVICES)], {}, False
-    cuda = ["--device", "cuda:0", *files(ON_ALL_DEVICES, ON_CUDA)]
-    kept = {"WEFT_KEEP_PTX": str(keep_ptx)} if keep_ptx else {}
-    yield "emulated CUDA", cuda, {"WARP_CUDA_DRIVER": "emulated", **kept}, True
+    settings = {"WARP_CUDA_DRIVER": "emulated", **({"WEFT_KEEP_PTX": str(keep_ptx)} if keep_ptx else {})}
+    options = ["--device", "cuda:0", *(["--other-numbers"] if other_numbers else [])]
+    for name, suites in ("arrays and gradients", [ON_ALL_DEVICES, GRADIENTS_ON_CUDA]), ("language", [ON_CUDA]):
+        chosen = [file for file in files(*suites) if not (other_numbers and HOST_SIDE.search(file))]
+        yield f"emulated CUDA: {name}", [*options, *chosen], settings, True
     for folder in folders():  # without the GPU that the machine may have: it would be the default device
         yield folder, [f"tests/{folder}"], {"WARP_CUDA_DRIVER": "none"}, True
 
@@ -103,18 +112,19 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--report", type=Path, help="where what each test showed is written")
     parser.add_argument("--keep-ptx", type=Path, help="where the texts of kernels for CUDA devices are left")
-    parser.add_argument("--only", help="the name of a part")
+    parser.add_argument("--only", help="how the names of the parts begin")
+    parser.add_argument("--other-numbers", action="store_true", help="compare launches on the emulated device")
     options = parser.parse_args()
     if options.keep_ptx:
         shutil.rmtree(options.keep_ptx, ignore_errors=True)
         options.keep_ptx.mkdir(parents=True)
         options.keep_ptx = options.keep_ptx.resolve()
-    every = list(parts(options.keep_ptx))
+    every = list(parts(options.keep_ptx, options.other_numbers))
     if options.only:
         names = [part[0] for part in every]
-        if options.only not in names:
+        every = [part for part in every if part[0].startswith(options.only)]
+        if not every:
             parser.error(f"there is no part '{options.only}'; expected {', '.join(names)}")
-        every = [part for part in every if part[0] == options.only]
     with tempfile.TemporaryDirectory() as temporary:
         reports = Path(temporary)
         at_a_time = max(1, min(MOST_AT_A_TIME, len(os.sched_getaffinity(0))))

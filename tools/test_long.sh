@@ -16,6 +16,7 @@ for arch in 75 90; do
     WEFT_EMULATED_ARCH=$arch step "suites on sm_$arch" \
         python tools/run_tests.py --only "emulated CUDA" --keep-ptx "$build/test-ptx-$arch"
 done
+step "suites with other numbers" python tools/run_tests.py --only "emulated CUDA" --other-numbers
 step "kernels through ptxas" python tools/assemble_kernels.py --large "$build/test-ptx-75" "$build/test-ptx-90"
 
 finish

@@ -298,6 +298,7 @@ def test_wrong_starts_are_refused():
         tape.backward(grads={x: doubles([1.0, 2.0, 3.0])})
 
 
+@pytest.mark.own_launches("counts what is compiled")
 def test_an_adjoint_is_compiled_when_a_gradient_is_asked_for_and_once(capfd, monkeypatch):
     @wp.kernel
     def only_here(x: wp.array[wp.float64], y: wp.array[wp.float64]):

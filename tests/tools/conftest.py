@@ -25,3 +25,17 @@ def tool():
         return module
 
     return load
+
+
+@pytest.fixture
+def run_tests(pytester):
+    """A function: runs the tests in a text as those of Weft are, with these options of pytest."""
+    (pytester.path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    pytester.makeconftest((ROOT / "tests/conftest.py").read_text())
+    (pytester.path / "protected").symlink_to(ROOT / "tests/protected")
+
+    def run(text, *options):
+        pytester.makepyfile(text)
+        return pytester.runpytest_subprocess(pytester.path, "-p", "no:cacheprovider", *options)
+
+    return run

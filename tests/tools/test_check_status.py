@@ -94,18 +94,9 @@ def test_leaves_something(broken): pass
 """
 
 
-def run(pytester, program, *options):
-    """The tests in `program`, run as those of Weft are."""
-    (pytester.path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
-    pytester.makeconftest((ROOT / "tests/conftest.py").read_text())
-    (pytester.path / "protected").symlink_to(ROOT / "tests/protected")
-    pytester.makepyfile(program)
-    return pytester.runpytest_subprocess(pytester.path, "-p", "no:cacheprovider", *options)
-
-
-def test_a_run_leaves_a_report(pytester, tool):
+def test_a_run_leaves_a_report(pytester, run_tests, tool):
     file = pytester.path / "report.json"
-    run(pytester, PROGRAM, "--report", file)
+    run_tests(PROGRAM, "--report", file)
     found = {name.split("::", 1)[1]: test for name, test in json.loads(file.read_text()).items()}
     assert {name: test["outcome"] for name, test in found.items()} == {
         "test_passes": "passed",
@@ -126,7 +117,7 @@ def test_a_run_leaves_a_report(pytester, tool):
     assert complaints == ["1 tests are skipped because 'for a reason'; 0 are allowed:", "    test_skips"]
 
 
-def test_a_mark_with_an_unknown_keyword_ends_the_run(pytester):
-    answer = run(pytester, 'import pytest\n@pytest.mark.seed("S-ARR-001", wait="cuda")\ndef test_it(): pass\n')
+def test_a_mark_with_an_unknown_keyword_ends_the_run(run_tests):
+    answer = run_tests('import pytest\n@pytest.mark.seed("S-ARR-001", wait="cuda")\ndef test_it(): pass\n')
     answer.stderr.fnmatch_lines(["*a seed mark takes ids and waits=*"])
     assert answer.ret != 0

@@ -198,6 +198,38 @@ def test_the_end_of_the_grid_is_left_alone_where_points_count_from_the_block(too
     assert compared == {"%p1,"}
 
 
+ONE_FOR_ALL = """// kernel one_for_all
+.visible .entry weft_0_one_for_all(.param .u64 x)
+{
+\tmov.u32 \t%r1, %tid.x;
+\tcvt.u64.u32 \t%rd2, %r1;
+\tadd.s64 \t%rd3, %rd4, %rd2;
+\tsetp.ge.s64 \t%p1, %rd3, %rd5;
+\t@%p1 bra \t$L1;
+\tst.global.b32 \t[%rd1], %r2;
+$L1:
+\tret;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "after, is_changed",
+    [
+        ("st.global.b32 \t[%rd1], %r2;", False),
+        ("st.global.b32 \t[%rd1], %r1;", True),  # each thread stores another number
+        ("st.global.b32 \t[%rd3], %r2;", True),
+        ("red.global.add.u32 \t[%rd1], 1;", True),  # counts the threads
+        ("call \tf, (x);", True),
+    ],
+)
+def test_it_does_not_matter_which_threads_do_the_same(tool, tmp_path, after, is_changed):
+    path = tmp_path / "x.ptx"
+    path.write_text(ONE_FOR_ALL.replace("st.global.b32 \t[%rd1], %r2;", after))
+    changed = {mutant.number for mutant in tool("mutate_ptx").mutants_of(path, "a test")}
+    assert {5, 6, 7} <= changed if is_changed else not {5, 6, 7} & changed
+
+
 def test_steps_over_the_grid_are_left_alone(tool, tmp_path):
     path = tmp_path / "x.ptx"
     path.write_text(TEXT)

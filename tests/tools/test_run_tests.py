@@ -18,6 +18,17 @@ def test_files_of_other_devices_are_there(tool):
     assert len(named) > 50 and all((ROOT / name).exists() for name in named)
 
 
+def test_other_numbers_are_for_what_kernels_compute(tool):
+    def on_cuda(**options):
+        parts = tool("run_tests").parts(**options)
+        return {file for name, arguments, _, _ in parts if name.startswith("emulated CUDA") for file in arguments}
+
+    plain, others = on_cuda(), on_cuda(other_numbers=True)
+    assert "--other-numbers" in others and others - plain == {"--other-numbers"}
+    assert {Path(file).name for file in plain - others} >= {"test_cuda_failures.py", "test_graphs.py"}
+    assert "tests/gradients/test_kernels.py" in others and "tests/python/test_cuda.py" in others
+
+
 def test_a_test_that_one_part_skips_and_another_shows_has_passed(tool):
     def report(**outcomes):
         return {f"tests/{name}.py::test": {"outcome": outcome} for name, outcome in outcomes.items()}
@@ -36,7 +47,7 @@ def test_a_part_that_fails_is_named_and_the_others_run(tool, tmp_path, monkeypat
     bad.write_text("def test_bad(): assert False\n")
     run_tests = tool("run_tests")
     parts = [("bad", [str(bad)], {}, False), ("good", [str(good)], {}, False)]
-    monkeypatch.setattr(run_tests, "parts", lambda keep_ptx: iter(parts))
+    monkeypatch.setattr(run_tests, "parts", lambda *_: iter(parts))
     monkeypatch.setattr("sys.argv", ["run_tests.py"])
     assert run_tests.main() == 1
     shown = capsys.readouterr()

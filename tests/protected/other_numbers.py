@@ -1,0 +1,577 @@
+"""Launches on a CUDA device with other numbers, beside the CPU in debug mode: ``--other-numbers``.
+
+Tests choose numbers that show what they are about. An instruction that is wrong for others passes them: integers from 0
+to 4, factors of 1, branches that go one way, arrays of fewer elements than a block has threads. So each launch of a
+test is done with other numbers before it takes place, on copies of its arguments: on the device, and on the CPU, one
+thread after the other and with every index checked. All arrays have to agree afterwards, their gradients and tangents
+too where the launch has them. Where the CPU raises, or the emulated device finds threads that race, the numbers mean
+nothing to the kernel.
+"""
+
+import contextlib
+import ctypes
+import functools
+import inspect
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import warp as wp
+from warp._gradients.jacobians import Unrecorded
+
+# How often the launches of one kernel are compared in one test.
+MOST_LAUNCHES = 2
+KINDS = ("other floats", "floats of any size", "integers in another order", "integers near those", "any integers")
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a trial changes."""
+
+    kind: str  # of the numbers: one of KINDS
+    longer: int = 0  # the first dimension of arrays and launches
+    wider: int = 0  # the last one of those that have several
+    gap: int = 0  # numbers between the rows
+
+    @property
+    def keeps_places(self):
+        return not (self.longer or self.wider or self.gap)
+
+
+# With these a second block of threads begins, and loops over rows that are unrolled have a rest of another length.
+LONGER, WIDER = 261, 10
+TRIALS = [Change(kind) for kind in KINDS] + [Change(kind, longer=LONGER) for kind in KINDS]
+TRIALS += [Change("other floats", longer=longer, wider=WIDER) for longer in (0, LONGER)]
+TRIALS += [Change("other floats", longer=longer, gap=3) for longer in (0, LONGER)]
+# Arrays that are larger in all take too long on the CPU in debug mode.
+MOST_BYTES = 1 << 19
+# What a warp executes of one block: loops over any integers may never end.
+MOST_INSTRUCTIONS = 300_000
+# What other functions and another order of sums may change: of a number, and of the array's largest.
+TOLERANCES = {2: (2e-2, 1e-3), 4: (2e-4, 2e-6), 8: (1e-8, 1e-12)}
+# How far floats are moved for a second run on the CPU: where that changes a result, its rounding decides something.
+NUDGES = {2: 1e-3, 4: 2e-7, 8: 1e-15}
+# What has grown beyond this had its roundings grow with it.
+MOST_GROWTH = {2: np.inf, 4: 1e12, 8: 1e30}
+
+
+class NotComparable(Exception):
+    """The numbers mean nothing to the kernel, or its arguments are none that are copied here."""
+
+
+class Comparison:
+    """What one test has compared."""
+
+    def __init__(self):
+        self.counts, self.is_comparing = {}, False
+
+    def patch(self, monkeypatch):
+        launch = self.launches(wp.launch)
+        monkeypatch.setattr(wp, "launch", launch)
+        monkeypatch.setattr(wp._weft, "launch", launch)
+        monkeypatch.setattr(wp._weft, "run_jvp", self.derived(wp._weft.run_jvp, 4))
+        monkeypatch.setattr(wp._weft, "run_adjoint", self.derived(wp._weft.run_adjoint, 2))
+
+    def launches(self, launch):
+        @functools.wraps(launch)
+        def compared(kernel, dim=None, inputs=(), outputs=(), *rest, **named):
+            device = wp.get_device(named.get("device"))
+            is_plain = not rest and set(named) <= {"device"} and all(isinstance(v, (list, tuple)) for v in (inputs, outputs))
+            if is_plain and is_grid(dim) and is_compared(kernel, device):
+                self.compare(kernel, device, dim, [[*inputs, *outputs]], run_launch, "launch")
+            return launch(kernel, dim, inputs, outputs, *rest, **named)
+
+        return compared
+
+    def derived(self, run, lists):
+        """Of a function whose arguments are a kernel, the dimensions, `lists` of arguments, and a device behind them."""
+
+        @functools.wraps(run)
+        def compared(kernel, dim, values, *rest):
+            is_jvp = lists == 4
+            device = wp.get_device(rest[5 if is_jvp else 1])
+            if is_compared(kernel, device) and not (is_jvp and (rest[4] or rest[6])):
+                given = [values, rest[0]] + ([rest[2], rest[3]] if is_jvp else [])
+
+                def again(kernel, dim, lists, device):
+                    if is_jvp:
+                        run(kernel, dim, lists[0], lists[1], rest[1], lists[2], lists[3], [], device, [])
+                    else:
+                        run(kernel, dim, lists[0], lists[1], device)
+
+                self.compare(kernel, device, dim, given, again, run.__name__)
+            return run(kernel, dim, values, *rest)
+
+        return compared
+
+    def compare(self, kernel, device, dim, lists, run, what):
+        if self.is_comparing:
+            return
+        name = f"{what} {kernel.key} {types_of(lists)}"
+        seen = self.counts[kernel, name] = self.counts.get((kernel, name), 0) + 1
+        if seen > MOST_LAUNCHES:
+            return
+        self.is_comparing = True
+        before = None
+        try:
+            wp.synchronize_device(device)
+            before = driver().weftEmulatedLimit(MOST_INSTRUCTIONS)
+            with Unrecorded():
+                for number in range(len(TRIALS)):
+                    with contextlib.suppress(NotComparable):
+                        Trial(kernel, device, dim, lists, run, number, zlib.crc32(f"{name} {seen}".encode())).compare()
+        finally:
+            self.is_comparing = False
+            if before is not None:
+                driver().weftEmulatedLimit(before)
+
+
+def is_grid(dim):
+    return dim is None or (dim and all(type(n) is int for n in (dim if isinstance(dim, (tuple, list)) else [dim])))
+
+
+def is_compared(kernel, device):
+    return device.is_cuda and isinstance(kernel, wp.Kernel) and not device.is_capturing and device.is_emulated
+
+
+def types_of(value):
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(types_of, value))}]"
+    return f"{value.dtype}{value.ndim}" if isinstance(value, wp.array) else type(value).__name__
+
+
+def run_launch(kernel, dim, lists, device):
+    """The launch, and back where arrays have gradients."""
+    values = lists[0]
+    if not any(array.grad is not None for array in arrays_in(values)):
+        wp.launch(kernel, dim, values, device=device)
+        return
+    tape = wp.Tape()
+    with tape:
+        wp.launch(kernel, dim, values, device=device)
+    tape._reverse_all()
+
+
+# ---- arguments ----
+
+
+def fields_of(struct):
+    return [(name, getattr(struct, name)) for name in wp._weft.field_names(struct)]
+
+
+def is_struct(value):
+    return isinstance(value, wp._weft.StructValue)
+
+
+def arrays_in(value):
+    """All arrays of an argument, in order."""
+    if isinstance(value, (list, tuple)):
+        return [array for one in value for array in arrays_in(one)]
+    if isinstance(value, wp.array):
+        return [value]
+    return [array for _, field in fields_of(value) for array in arrays_in(field)] if is_struct(value) else []
+
+
+def rebuilt(value, array_of, number_of):
+    """The argument with other arrays and numbers in place of its own."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(rebuilt(one, array_of, number_of) for one in value)
+    if isinstance(value, wp.array):
+        return array_of(value)
+    if is_struct(value):
+        made = type(value)()
+        for name, field in fields_of(value):
+            setattr(made, name, rebuilt(field, array_of, number_of))
+        return made
+    return number_of(value)
+
+
+def extent(array):
+    """The first address, and the one behind the last."""
+    first = last = array.ptr or 0
+    if array.size == 0:
+        return first, first
+    for n, stride in zip(array.shape, array.strides, strict=True):
+        first, last = (first + (n - 1) * stride, last) if stride < 0 else (first, last + (n - 1) * stride)
+    return first, last + wp.types.type_size_in_bytes(array.dtype)
+
+
+def has_arrays(dtype):
+    """Whether elements contain arrays."""
+    if not isinstance(dtype, type) or not issubclass(dtype, wp._weft.StructValue):
+        return False
+    return any(
+        field is None or isinstance(field, wp.array) or has_arrays(type(field)) for _, field in fields_of(dtype())
+    )
+
+
+@functools.cache
+def layout(dtype):
+    """[(byte, NumPy's type, shape)] of the numbers in one element."""
+    if has_arrays(dtype):
+        raise NotComparable
+    try:
+        probe = wp.zeros(1, dtype=dtype, device="cpu")
+        if dtype in (wp.bfloat16, wp.float8_e4m3fn, wp.float8_e5m2):
+            raise NotComparable
+        found = probe.numpy()
+    except (RuntimeError, TypeError, AttributeError) as problem:
+        raise NotComparable from problem
+    return tuple(numbers_of(found.dtype, found.shape[1:], 0))
+
+
+def numbers_of(dtype, shape, byte):
+    if dtype.subdtype:
+        yield from numbers_of(dtype.subdtype[0], (*shape, *dtype.subdtype[1]), byte)
+    elif dtype.fields:
+        for kind, offset in ((field[0], field[1]) for field in dtype.fields.values()):
+            if shape:
+                raise NotComparable
+            yield from numbers_of(kind, (), byte + offset)
+    elif dtype.kind in "fiub":
+        yield byte, dtype, shape
+    else:
+        raise NotComparable
+
+
+def is_in_rows(array):
+    """Whether its elements lie one after the other; of a single row, also where a second one would begin."""
+    row = wp.types.type_size_in_bytes(array.dtype) * int(np.prod(array.shape[1:]))
+    return array.is_contiguous and array.strides[0] == row
+
+
+def inner_steps(dtype, shape):
+    """The bytes from one number of an element to the next, in each dimension."""
+    return [dtype.itemsize * int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]
+
+
+class Trial:
+    """One launch with other numbers."""
+
+    def __init__(self, kernel, device, dim, lists, run, number, seed):
+        self.kernel, self.device, self.dim, self.run = kernel, device, dim, run
+        self.change, self.kind = TRIALS[number], TRIALS[number].kind
+        self.rng = np.random.default_rng([seed, number])
+        self.arrays = {}  # id -> array, with the gradients
+        for array in arrays_in(lists):
+            while array is not None and id(array) not in self.arrays:
+                self.arrays[id(array)] = array
+                array = array.grad
+        is_there = all(type(array) is wp.array and array.device == device for array in self.arrays.values())
+        has_ties = self.kind == "any integers" and ("atomic_min" in source(kernel) or "atomic_max" in source(kernel))
+        # The indices of an indexed array were checked when it was made, and it has its shape from them.
+        changes_indices = "integer" in self.kind or not self.change.keeps_places
+        has_indices = changes_indices and any(hasattr(one, "indices") for values in lists for one in values)
+        has_addresses = ".ptr" in source(kernel) and any(one.dtype is wp.uint64 for one in self.arrays.values())
+        if not is_there or has_ties or has_indices or has_addresses or says_more(kernel):
+            raise NotComparable
+        if not self.change.keeps_places:
+            self.require_rows()
+        if needs_order(kernel):
+            self.dim = (1,) * len(dim) if isinstance(dim, (tuple, list)) else 1
+        elif dim is not None:
+            self.dim = self.longer(dim) if isinstance(dim, (tuple, list)) else self.longer([dim])[0]
+        self.layouts = {key: layout(array.dtype) for key, array in self.arrays.items()}
+        self.regions = self.regions_of()
+        if sum(region.size for region in self.regions) > MOST_BYTES:
+            raise NotComparable
+        self.contents = [
+            region.contents(self.device) if self.change.keeps_places else np.zeros(region.size, np.uint8)
+            for region in self.regions
+        ]
+        self.fill()
+        self.lists = rebuilt(lists, lambda array: array, self.other_number)
+
+    def require_rows(self):
+        """Arrays do not become longer where they share memory, or are no rows one after the other."""
+        extents = sorted(extent(array) for array in self.arrays.values())
+        is_apart = all(before[1] <= after[0] for before, after in zip(extents, extents[1:]))
+        has_rows = not (self.change.gap or self.change.wider) or any(array.ndim > 1 for array in self.arrays.values())
+        if not is_apart or not has_rows or not all(is_in_rows(array) for array in self.arrays.values()):
+            raise NotComparable
+
+    def longer(self, shape):
+        first, *rest = shape
+        if rest:
+            rest[-1] += self.change.wider
+        return (first + self.change.longer, *rest)
+
+    def shape_of(self, array):
+        return self.longer(array.shape)
+
+    def strides_of(self, array):
+        """A gap follows each row of the last dimension, where there are rows."""
+        if self.change.keeps_places:
+            return array.strides
+        lengths = [*self.shape_of(array)[1:], 1]
+        if array.ndim > 1:
+            lengths[-2] += self.change.gap
+        size = wp.types.type_size_in_bytes(array.dtype)
+        return tuple(size * int(np.prod(lengths[axis:])) for axis in range(array.ndim))
+
+    def regions_of(self):
+        if not self.change.keeps_places:
+            return [Region([key], 0, self.bytes_of(array)) for key, array in self.arrays.items()]
+        found = []
+        for key, (first, last) in sorted(((key, extent(a)) for key, a in self.arrays.items()), key=lambda one: one[1]):
+            if found and first < found[-1].last:
+                found[-1].keys.append(key)
+                found[-1].last = max(found[-1].last, last)
+            else:
+                found.append(Region([key], first, last))
+        return found
+
+    def bytes_of(self, array):
+        return self.shape_of(array)[0] * self.strides_of(array)[0]
+
+    def views(self, index, contents):
+        """(key, NumPy's view) of all numbers of a region's arrays."""
+        region = self.regions[index]
+        for key in region.keys:
+            array = self.arrays[key]
+            start = (array.ptr or 0) - region.first if self.change.keeps_places else 0
+            strides = self.strides_of(array)
+            for byte, dtype, inner in self.layouts[key]:
+                shape = self.shape_of(array) + inner
+                if 0 in shape:
+                    continue
+                yield key, np.ndarray(shape, dtype, contents, start + byte, (*strides, *inner_steps(dtype, inner)))
+
+    # ---- numbers ----
+
+    def fill(self):
+        for index, contents in enumerate(self.contents):
+            if not self.change.keeps_places:
+                self.copy_rows(index, contents)
+            for _, view in self.views(index, contents):
+                view[...] = self.other_values(view)
+
+    def copy_rows(self, index, contents):
+        """The numbers of a region's array, and again from the first where it is longer."""
+        key = self.regions[index].keys[0]
+        array = self.arrays[key]
+        if array.size == 0:
+            return
+        old = Region([key], *extent(array)).contents(self.device)
+        for (_, to), (byte, dtype, inner) in zip(self.views(index, contents), self.layouts[key], strict=True):
+            steps = inner_steps(dtype, inner)
+            rows = np.ndarray(array.shape + inner, dtype, old, byte, (*array.strides, *steps))
+            for axis in range(array.ndim):
+                rows = np.take(rows, np.arange(to.shape[axis]) % rows.shape[axis], axis)
+            to[...] = rows
+
+    def other_values(self, values):
+        if values.dtype.kind == "f":
+            largest = float(np.finfo(values.dtype).max)
+            return np.clip(self.floats(values.shape), -largest, largest)
+        if self.kind in ("other floats", "floats of any size") or values.size == 0:
+            return values
+        if values.dtype.kind == "b":
+            return self.rng.integers(0, 2, values.shape).astype(bool)
+        if self.kind == "integers in another order":
+            return self.rng.permutation(values.ravel()).reshape(values.shape)
+        limits = np.iinfo(values.dtype)
+        first, last = (-9, 70) if self.kind == "any integers" else (int(values.min()) - 1, int(values.max()) + 2)
+        first, last = max(first, limits.min), min(last, limits.max)
+        made = self.rng.integers(first, last, values.shape, values.dtype, endpoint=True)
+        if self.kind == "any integers":
+            any_at_all = self.rng.integers(limits.min, limits.max, values.shape, values.dtype, endpoint=True)
+            made = np.where(self.rng.random(values.shape) < 0.1, any_at_all, made)
+        return made
+
+    def floats(self, shape):
+        made = self.rng.normal(0.0, 1.5, shape)
+        if self.kind == "floats of any size":
+            return made * 10.0 ** self.rng.integers(-6, 7)
+        if self.kind == "any integers":
+            kinds = self.rng.random(shape)
+            made = np.where(kinds < 0.1, 0.0, np.where(kinds < 0.3, np.round(made), made * np.exp(2 * made)))
+        return made
+
+    def other_number(self, value):
+        if isinstance(value, (bool, np.bool_)) or value is None:
+            return value
+        if type(value) is int:
+            is_near = self.kind == "integers near those" and 0 <= value < 1 << 20
+            return max(0, value + int(self.rng.integers(-2, 3))) if is_near else value
+        if type(value) is float:
+            return float(self.floats(()))
+        if isinstance(value, (wp.float16, wp.float32, wp.float64)):
+            return type(value)(float(self.floats(())))
+        if getattr(type(value), "_wp_scalar_type_", None) in (wp.float16, wp.float32, wp.float64):
+            size = int(np.prod(type(value)._shape_))
+            return type(value)(*(float(number) for number in self.floats(size)))
+        return value
+
+    # ---- runs ----
+
+    def on(self, device, contents, kernel):
+        """The contents of all regions behind a run on this device."""
+        held = [Memory(part, device, region.first % 256) for part, region in zip(contents, self.regions, strict=True)]
+        at = {key: i for i, region in enumerate(self.regions) for key in region.keys}
+        made = {}
+
+        def array_of(array):
+            if id(array) in made:
+                return made[id(array)]
+            i = at[id(array)]
+            copy = wp.array(
+                ptr=held[i].ptr + ((array.ptr or 0) - self.regions[i].first if self.change.keeps_places else 0),
+                shape=self.shape_of(array), strides=self.strides_of(array), dtype=array.dtype, device=device,
+            )  # fmt: skip
+            made[id(array)] = copy
+            if array.grad is not None:
+                copy.grad = array_of(array.grad)
+            return copy
+
+        self.run(kernel, self.dim, rebuilt(self.lists, array_of, lambda value: value), wp.get_device(device))
+        wp.synchronize_device(device)
+        return [memory.contents() for memory in held]
+
+    def on_cpu(self, contents):
+        return self.on("cpu", contents, debugged(self.kernel))
+
+    def on_device(self):
+        """(the contents behind the run, the text of a fault): one of them is None."""
+        found = fault = problem = None
+        try:
+            found = self.on(self.device, self.contents, self.kernel)
+        except (RuntimeError, TypeError, ValueError, NotImplementedError, AssertionError) as error:
+            problem = error
+        while recover() or problem:
+            fault = fault or (str(problem) if "the emulated device says" in str(problem) else None)
+            try:
+                wp.synchronize_device(self.device)  # what else was to be done
+                break
+            except wp.UsageError as error:
+                fault = fault or str(error)
+        if problem and not fault:
+            raise NotComparable from problem
+        return found, fault
+
+    def compare(self):
+        there, fault = self.on_device()
+        if fault and ("race" in fault or "TIMEOUT" in fault or ".ptr" in source(self.kernel)):
+            raise NotComparable
+        try:
+            here = self.on_cpu(self.contents)
+        except (RuntimeError, IndexError, ZeroDivisionError, AssertionError) as problem:
+            raise NotComparable from problem
+        assert not fault, f"{self.kernel.key}: with other numbers ({self.change}) the CPU goes on, and {fault}"
+        moved = None
+        for index, (one, other) in enumerate(zip(here, there, strict=True)):
+            numbers = list(zip(self.views(index, one), self.views(index, other), strict=True))
+            if all(agree(mine, its).all() for (_, mine), (_, its) in numbers):
+                continue
+            moved = moved or self.on_cpu([self.nudged(i) for i in range(len(self.contents))])
+            for ((_, mine), (_, its)), (_, near) in zip(numbers, self.views(index, moved[index]), strict=True):
+                wrong = ~agree(mine, its, near)
+                assert not wrong.any(), (
+                    f"{self.kernel.key}: with other numbers ({self.change}) the devices differ at "
+                    f"{np.argwhere(wrong)[0]} of {mine.shape}: {mine[wrong][0]} on the CPU, {its[wrong][0]} on the GPU"
+                )
+
+    def nudged(self, index):
+        contents = self.contents[index].copy()
+        for _, view in self.views(index, contents):
+            if view.dtype.kind == "f":
+                view[...] = view * (1.0 + NUDGES[view.dtype.itemsize] * self.rng.choice([-1.0, 1.0], view.shape))
+        return contents
+
+
+def agree(one, other, near=None):
+    """Which numbers are the same but for rounding; `near` is what `one` is where its inputs are rounded otherwise."""
+    with np.errstate(all="ignore"):
+        if one.dtype.kind != "f":
+            return (one == other) | (near is not None and (one != near))
+        relative, of_largest = TOLERANCES[one.dtype.itemsize]
+        a, b = one.astype(np.float64), other.astype(np.float64)
+        allowed = relative * (np.abs(a) + np.abs(b)) + of_largest * (1.0 + largest(a))
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        if near is not None:
+            moved = near.astype(np.float64)
+            allowed += 64.0 * largest(moved - a)
+            same |= ~np.isfinite(moved) | ~(np.abs(a) <= MOST_GROWTH[one.dtype.itemsize])
+        return same | (np.abs(a - b) <= allowed)
+
+
+def largest(numbers):
+    finite = np.abs(numbers[np.isfinite(numbers)])
+    return finite.max() if finite.size else 0.0
+
+
+class Region:
+    """Memory that arguments share."""
+
+    def __init__(self, keys, first, last):
+        self.keys, self.first, self.last = keys, first, last
+
+    @property
+    def size(self):
+        return self.last - self.first
+
+    def contents(self, device):
+        if not self.size or not self.first:
+            return np.zeros(self.size, np.uint8)
+        return wp.array(ptr=self.first, shape=self.size, dtype=wp.uint8, device=device).numpy().copy()
+
+
+class Memory:
+    """A copy of a region on a device, as far behind a multiple of 256 as the region is."""
+
+    def __init__(self, contents, device, start):
+        self.size, self.device = contents.size, device
+        whole = np.zeros(contents.size + 512, np.uint8)
+        self.bytes = wp.zeros(whole.size, dtype=wp.uint8, device=device)
+        self.start = (start - self.bytes.ptr) % 256
+        whole[self.start : self.start + self.size] = contents
+        self.bytes.assign(whole)
+        self.ptr = self.bytes.ptr + self.start
+
+    def contents(self):
+        return self.bytes.numpy()[self.start : self.start + self.size].copy()
+
+
+@functools.cache
+def debugged(kernel):
+    """The kernel, compiled for one thread at a time and with its indices checked."""
+    try:
+        return wp.kernel(kernel.func, module="unique", module_options={**kernel.options, "mode": "debug"})
+    except Exception as problem:
+        raise NotComparable from problem
+
+
+@functools.cache
+def source(kernel):
+    """The text of a kernel and of the functions that it names; nothing of operators, which have none."""
+    if kernel.func is None:
+        return ""
+    variables = inspect.getclosurevars(kernel.func)
+    named = [*variables.nonlocals.values(), *variables.globals.values()]
+    functions = [kernel.func, *(one.func for one in named if isinstance(one, wp.Function))]
+    return "\n".join(inspect.getsource(one) for one in functions if inspect.isfunction(one))
+
+
+def says_more(kernel):
+    """Whether it prints, or asks for the size of a block, which is 1 on the CPU."""
+    return "print" in source(kernel) or "block_dim" in source(kernel)
+
+
+def needs_order(kernel):
+    """Whether it uses what an atomic gave, which depends on the order of threads."""
+    lines = [line.strip() for line in source(kernel).splitlines()]
+    return any("atomic_" in line and not line.startswith("wp.atomic_") for line in lines)
+
+
+@functools.cache
+def driver():
+    library = ctypes.CDLL(str(Path(wp._weft.__file__).with_name("weft-emulated-cuda.so")))
+    library.weftEmulatedLimit.argtypes, library.weftEmulatedLimit.restype = [ctypes.c_uint64], ctypes.c_uint64
+    library.weftEmulatedRecover.restype = ctypes.c_bool
+    return library
+
+
+def recover():
+    """Whether a kernel of the emulated device had a fault; the device can be used again."""
+    return driver().weftEmulatedRecover()
