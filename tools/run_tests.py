@@ -29,7 +29,7 @@ MOST_AT_A_TIME = 4
 # Arrays, launches and gradients: what runs on every device.
 ON_ALL_DEVICES = {
     "python": "second_device array_create array_data array_use launch commands arithmetic indexed structs"
-    " struct_lifetime struct_methods products utils kernel_arrays references overlap optim",
+    " struct_lifetime struct_methods products utils kernel_arrays references overlap optim graphs",
     "gradients": "tape tape_use atomics tickets scattered kernels nested tangents hessians autograd verify starts"
     " operations custom augmented second_derivatives checkpoints",
 }
@@ -41,7 +41,7 @@ ON_CUDA = {
     " types values raise statements sequences rotations operators partial_paths tid augmented"
     " class_patterns expressions_of_python kernel_objects negative_indices none_arrays number_range"
     " names_and_constructors slice_steps shared_functions partial_groups options scattered serial"
-    " robustness minima_of_generators graph_coloring graphs cuda_graphs modules type_questions inspection",
+    " robustness minima_of_generators graph_coloring cuda_graphs modules type_questions inspection",
     "errors": "error_classes faults",
     "builtins": "table typed atomics fast_math libraries_of_gpus bfloat16 geometry noise utility decompositions random",
     "seeds": "rotations documents programs gradients",
