@@ -514,14 +514,84 @@ def test_a_kernel_that_does_not_end_is_stopped_where_a_limit_is_set():
     assert "CUDA_ERROR_LAUNCH_TIMEOUT (702)" in rest[0] and rest[0].endswith("[2000, 0, 0] [1, 1]\n")
 
 
-def test_a_limit_that_is_no_number_is_named():
-    text = run(
+START = """
+import ctypes, sys
+driver = ctypes.CDLL(sys.argv[1])
+driver.weftEmulatedLastFault.restype = ctypes.c_char_p
+print(driver.cuInit(0), driver.weftEmulatedLastFault().decode())
+"""
+
+
+def start_emulated_device(**settings):
+    """The code that cuInit() of the emulated device gives with these settings, and what it says."""
+    library = Path(wp.__file__).parent / "weft-emulated-cuda.so"
+    environment = {**os.environ, **{f"WEFT_EMULATED_{name}": text for name, text in settings.items()}}
+    done = subprocess.run([sys.executable, "-c", START, library], capture_output=True, text=True, env=environment)
+    code, _, said = done.stdout.partition(" ")
+    return int(code), said.strip()
+
+
+@pytest.mark.parametrize(
+    "name, wrong, expected",
+    [
+        ("ARCH", ["sm_90", "9.0", "9", "201", "-1"], "the number of an architecture from 50 to 200, as in 90"),
+        (
+            "VERSION",
+            ["12.8", "1208", "100000", " 13000"],
+            "a version of CUDA from 11000 to 99000, as in 12080 for 12.8",
+        ),
+        ("MEMORY", ["8G", "0x1000", "-5", "0", "18446744073709551616"], "the bytes of a device, as in 8589934592"),
+        ("LIMIT", ["1 s", "1e9"], "how many instructions a warp may execute, as in 1000000000; 0: no limit"),
+        ("RACES", ["off", "2"], "0 or 1, whether races are looked for"),
+        ("STREAMS", ["Eager", "late", "-1", "7 "], "a seed, as in 7, 0 for none, or eager"),
+        (
+            "FAIL",
+            ["cuMemAllocAsync", "cuMemAllocAsync:3", "cuMemAlloc:1:2", "cuInit:0:2", "cuInit:1:0", "cuInit:1:OUT"],
+            "a function of the driver as it is exported, which of its calls fails, from 1 on, and with what code",
+        ),
+    ],
+)
+def test_a_wrong_setting_of_the_emulated_device_is_named(name, wrong, expected):
+    for text in wrong:
+        code, said = start_emulated_device(**{name: text})
+        assert code == 1 and said.startswith(f"WEFT_EMULATED_{name} is '{text}', expected {expected}")
+
+
+def test_all_wrong_settings_are_named_together():
+    error = run(
         "import warp as wp\ntry:\n    wp.get_device('cuda')\nexcept RuntimeError as error:\n    print(error)",
         WARP_CUDA_DRIVER="emulated",
-        WEFT_EMULATED_LIMIT="1 s",
+        WEFT_EMULATED_ARCH="ninety",
+        WEFT_EMULATED_RACES="no",
     )
-    assert "does not start: CUDA_ERROR_INVALID_VALUE (1)" in text
-    assert "WEFT_EMULATED_LIMIT is '1 s', expected how many instructions a warp may execute" in text
+    assert "does not start: CUDA_ERROR_INVALID_VALUE (1)" in error
+    assert "WEFT_EMULATED_ARCH is 'ninety', expected" in error and "; WEFT_EMULATED_RACES is 'no', expected" in error
+
+
+def test_an_empty_setting_of_the_emulated_device_is_none():
+    names = ("ARCH", "VERSION", "MEMORY", "LIMIT", "RACES", "STREAMS", "FAIL")
+    nothing = {f"WEFT_EMULATED_{name}": "" for name in names}
+    program = """
+import warp as wp
+device = wp.get_device("cuda:0")
+print(device.arch, device.total_memory, wp.get_cuda_driver_version(), wp.ones(2, device=device).list())
+"""
+    assert run(program, WARP_CUDA_DRIVER="emulated", **nothing) == "90 8589934592 (13, 0) [1.0, 1.0]\n"
+
+
+def test_what_is_set_holds_for_the_emulated_device():
+    program = """
+import warp as wp
+device = wp.get_device("cuda:0")
+print(device.arch, device.total_memory, wp.get_cuda_driver_version())
+try:
+    wp.zeros(3000000, dtype=wp.uint8, device=device)
+except RuntimeError as error:
+    print(type(error).__name__)
+"""
+    settings = {"ARCH": "86", "VERSION": "12080", "MEMORY": "2500000"}
+    text = run(program, WARP_CUDA_DRIVER="emulated", **{f"WEFT_EMULATED_{name}": of for name, of in settings.items()})
+    assert text.splitlines()[0] == "86 2500000 (12, 8)" and "Error" in text.splitlines()[1]
 
 
 def test_the_report_says_that_the_device_is_emulated():

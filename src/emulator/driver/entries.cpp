@@ -49,10 +49,10 @@ CUresult cuInit(unsigned int flags) {
     return entry(
         [&] {
             require(flags == 0);
-            State& state = State::instance();
-            note_refusal(state.problem());
-            require(state.problem().empty());
-            state.initialised = true;
+            const std::string& problem = Settings::of_environment().problem;
+            note_refusal(problem);
+            require(problem.empty());
+            State::instance().initialised = true;
         },
         false);
 }

@@ -3,8 +3,6 @@
 // WEFT_EMULATED_FAIL=cuMemAllocAsync:3:2 makes the third call of cuMemAllocAsync fail with the code 2.
 #include "emulator/driver/failures.h"
 
-#include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "emulator/driver/state.h"
@@ -25,14 +23,10 @@ struct Wanted {
 Wanted& wanted() {
     static Wanted* made = [] {
         auto* all = new Wanted;  // never destroyed, as the state
-        const char* text = std::getenv("WEFT_EMULATED_FAIL");
-        const char* first = text ? std::strchr(text, ':') : nullptr;
-        const char* second = first ? std::strchr(first + 1, ':') : nullptr;
-        if (second) {
-            all->function.assign(text, first);
-            all->left = std::strtoull(first + 1, nullptr, 10);
-            all->result = CUresult(std::atoi(second + 1));
-        }
+        const Settings& settings = Settings::of_environment();
+        all->function = settings.failing;
+        all->left = settings.failing_call;
+        all->result = settings.failure;
         return all;
     }();
     return *made;

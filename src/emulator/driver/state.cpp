@@ -3,33 +3,17 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 
 #include "emulator/engine/system.h"
 
 namespace weft::emulator {
 
 State::State() {
-    if (const char* text = std::getenv("WEFT_EMULATED_ARCH")) architecture_ = std::atoi(text);
-    if (architecture_ < 50 || architecture_ > 200) architecture_ = 90;
-    if (const char* text = std::getenv("WEFT_EMULATED_VERSION")) version_ = std::atoi(text);
-    if (version_ < 11000 || version_ > 99000) version_ = kDriverVersion;
-    if (const char* text = std::getenv("WEFT_EMULATED_LIMIT"); text && *text) {
-        const char* const end = text + std::strlen(text);
-        uint64_t most = 0;
-        const auto [rest, error] = std::from_chars(text, end, most);
-        most_instructions_ = most;
-        if (rest != end || error != std::errc()) {
-            problem_ = "WEFT_EMULATED_LIMIT is '" + std::string(text) +
-                       "', expected how many instructions a warp may execute, as in 1000000000; 0: no limit";
-        }
-    }
+    const Settings& settings = Settings::of_environment();
+    most_instructions_ = settings.most_instructions;
+    AddressSpace::instance().set_total(settings.memory);
+    AddressSpace::instance().set_race_checks(settings.finds_races);
     pthread_atfork(nullptr, nullptr, [] { State::instance().forked = true; });
-    if (const char* text = std::getenv("WEFT_EMULATED_RACES"))
-        AddressSpace::instance().set_race_checks(std::string(text) != "0");
     for (int i = 0; i < AddressSpace::kDevices; ++i) {
         devices[i].pool.device = i;
         devices[i].current_pool = &devices[i].pool;

@@ -18,12 +18,13 @@
 
 #include "emulator/driver/abi.h"
 #include "emulator/driver/capture.h"
+#include "emulator/driver/settings.h"
 #include "emulator/driver/task.h"
 #include "emulator/engine/block.h"
 
 namespace weft::emulator {
 
-constexpr int kDriverVersion = 13000, kPtxVersion = 90;
+constexpr int kPtxVersion = 90;
 
 struct Stream {
     Context* context = nullptr;
@@ -128,19 +129,15 @@ public:
     std::set<CUdeviceptr> of_graphs;                               // what graphs allocate
     std::map<GraphExec*, std::shared_ptr<GraphExec>> executables;  // launches that are pending keep them, too
     std::map<Graph*, std::unique_ptr<Graph>> graphs;
-    int architecture() const { return architecture_; }
-    int version() const { return version_; }
+    static int architecture() { return Settings::of_environment().architecture; }
+    static int version() { return Settings::of_environment().version; }
     // The most that a warp may execute of one block of a kernel; 0: no limit.
     uint64_t most_instructions() const { return most_instructions_; }
     uint64_t set_most_instructions(uint64_t most) { return most_instructions_.exchange(most); }
-    // What is wrong with the settings of the environment.
-    const std::string& problem() const { return problem_; }
 
 private:
     State();
-    int architecture_ = 90, version_ = kDriverVersion;
     std::atomic<uint64_t> most_instructions_ = 0;
-    std::string problem_;
 };
 
 // Thrown by entries, which return it.

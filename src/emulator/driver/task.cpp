@@ -1,25 +1,12 @@
 #include "emulator/driver/task.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <string>
 
 #include "emulator/driver/state.h"
 
 namespace weft::emulator {
 
-Order Order::from_environment() {
-    Order order;
-    const char* given = std::getenv("WEFT_EMULATED_STREAMS");
-    const std::string text = given ? given : "";
-    if (text == "eager") {
-        order.kind = Kind::Eager;
-    } else if (const uint64_t seed = std::strtoull(text.c_str(), nullptr, 10); seed != 0) {
-        order.kind = Kind::Random;
-        order.random.seed(seed);
-    }
-    return order;
-}
+Tasks::Tasks() : order_(Settings::of_environment().order) {}
 
 Tasks& Tasks::instance() {
     static Tasks* tasks = new Tasks;  // never destroyed, as the state

@@ -70,7 +70,6 @@ struct Order {
     Kind kind = Kind::Latest;
     std::mt19937_64 random;
 
-    static Order from_environment();
     size_t below(size_t count) { return count < 2 ? 0 : size_t(random() % count); }
     bool coin() { return kind == Kind::Random && random() % 2 == 0; }
 };
@@ -98,6 +97,7 @@ public:
     Order& order() { return order_; }
 
 private:
+    Tasks();
     TaskPtr next(std::vector<TaskPtr>& path);
     TaskPtr any_ready();
     Progress run(Task& task, const Deadline& deadline);
@@ -109,7 +109,7 @@ private:
     std::vector<TaskPtr> advanced_;  // of the task for which somebody asked last: the way to what is next
     std::map<uint64_t, TaskPtr> pending_;
     uint64_t last_number_ = 0;
-    Order order_ = Order::from_environment();
+    Order order_;
 };
 
 }  // namespace weft::emulator

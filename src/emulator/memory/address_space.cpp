@@ -33,8 +33,6 @@ AddressSpace& AddressSpace::instance() {
 }
 
 AddressSpace::AddressSpace() {
-    const char* total = std::getenv("WEFT_EMULATED_MEMORY");
-    total_ = total ? std::strtoull(total, nullptr, 0) : uint64_t(8) << 30;
     for (uint64_t size = uint64_t(256) << 30; size >= uint64_t(1) << 30 && !reserve(size); size /= 2) continue;
 }
 

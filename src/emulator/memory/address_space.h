@@ -117,7 +117,8 @@ private:
     void free_storage(Allocation& allocation);
     void retire(std::unique_ptr<Allocation> allocation);
 
-    uint64_t base_ = 0, size_ = 0, next_ = 0, total_ = 0;
+    uint64_t base_ = 0, size_ = 0, next_ = 0;
+    uint64_t total_ = uint64_t(8) << 30;  // of a device
     std::atomic<Allocation*>* granules_ = nullptr;
     mutable std::mutex mutex_;
     std::map<uint64_t, std::unique_ptr<Allocation>> live_;
