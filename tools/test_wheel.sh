@@ -19,6 +19,8 @@ installed=$("$folder/venv/bin/pip" list --format=freeze | sed 's/==.*//' | grep 
 [ "$installed" = "numpy weft-lang " ] || { echo "test_wheel: NumPy was to be all that is needed; got: $installed" >&2; exit 1; }
 
 venv/bin/python -m warp
+devices=$(WARP_CUDA_DRIVER=emulated venv/bin/python -m warp)
+grep -q "cuda:1: Weft emulated device" <<<"$devices" || { echo "test_wheel: no emulated CUDA device: $devices" >&2; exit 1; }
 cat >smoke.py <<'PYTHON_CODE'
 import numpy as np
 
@@ -32,13 +34,14 @@ def smoke(x: wp.array(dtype=wp.vec3), angle: float, y: wp.array(dtype=float)):
 
 
 points = np.random.default_rng(0).random((1000, 3), dtype=np.float32)
-y = wp.zeros(1000, dtype=float, device="cpu")
-wp.launch(smoke, dim=1000, inputs=[wp.array(points, dtype=wp.vec3, device="cpu"), 0.5], outputs=[y], device="cpu")
 expected = np.linalg.norm(points, axis=1) + np.sin(0.5 * np.arange(1000))
-np.testing.assert_allclose(y.numpy(), expected, rtol=1e-5, atol=1e-5)
-print("smoke kernel: right")
+for device in ("cpu", "cuda:0"):  # the emulated one
+    y = wp.zeros(1000, dtype=float, device=device)
+    wp.launch(smoke, dim=1000, inputs=[wp.array(points, dtype=wp.vec3, device=device), 0.5], outputs=[y], device=device)
+    np.testing.assert_allclose(y.numpy(), expected, rtol=1e-5, atol=1e-5)
+    print(f"smoke kernel on {device}: right")
 PYTHON_CODE
-venv/bin/python smoke.py
+WARP_CUDA_DRIVER=emulated venv/bin/python smoke.py
 
 # Editors and type checkers find the stub beside the module.
 venv/bin/python - <<'PYTHON_CODE'

@@ -59,9 +59,12 @@ for library in libtbb libsleef; do
     grep -q "^$library-[0-9a-f]*\." <<<"$bundled" || fail "$library is not in the wheel under a private name: $bundled"
 done
 
+emulated=$(python -c 'import sys, zipfile; print(zipfile.ZipFile(sys.argv[1]).getinfo("warp/weft-emulated-cuda.so").compress_size)' "$wheel")
+((emulated <= 1 << 20)) || fail "the emulated CUDA device takes $((emulated >> 10)) KiB of the wheel; at most 1024 are promised"
+
 size=$(stat -c %s "$wheel")
 ((size <= limit_mib << 20)) || fail "$(basename "$wheel") is $((size >> 20)) MiB; at most $limit_mib are promised"
 
 cp "$wheel" dist/
-echo "dist/$(basename "$wheel")  $((size * 10 / 1048576 / 10)).$((size * 10 / 1048576 % 10)) MiB"
+echo "dist/$(basename "$wheel")  $((size * 10 / 1048576 / 10)).$((size * 10 / 1048576 % 10)) MiB, $((emulated >> 10)) KiB of it for the emulated CUDA device"
 tools/test_wheel.sh "dist/$(basename "$wheel")"

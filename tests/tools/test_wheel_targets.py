@@ -1,0 +1,19 @@
+"""What a wheel is made of is built for it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_all_that_goes_into_the_wheel_is_built_for_it():
+    tomllib = pytest.importorskip("tomllib", reason="Python 3.10 reads no TOML")
+    cmake = (ROOT / "cmake/extension.cmake").read_text()
+    installed = set(re.search(r"install\(TARGETS ([\w ]+) LIBRARY .* COMPONENT python\)", cmake).group(1).split())
+    needed = re.search(r"add_dependencies\(python_package ([\w ]+)\)", cmake).group(1).split()
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]
+    assert settings["install"]["components"] == ["python"]
+    assert "python_package" in settings["build"]["targets"] and "_weft" in installed
+    assert installed <= {*settings["build"]["targets"], *needed}
