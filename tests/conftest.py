@@ -1,5 +1,6 @@
 """What all Python tests share: the options, the marks' meaning, the devices, a kernel cache of the test run's own."""
 
+import importlib.machinery
 import importlib.util
 import json
 import os
@@ -7,13 +8,27 @@ import sys
 import tempfile
 from pathlib import Path
 
-import hypothesis
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "protected"))
 
 import numpy_launches
 import protected_device
+
+
+class MissingPackages:
+    """On a machine that has pytest and an installed Weft only (`make gpu-check`), files that import one of these are
+    skipped, with the reason. tools/check_skips.py allows none of that in `make test`."""
+
+    NAMES = ("hypothesis", "scipy")
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name in MissingPackages.NAMES:
+            pytest.skip(f"needs the Python package {name}", allow_module_level=True)
+
+
+sys.meta_path.append(MissingPackages)  # asked where nobody else has found a package
 
 
 def pytest_addoption(parser):
@@ -26,13 +41,16 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     # Random programs are the same in every run, so that only a change can turn a test red; `--large` draws new ones.
     # A busy machine is no reason to fail: nothing is timed.
-    hypothesis.settings.register_profile(
-        "weft",
-        derandomize=not config.getoption("--large"),
-        deadline=None,
-        suppress_health_check=[hypothesis.HealthCheck.too_slow],
-    )
-    hypothesis.settings.load_profile("weft")
+    if importlib.machinery.PathFinder.find_spec("hypothesis"):
+        import hypothesis
+
+        hypothesis.settings.register_profile(
+            "weft",
+            derandomize=not config.getoption("--large"),
+            deadline=None,
+            suppress_health_check=[hypothesis.HealthCheck.too_slow],
+        )
+        hypothesis.settings.load_profile("weft")
     if config.getoption("--report"):
         config.pluginmanager.register(Report(config.getoption("--report")))
     # Set before anything imports warp: a run starts with an empty cache and leaves none behind.
@@ -58,6 +76,10 @@ class Report:
             seeds = [{"ids": mark.args, "waits": mark.kwargs.get("waits")} for mark in item.iter_markers("seed")]
             everywhere = not any(item.get_closest_marker(name) for name in NOT_EVERYWHERE)
             self.tests[item.nodeid] = {"outcome": "not run", "reason": None, "everywhere": everywhere, "seeds": seeds}
+
+    def pytest_collectreport(self, report):
+        if report.skipped and (reason := report.longrepr[2].removeprefix("Skipped: ")).startswith("needs the Python"):
+            self.tests[report.nodeid] = {"outcome": "skipped", "reason": reason, "everywhere": True, "seeds": []}
 
     def pytest_runtest_logreport(self, report):
         test = self.tests[report.nodeid]
@@ -96,6 +118,7 @@ def default_device(request):
     """The device of ``--device``, for fixtures that are made once for many tests."""
     name = request.config.getoption("--device")
     if name == protected_device.NAME:
+        assert protected_device.LIBRARY.exists(), f"{name} needs {protected_device.LIBRARY.name}: build the tests first"
         protected_device.add()
     if name is not None:
         import warp as wp

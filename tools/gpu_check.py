@@ -7,8 +7,9 @@
    compiler refuses is listed: the emulated device takes some modifiers that PTX does not have.
 2. **Suites.** The tests that run on the emulated device in `make test` run on the GPU.
 
-Needs an installed Weft (a wheel will do), pytest, hypothesis and NumPy, and no CUDA toolkit. Where there is no GPU it
-says so and fails; `--driver emulated` compares the emulated device with itself, which tests this script.
+Needs an installed Weft (a wheel will do), pytest and NumPy, and no CUDA toolkit. Suites that need hypothesis or SciPy
+are left out where these are missing, and the last lines say so. Where there is no GPU it says so and fails;
+`--driver emulated` compares the emulated device with itself, which tests this script.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = 1024  # numbers for each opcode
 BATCH = 48  # opcodes of a module
 FAILURES_SHOWN = 40
+NO_TESTS = 5  # what pytest returns where it has collected none
 
 # The PTX version that a driver of a CUDA version knows.
 PTX_OF_CUDA = {
@@ -349,7 +352,20 @@ def run_suite(name, arguments, driver):
     failed = [test for test, shown in tests.items() if shown["outcome"] in ("failed", "not run")]
     counts = {outcome: outcomes.count(outcome) for outcome in sorted(set(outcomes))}
     print(f"{name}: {counts}", flush=True)
-    return {"returned": done.returncode, **counts, "failures": failed, "output": done.stdout[-20000:] if failed else ""}
+    crashed = done.returncode not in (0, 1, NO_TESTS)
+    output = (done.stdout + done.stderr)[-20000:] if failed or crashed else ""
+    skipped = Counter(test["reason"] for test in tests.values() if test["outcome"] == "skipped")
+    return {"returned": done.returncode, **counts, "failures": failed, "skips": skipped, "output": output}
+
+
+def left_out(suites):
+    """A line for each package that suites need and the machine lacks."""
+    prefix = "needs the Python package "
+    skips = sum((suite["skips"] for suite in suites.values()), Counter())
+    for reason, count in sorted(skips.items()):
+        if reason.startswith(prefix):
+            package = reason.removeprefix(prefix)
+            yield f"left out: {count} files or tests need {package}. help: pip install {package}"
 
 
 def find_driver(name):
@@ -391,10 +407,15 @@ def main():
         report["suites"] = {name: run_suite(name, [name], options.driver) for name in suites}
     options.report.write_text(json.dumps(report, indent=1))
     failures = [test for suite in report.get("suites", {}).values() for test in suite["failures"]]
-    for text in [*found["differ"], *failures][:FAILURES_SHOWN]:
+    crashed = [name for name, suite in report.get("suites", {}).items() if suite["returned"] not in (0, 1, NO_TESTS)]
+    crashes = [
+        f"{name}: pytest gave {report['suites'][name]['returned']}, see 'output' in the report" for name in crashed
+    ]
+    for text in [*found["differ"], *crashes, *failures][:FAILURES_SHOWN]:
         print("  " + text)
+    for line in left_out(report.get("suites", {})):
+        print(line)
     print(f"wrote {options.report}")
-    crashed = any(suite["returned"] not in (0, 1, 5) for suite in report.get("suites", {}).values())
     return 1 if failures or found["differ"] or crashed else 0
 
 

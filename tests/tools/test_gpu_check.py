@@ -35,6 +35,42 @@ def test_it_writes_one_report(tmp_path):
     assert found["suites"]["tests/python/test_cuda.py"]["passed"] > 40
 
 
+WITHOUT_PACKAGES = """
+import importlib.machinery
+find = importlib.machinery.PathFinder.find_spec
+def find_spec(cls, name, path=None, target=None):
+    return None if name.split(".")[0] in ("hypothesis", "scipy") else find(name, path, target)
+importlib.machinery.PathFinder.find_spec = classmethod(find_spec)
+"""
+
+
+def test_a_machine_with_pytest_alone_runs_what_it_can(tmp_path):
+    """No hypothesis, no SciPy, and nothing that is built with the tests."""
+    report = tmp_path / "report.json"
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT_PACKAGES)
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    suites = ["tests/python/test_second_device.py", "tests/python/test_array_data.py", "tests/gradients/test_verify.py"]
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools/gpu_check.py", "--driver", "emulated", "--report", report, "--suites", *suites],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path, "BUILD": str(tmp_path / "no build")},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "left out: 1 files or tests need hypothesis. help: pip install hypothesis" in done.stdout
+    second, data, verify = json.loads(report.read_text())["suites"].values()
+    assert second["skips"] == {"needs libprotected_memory.so, which is built with the tests": second["skipped"]}
+    assert data["skips"] == {"needs the Python package hypothesis": 1} and verify["passed"] > 5
+
+
+def test_a_suite_that_cannot_run_is_named(tmp_path):
+    report = tmp_path / "report.json"
+    command = [sys.executable, ROOT / "tools/gpu_check.py", "--driver", "emulated", "--report", report]
+    done = subprocess.run([*command, "--suites", "tests/nowhere.py"], capture_output=True, text=True)
+    assert done.returncode == 1 and "tests/nowhere.py: pytest gave 4, see 'output' in the report" in done.stdout
+    assert "file or directory not found" in json.loads(report.read_text())["suites"]["tests/nowhere.py"]["output"]
+
+
 def test_without_a_gpu_it_says_so():
     command = [sys.executable, ROOT / "tools/gpu_check.py", "--driver", "/nowhere/libcuda.so.1"]
     done = subprocess.run(command, capture_output=True, text=True)
