@@ -150,7 +150,7 @@ def test_a_damaged_library_of_the_driver(run, damage, tmp_path):
     elif damage == "cut":
         file.write_bytes(whole.read_bytes()[: whole.stat().st_size // 3])
     else:
-        shutil.copy(whole.with_name("weft-tbb.so"), file)
+        shutil.copy(wp._weft.__file__, file)
     printed = run(USE, WARP_CUDA_DRIVER=str(file))
     assert printed.splitlines()[-1] == "[1.0, 1.0]" and "there is no device 'cuda': " in printed
     assert ("no CUDA driver was found: " if damage != "no functions" else "it is too old or damaged") in printed
