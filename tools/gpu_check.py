@@ -403,7 +403,7 @@ def main():
     found = report["opcodes"]
     print(f"opcodes: {found['agree']} agree, {len(found['differ'])} differ, {len(found['refused'])} are refused")
     if not options.no_suites:
-        suites = options.suites or run_tests.files(run_tests.ON_ALL_DEVICES, run_tests.ON_CUDA)
+        suites = options.suites or run_tests.files_on_cuda()
         report["suites"] = {name: run_suite(name, [name], options.driver) for name in suites}
     options.report.write_text(json.dumps(report, indent=1))
     failures = [test for suite in report.get("suites", {}).values() for test in suite["failures"]]

@@ -33,8 +33,8 @@ ON_ALL_DEVICES = {
     "gradients": "tape tape_use atomics tickets scattered kernels nested tangents hessians autograd verify starts"
     " operations custom augmented second_derivatives checkpoints",
 }
-# The language and its builtins, too, and what is special about CUDA.
-ON_CUDA = {
+# The language and its builtins, and what is special about CUDA.
+LANGUAGE = {
     "python": "cuda cuda_arrays cuda_failures cuda_images cuda_machine_code cuda_memory cuda_primitives cuda_texts ptx"
     " cuda_events cuda_threads cuda_contexts cuda_bad_input"
     " deterministic large_vectors indexing control_flow generics large_kernels functions bfloat float8 kernels vectors"
@@ -48,16 +48,22 @@ ON_CUDA = {
     "interop": "cuda_streams cuda_order",
     "examples": "cloth examples rigid",
 }
-GRADIENTS_ON_CUDA = {
+MORE_GRADIENTS = {
     "gradients": "generated programs patterns conventions matrices neighbours builtins known_zeros chosen_arrays"
     " refusals supplied tape_graph tape_threads devices_agree random_tapes random_reach copies",
 }
+# Two parts of about the same length.
+ON_CUDA = {"arrays and gradients": [ON_ALL_DEVICES, MORE_GRADIENTS], "language": [LANGUAGE]}
 # Where what the host does is tested: launches are counted, ordered and made to fail.
 HOST_SIDE = re.compile(r"test_(cuda_|graphs|tape_threads)")
 
 
 def files(*suites):
     return [f"tests/{folder}/test_{name}.py" for suite in suites for folder in suite for name in suite[folder].split()]
+
+
+def files_on_cuda():
+    return [file for suites in ON_CUDA.values() for file in files(*suites)]
 
 
 def folders():
@@ -72,7 +78,7 @@ def parts(keep_ptx=None, other_numbers=False):
     yield "second device", ["--device", "cpu:protected", *files(ON_ALL_DEVICES)], {}, False
     settings = {"WARP_CUDA_DRIVER": "emulated", **({"WEFT_KEEP_PTX": str(keep_ptx)} if keep_ptx else {})}
     options = ["--device", "cuda:0", *(["--other-numbers"] if other_numbers else [])]
-    for name, suites in ("arrays and gradients", [ON_ALL_DEVICES, GRADIENTS_ON_CUDA]), ("language", [ON_CUDA]):
+    for name, suites in ON_CUDA.items():
         chosen = [file for file in files(*suites) if not (other_numbers and HOST_SIDE.search(file))]
         yield f"emulated CUDA: {name}", [*options, *chosen], settings, True
     for folder in folders():  # without the GPU that the machine may have: it would be the default device

@@ -56,6 +56,7 @@ def times_cleared(x):
     return _weft.memory_of(x.grad)[3]
 
 
+@pytest.mark.own_launches("counts what adjoints clear")
 def test_what_an_adjoint_leaves_zero_is_not_cleared(device):
     x, y, z = (doubles(np.ones(SIZE), requires_grad=True, device=device) for _ in range(3))
     for _ in range(2):
@@ -68,6 +69,7 @@ def test_what_an_adjoint_leaves_zero_is_not_cleared(device):
     assert not any(one.grad.numpy().any() for one in (x, y, z))
 
 
+@pytest.mark.own_launches("counts what adjoints clear")
 def test_rows_of_one_array_are_not_cleared_either(device):
     states = wp.zeros((5, SIZE), dtype=wp.float64, requires_grad=True, device=device)
     rows = [states[i] for i in range(5)]

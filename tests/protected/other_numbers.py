@@ -49,7 +49,7 @@ MOST_BYTES = 1 << 19
 # What a warp executes of one block: loops over any integers may never end.
 MOST_INSTRUCTIONS = 300_000
 # What other functions and another order of sums may change: of a number, and of the array's largest.
-TOLERANCES = {2: (2e-2, 1e-3), 4: (2e-4, 2e-6), 8: (1e-8, 1e-12)}
+TOLERANCES = {2: (1e-2, 1e-3), 4: (2e-5, 2e-7), 8: (1e-10, 1e-13)}
 # How far floats are moved for a second run on the CPU: where that changes a result, its rounding decides something.
 NUDGES = {2: 1e-3, 4: 2e-7, 8: 1e-15}
 # What has grown beyond this had its roundings grow with it.
@@ -70,38 +70,47 @@ class Comparison:
         launch = self.launches(wp.launch)
         monkeypatch.setattr(wp, "launch", launch)
         monkeypatch.setattr(wp._weft, "launch", launch)
-        monkeypatch.setattr(wp._weft, "run_jvp", self.derived(wp._weft.run_jvp, 4))
-        monkeypatch.setattr(wp._weft, "run_adjoint", self.derived(wp._weft.run_adjoint, 2))
+        monkeypatch.setattr(wp._weft, "run_adjoint", self.adjoints(wp._weft.run_adjoint))
+        monkeypatch.setattr(wp._weft, "run_jvp", self.tangents(wp._weft.run_jvp))
 
     def launches(self, launch):
         @functools.wraps(launch)
         def compared(kernel, dim=None, inputs=(), outputs=(), *rest, **named):
             device = wp.get_device(named.get("device"))
-            is_plain = not rest and set(named) <= {"device"} and all(isinstance(v, (list, tuple)) for v in (inputs, outputs))
+            is_plain = (
+                not rest and set(named) <= {"device"} and all(isinstance(v, (list, tuple)) for v in (inputs, outputs))
+            )
             if is_plain and is_grid(dim) and is_compared(kernel, device):
                 self.compare(kernel, device, dim, [[*inputs, *outputs]], run_launch, "launch")
             return launch(kernel, dim, inputs, outputs, *rest, **named)
 
         return compared
 
-    def derived(self, run, lists):
-        """Of a function whose arguments are a kernel, the dimensions, `lists` of arguments, and a device behind them."""
+    def adjoints(self, run_adjoint):
+        @functools.wraps(run_adjoint)
+        def compared(kernel, dim, values, gradients, device):
+            if is_compared(kernel, wp.get_device(device)):
 
-        @functools.wraps(run)
-        def compared(kernel, dim, values, *rest):
-            is_jvp = lists == 4
-            device = wp.get_device(rest[5 if is_jvp else 1])
-            if is_compared(kernel, device) and not (is_jvp and (rest[4] or rest[6])):
-                given = [values, rest[0]] + ([rest[2], rest[3]] if is_jvp else [])
+                def run(kernel, dim, lists, device):
+                    run_adjoint(kernel, dim, *lists, device)
 
-                def again(kernel, dim, lists, device):
-                    if is_jvp:
-                        run(kernel, dim, lists[0], lists[1], rest[1], lists[2], lists[3], [], device, [])
-                    else:
-                        run(kernel, dim, lists[0], lists[1], device)
+                self.compare(kernel, wp.get_device(device), dim, [values, gradients], run, "adjoint")
+            return run_adjoint(kernel, dim, values, gradients, device)
 
-                self.compare(kernel, device, dim, given, again, run.__name__)
-            return run(kernel, dim, values, *rest)
+        return compared
+
+    def tangents(self, run_jvp):
+        @functools.wraps(run_jvp)
+        def compared(kernel, dim, values, tangents, of_adjoint, before, after, returned, device, meshes, *tape):
+            if is_compared(kernel, wp.get_device(device)) and not returned and not meshes:
+
+                def run(kernel, dim, lists, device):
+                    values, tangents, before, after = lists
+                    run_jvp(kernel, dim, values, tangents, of_adjoint, before, after, [], device, [])
+
+                lists = [values, tangents, before, after]
+                self.compare(kernel, wp.get_device(device), dim, lists, run, f"tangent {of_adjoint}")
+            return run_jvp(kernel, dim, values, tangents, of_adjoint, before, after, returned, device, meshes, *tape)
 
         return compared
 
@@ -452,7 +461,9 @@ class Trial:
 
     def compare(self):
         there, fault = self.on_device()
-        if fault and ("race" in fault or "TIMEOUT" in fault or ".ptr" in source(self.kernel)):
+        # Threads that race with other indices do as they please; with those of the test they are a mistake.
+        may_race = self.change != Change("other floats")
+        if fault and (("race" in fault and may_race) or "TIMEOUT" in fault or ".ptr" in source(self.kernel)):
             raise NotComparable
         try:
             here = self.on_cpu(self.contents)
@@ -491,7 +502,7 @@ def agree(one, other, near=None):
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         if near is not None:
             moved = near.astype(np.float64)
-            allowed += 64.0 * largest(moved - a)
+            allowed += 1000.0 * largest(moved - a)
             same |= ~np.isfinite(moved) | ~(np.abs(a) <= MOST_GROWTH[one.dtype.itemsize])
         return same | (np.abs(a - b) <= allowed)
 
@@ -536,8 +547,9 @@ class Memory:
 @functools.cache
 def debugged(kernel):
     """The kernel, compiled for one thread at a time and with its indices checked."""
+    options = {**kernel.options, "mode": "debug", "enable_backward": kernel.enable_backward}
     try:
-        return wp.kernel(kernel.func, module="unique", module_options={**kernel.options, "mode": "debug"})
+        return wp.kernel(kernel.func, module="unique", module_options=options)
     except Exception as problem:
         raise NotComparable from problem
 

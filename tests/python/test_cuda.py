@@ -168,7 +168,17 @@ def coordinates(out: wp.array4d[wp.vec4i], d: int):
 
 @on_gpu
 @pytest.mark.parametrize(
-    "dim", [(1, 1, 1, 1), (2, 3, 5, 7), (7, 1, 64, 3), (1, 1000, 1, 1), (3, 1, 1, 333), (4, 4, 4, 4)]
+    "dim",
+    [
+        (1, 1, 1, 1),
+        (2, 3, 5, 7),
+        (7, 1, 64, 3),
+        (1, 1000, 1, 1),
+        (3, 1, 1, 333),
+        (4, 4, 4, 4),
+        (9, 2, 2, 5),
+        (2, 64, 1, 2),
+    ],
 )
 def test_coordinates_of_every_grid(dim):
     out = wp.full(dim, wp.vec4i(-1, -1, -1, -1), dtype=wp.vec4i, device=DEVICE)

@@ -110,6 +110,7 @@ def test_parts_of_locals_and_of_memory_are_assigned():
         np.testing.assert_array_equal(points.numpy()["n"], np.arange(N))
 
 
+@pytest.mark.own_launches("all threads store the same number")
 def test_augmented_assignments_on_every_place():
     def kernel(out: wp.array[int], matrices: wp.array[wp.mat22]):
         i = wp.tid()

@@ -4,7 +4,7 @@ import pytest
 
 pytestmark = pytest.mark.gpu
 
-PROGRAM = '''
+PROGRAM = """
 import numpy as np
 import warp as wp
 
@@ -19,7 +19,7 @@ def test_numbers():
     for _ in range(2):
         wp.launch({name}, 2, inputs=[x, n], outputs=[y])
         assert y.list() == [4.0, 4.0]
-'''
+"""
 
 
 def program(name, *body, gradient=False):

@@ -173,6 +173,21 @@ def test_the_sign_of_what_is_squared_does_not_count(tool, tmp_path, after, chang
     assert {each for each in found if "%r3," in each or "%r5," in each} == changed
 
 
+@pytest.mark.parametrize(
+    "line, kinds",
+    [
+        ("add.rn.f64 \t%rd1, %rd2, 0d0000000000000000;", {"constant"}),
+        ("add.rn.f64 \t%rd1, %rd2, 0d0000000000000001;", {"constant", "operation"}),
+        ("and.b64 \t%rd1, %rd2, -4294967296;", {"operation"}),
+        ("and.b64 \t%rd1, %rd2, -4294967295;", {"constant", "operation"}),
+    ],
+)
+def test_signs_of_zeros_and_ways_to_divide_do_not_count(tool, tmp_path, line, kinds):
+    path = tmp_path / "x.ptx"
+    path.write_text(f"// kernel k\n.visible .entry k()\n{{\n\t{line}\n}}\n")
+    assert {mutant.kind for mutant in tool("mutate_ptx").mutants_of(path, "a test")} == kinds
+
+
 FROM_THE_BLOCK = """// kernel from_the_block
 .visible .entry weft_0_from_the_block(.param .u64 x)
 {
