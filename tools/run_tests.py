@@ -54,8 +54,9 @@ MORE_GRADIENTS = {
 }
 # Two parts of about the same length.
 ON_CUDA = {"arrays and gradients": [ON_ALL_DEVICES, MORE_GRADIENTS], "language": [LANGUAGE]}
-# Where what the host does is tested: launches are counted, ordered and made to fail.
-HOST_SIDE = re.compile(r"test_(cuda_|graphs|tape_threads)")
+# Not with other numbers: where launches are counted, ordered and made to fail, and programs whose numbers keep threads
+# apart, as the colours of a graph do.
+NUMBERS_MATTER = re.compile(r"test_(cuda_|graphs|tape_threads)|/examples/")
 
 
 def files(*suites):
@@ -79,7 +80,7 @@ def parts(keep_ptx=None, other_numbers=False):
     settings = {"WARP_CUDA_DRIVER": "emulated", **({"WEFT_KEEP_PTX": str(keep_ptx)} if keep_ptx else {})}
     options = ["--device", "cuda:0", *(["--other-numbers"] if other_numbers else [])]
     for name, suites in ON_CUDA.items():
-        chosen = [file for file in files(*suites) if not (other_numbers and HOST_SIDE.search(file))]
+        chosen = [file for file in files(*suites) if not (other_numbers and NUMBERS_MATTER.search(file))]
         yield f"emulated CUDA: {name}", [*options, *chosen], settings, True
     for folder in folders():  # without the GPU that the machine may have: it would be the default device
         yield folder, [f"tests/{folder}"], {"WARP_CUDA_DRIVER": "none"}, True

@@ -32,11 +32,12 @@ class Change:
     kind: str  # of the numbers: one of KINDS
     longer: int = 0  # the first dimension of arrays and launches
     wider: int = 0  # the last one of those that have several
+    width: int = 0  # what becomes of it, if not 0
     gap: int = 0  # numbers between the rows
 
     @property
     def keeps_places(self):
-        return not (self.longer or self.wider or self.gap)
+        return not (self.longer or self.wider or self.width or self.gap)
 
 
 # With these a second block of threads begins, and loops over rows that are unrolled have a rest of another length.
@@ -44,6 +45,7 @@ LONGER, WIDER = 261, 10
 TRIALS = [Change(kind) for kind in KINDS] + [Change(kind, longer=LONGER) for kind in KINDS]
 TRIALS += [Change("other floats", longer=longer, wider=WIDER) for longer in (0, LONGER)]
 TRIALS += [Change("other floats", longer=longer, gap=3) for longer in (0, LONGER)]
+TRIALS += [Change("other floats", width=width, gap=3) for width in (1, 2)]
 # Arrays that are larger in all take too long on the CPU in debug mode.
 MOST_BYTES = 1 << 19
 # What a warp executes of one block: loops over any integers may never end.
@@ -137,7 +139,8 @@ class Comparison:
 
 
 def is_grid(dim):
-    return dim is None or (dim and all(type(n) is int for n in (dim if isinstance(dim, (tuple, list)) else [dim])))
+    extents = dim if isinstance(dim, (tuple, list)) else (dim,)
+    return dim is None or (len(extents) > 0 and all(type(n) is int for n in extents))
 
 
 def is_compared(kernel, device):
@@ -244,6 +247,11 @@ def numbers_of(dtype, shape, byte):
         raise NotComparable
 
 
+def places(array):
+    """Where its elements lie: arrays with the same places are one array."""
+    return array.ptr or id(array), array.shape, array.strides, array.dtype
+
+
 def is_in_rows(array):
     """Whether its elements lie one after the other; of a single row, also where a second one would begin."""
     row = wp.types.type_size_in_bytes(array.dtype) * int(np.prod(array.shape[1:]))
@@ -293,17 +301,20 @@ class Trial:
         self.lists = rebuilt(lists, lambda array: array, self.other_number)
 
     def require_rows(self):
-        """Arrays do not become longer where they share memory, or are no rows one after the other."""
-        extents = sorted(extent(array) for array in self.arrays.values())
+        """Arrays change their shape where no two share a part of their memory, and there are rows to be changed."""
+        extents = sorted({places(array): extent(array) for array in self.arrays.values()}.values())
         is_apart = all(before[1] <= after[0] for before, after in zip(extents, extents[1:]))
-        has_rows = not (self.change.gap or self.change.wider) or any(array.ndim > 1 for array in self.arrays.values())
-        if not is_apart or not has_rows or not all(is_in_rows(array) for array in self.arrays.values()):
+        needs_rows = self.change.gap or self.change.wider or self.change.width
+        has_rows = not needs_rows or any(array.ndim > 1 for array in self.arrays.values())
+        # Code for arrays without gaps is not that for arrays with gaps.
+        are_dense = self.change.gap or all(is_in_rows(array) for array in self.arrays.values())
+        if not is_apart or not has_rows or not are_dense:
             raise NotComparable
 
     def longer(self, shape):
         first, *rest = shape
         if rest:
-            rest[-1] += self.change.wider
+            rest[-1] = self.change.width or rest[-1] + self.change.wider
         return (first + self.change.longer, *rest)
 
     def shape_of(self, array):
@@ -321,7 +332,10 @@ class Trial:
 
     def regions_of(self):
         if not self.change.keeps_places:
-            return [Region([key], 0, self.bytes_of(array)) for key, array in self.arrays.items()]
+            groups = {}
+            for key, array in self.arrays.items():
+                groups.setdefault(places(array), []).append(key)
+            return [Region(keys, 0, self.bytes_of(self.arrays[keys[0]])) for keys in groups.values()]
         found = []
         for key, (first, last) in sorted(((key, extent(a)) for key, a in self.arrays.items()), key=lambda one: one[1]):
             if found and first < found[-1].last:
@@ -362,10 +376,12 @@ class Trial:
         array = self.arrays[key]
         if array.size == 0:
             return
-        old = Region([key], *extent(array)).contents(self.device)
-        for (_, to), (byte, dtype, inner) in zip(self.views(index, contents), self.layouts[key], strict=True):
+        region = Region([key], *extent(array))
+        old, start = region.contents(self.device), array.ptr - region.first
+        views = [view for of, view in self.views(index, contents) if of == key]
+        for to, (byte, dtype, inner) in zip(views, self.layouts[key], strict=True):
             steps = inner_steps(dtype, inner)
-            rows = np.ndarray(array.shape + inner, dtype, old, byte, (*array.strides, *steps))
+            rows = np.ndarray(array.shape + inner, dtype, old, start + byte, (*array.strides, *steps))
             for axis in range(array.ndim):
                 rows = np.take(rows, np.arange(to.shape[axis]) % rows.shape[axis], axis)
             to[...] = rows
@@ -461,9 +477,9 @@ class Trial:
 
     def compare(self):
         there, fault = self.on_device()
-        # Threads that race with other indices do as they please; with those of the test they are a mistake.
-        may_race = self.change != Change("other floats")
-        if fault and (("race" in fault and may_race) or "TIMEOUT" in fault or ".ptr" in source(self.kernel)):
+        # With other indices threads race, and go out of arrays.
+        has_other_indices = self.change != Change(self.kind) or "integers" in self.kind
+        if fault and (has_other_indices or "TIMEOUT" in fault or ".ptr" in source(self.kernel)):
             raise NotComparable
         try:
             here = self.on_cpu(self.contents)
@@ -567,7 +583,7 @@ def source(kernel):
 
 def says_more(kernel):
     """Whether it prints, or asks for the size of a block, which is 1 on the CPU."""
-    return "print" in source(kernel) or "block_dim" in source(kernel)
+    return any(word in source(kernel) for word in ("print", "expect_", "block_dim"))
 
 
 def needs_order(kernel):

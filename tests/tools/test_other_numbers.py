@@ -2,8 +2,6 @@
 
 import pytest
 
-pytestmark = pytest.mark.gpu
-
 PROGRAM = """
 import numpy as np
 import warp as wp
