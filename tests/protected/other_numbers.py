@@ -492,8 +492,9 @@ class Trial:
             if all(agree(mine, its).all() for (_, mine), (_, its) in numbers):
                 continue
             moved = moved or self.on_cpu([self.nudged(i) for i in range(len(self.contents))])
+            most = max(largest(view) for i, part in enumerate(here) for _, view in self.views(i, part))
             for ((_, mine), (_, its)), (_, near) in zip(numbers, self.views(index, moved[index]), strict=True):
-                wrong = ~agree(mine, its, near)
+                wrong = ~agree(mine, its, near, most)
                 assert not wrong.any(), (
                     f"{self.kernel.key}: with other numbers ({self.change}) the devices differ at "
                     f"{np.argwhere(wrong)[0]} of {mine.shape}: {mine[wrong][0]} on the CPU, {its[wrong][0]} on the GPU"
@@ -507,8 +508,9 @@ class Trial:
         return contents
 
 
-def agree(one, other, near=None):
-    """Which numbers are the same but for rounding; `near` is what `one` is where its inputs are rounded otherwise."""
+def agree(one, other, near=None, most=0.0):
+    """Which numbers are the same but for rounding. `near` is what `one` is where its inputs are rounded otherwise, and
+    `most` the largest number of all arrays, of which a sum may be what is left."""
     with np.errstate(all="ignore"):
         if one.dtype.kind != "f":
             return (one == other) | (near is not None and (one != near))
@@ -518,13 +520,16 @@ def agree(one, other, near=None):
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         if near is not None:
             moved = near.astype(np.float64)
-            allowed += 1000.0 * largest(moved - a)
+            allowed += 1000.0 * largest(moved - a) + of_largest * most
             same |= ~np.isfinite(moved) | ~(np.abs(a) <= MOST_GROWTH[one.dtype.itemsize])
         return same | (np.abs(a - b) <= allowed)
 
 
 def largest(numbers):
-    finite = np.abs(numbers[np.isfinite(numbers)])
+    """The largest size of a float, but for infinite ones."""
+    if numbers.dtype.kind != "f":
+        return 0.0
+    finite = np.abs(numbers[np.isfinite(numbers)].astype(np.float64))
     return finite.max() if finite.size else 0.0
 
 
