@@ -11,10 +11,10 @@ the kernel. A mutant whose instruction no test executes does not count: with `tr
 Some changes are not made. Moves and conversions between registers of one size change names, not numbers. Two equal
 operands cannot be exchanged, nor those of a difference that is only squared. The number that takes the place of a
 divisor is any number where the quotient does not count. Where all threads do the same, it does not matter which of them
-run. And the steps of the loop over the grid are left out, which a
-launch of few threads never repeats: tests of their own are about these (tests/python/test_cuda.py,
-tests/python/test_tid.py). A survivor that computes the same for every input that the compiler allows is a line of
-tools/equivalent_ptx_mutants.txt, with the reason, and does not count either.
+run. And the steps of the loop over the grid are left out, which a launch of few threads never repeats: tests of their
+own are about these (tests/python/test_cuda.py, tests/python/test_tid.py). A survivor that computes the same for every
+input that the compiler allows is a line of tools/equivalent_ptx_mutants.txt, with the reason, and does not count
+either.
 
 Each run is a process that is forked from one that has imported everything, and takes a second or so.
 """

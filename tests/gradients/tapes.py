@@ -28,25 +28,3 @@ def gradients(kernel, dim, inputs, outputs, seeds):
     seeds = (wp.array(seed, dtype=output.dtype) for output, seed in zip(outputs, seeds, strict=True))
     tape.backward(grads=dict(zip(outputs, seeds, strict=True)))
     return [value.grad.numpy() for value in inputs if isinstance(value, wp.array) and value.requires_grad]
-
-
-class Warnings:
-    """``with``: what Weft warns of inside."""
-
-    def __enter__(self):
-        class Kept:
-            found = []
-
-            def debug(self, message):
-                pass
-
-            def warning(self, message, category=None, stacklevel=1):
-                self.found.append(message)
-
-            info = error = debug
-
-        self._scope = wp.ScopedLogger(Kept())
-        return self._scope.__enter__().logger.found
-
-    def __exit__(self, *error):
-        self._scope.__exit__(*error)

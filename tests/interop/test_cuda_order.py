@@ -13,8 +13,7 @@ import threading
 import numpy as np
 import pytest
 import warp as wp
-
-from tests.emulated_driver import other_library
+from emulated_driver import other_library
 
 pytestmark = pytest.mark.gpu
 DEVICE = "cuda:0"

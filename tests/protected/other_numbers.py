@@ -9,13 +9,12 @@ nothing to the kernel.
 """
 
 import contextlib
-import ctypes
 import functools
 import inspect
 import zlib
 from dataclasses import dataclass
-from pathlib import Path
 
+import emulated_driver
 import numpy as np
 import warp as wp
 from warp._gradients.jacobians import Unrecorded
@@ -124,14 +123,15 @@ class Comparison:
         if seen > MOST_LAUNCHES:
             return
         self.is_comparing = True
+        seed = zlib.crc32(f"{name} {seen}".encode())
         before = None
         try:
             wp.synchronize_device(device)
             before = driver().weftEmulatedLimit(MOST_INSTRUCTIONS)
             with Unrecorded():
-                for number in range(len(TRIALS)):
+                for number, change in enumerate(TRIALS):
                     with contextlib.suppress(NotComparable):
-                        Trial(kernel, device, dim, lists, run, number, zlib.crc32(f"{name} {seen}".encode())).compare()
+                        Trial(kernel, device, dim, lists, run, change, [seed, number]).compare()
         finally:
             self.is_comparing = False
             if before is not None:
@@ -266,19 +266,20 @@ def inner_steps(dtype, shape):
 class Trial:
     """One launch with other numbers."""
 
-    def __init__(self, kernel, device, dim, lists, run, number, seed):
-        self.kernel, self.device, self.dim, self.run = kernel, device, dim, run
-        self.change, self.kind = TRIALS[number], TRIALS[number].kind
-        self.rng = np.random.default_rng([seed, number])
+    def __init__(self, kernel, device, dim, lists, run, change, seed):
+        self.kernel, self.device, self.dim, self.run, self.change = kernel, device, dim, run, change
+        self.rng = np.random.default_rng(seed)
         self.arrays = {}  # id -> array, with the gradients
         for array in arrays_in(lists):
             while array is not None and id(array) not in self.arrays:
                 self.arrays[id(array)] = array
                 array = array.grad
         is_there = all(type(array) is wp.array and array.device == device for array in self.arrays.values())
-        has_ties = self.kind == "any integers" and ("atomic_min" in source(kernel) or "atomic_max" in source(kernel))
+        has_ties = self.change.kind == "any integers" and (
+            "atomic_min" in source(kernel) or "atomic_max" in source(kernel)
+        )
         # The indices of an indexed array were checked when it was made, and it has its shape from them.
-        changes_indices = "integer" in self.kind or not self.change.keeps_places
+        changes_indices = "integers" in self.change.kind or not self.change.keeps_places
         has_indices = changes_indices and any(hasattr(one, "indices") for values in lists for one in values)
         has_addresses = ".ptr" in source(kernel) and any(one.dtype is wp.uint64 for one in self.arrays.values())
         if not is_there or has_ties or has_indices or has_addresses or says_more(kernel):
@@ -390,26 +391,26 @@ class Trial:
         if values.dtype.kind == "f":
             largest = float(np.finfo(values.dtype).max)
             return np.clip(self.floats(values.shape), -largest, largest)
-        if self.kind in ("other floats", "floats of any size") or values.size == 0:
+        if "integers" not in self.change.kind or values.size == 0:
             return values
         if values.dtype.kind == "b":
             return self.rng.integers(0, 2, values.shape).astype(bool)
-        if self.kind == "integers in another order":
+        if self.change.kind == "integers in another order":
             return self.rng.permutation(values.ravel()).reshape(values.shape)
         limits = np.iinfo(values.dtype)
-        first, last = (-9, 70) if self.kind == "any integers" else (int(values.min()) - 1, int(values.max()) + 2)
+        first, last = (-9, 70) if self.change.kind == "any integers" else (int(values.min()) - 1, int(values.max()) + 2)
         first, last = max(first, limits.min), min(last, limits.max)
         made = self.rng.integers(first, last, values.shape, values.dtype, endpoint=True)
-        if self.kind == "any integers":
+        if self.change.kind == "any integers":
             any_at_all = self.rng.integers(limits.min, limits.max, values.shape, values.dtype, endpoint=True)
             made = np.where(self.rng.random(values.shape) < 0.1, any_at_all, made)
         return made
 
     def floats(self, shape):
         made = self.rng.normal(0.0, 1.5, shape)
-        if self.kind == "floats of any size":
+        if self.change.kind == "floats of any size":
             return made * 10.0 ** self.rng.integers(-6, 7)
-        if self.kind == "any integers":
+        if self.change.kind == "any integers":
             kinds = self.rng.random(shape)
             made = np.where(kinds < 0.1, 0.0, np.where(kinds < 0.3, np.round(made), made * np.exp(2 * made)))
         return made
@@ -418,7 +419,7 @@ class Trial:
         if isinstance(value, (bool, np.bool_)) or value is None:
             return value
         if type(value) is int:
-            is_near = self.kind == "integers near those" and 0 <= value < 1 << 20
+            is_near = self.change.kind == "integers near those" and 0 <= value < 1 << 20
             return max(0, value + int(self.rng.integers(-2, 3))) if is_near else value
         if type(value) is float:
             return float(self.floats(()))
@@ -478,7 +479,7 @@ class Trial:
     def compare(self):
         there, fault = self.on_device()
         # With other indices threads race, and go out of arrays.
-        has_other_indices = self.change != Change(self.kind) or "integers" in self.kind
+        has_other_indices = self.change != Change(self.change.kind) or "integers" in self.change.kind
         if fault and (has_other_indices or "TIMEOUT" in fault or ".ptr" in source(self.kernel)):
             raise NotComparable
         try:
@@ -569,17 +570,12 @@ class Memory:
 def debugged(kernel):
     """The kernel, compiled for one thread at a time and with its indices checked."""
     options = {**kernel.options, "mode": "debug", "enable_backward": kernel.enable_backward}
-    try:
-        return wp.kernel(kernel.func, module="unique", module_options=options)
-    except Exception as problem:
-        raise NotComparable from problem
+    return wp.kernel(kernel.func, module="unique", module_options=options)
 
 
 @functools.cache
 def source(kernel):
-    """The text of a kernel and of the functions that it names; nothing of operators, which have none."""
-    if kernel.func is None:
-        return ""
+    """The text of a kernel and of the functions that it names."""
     variables = inspect.getclosurevars(kernel.func)
     named = [*variables.nonlocals.values(), *variables.globals.values()]
     functions = [kernel.func, *(one.func for one in named if isinstance(one, wp.Function))]
@@ -597,12 +593,7 @@ def needs_order(kernel):
     return any("atomic_" in line and not line.startswith("wp.atomic_") for line in lines)
 
 
-@functools.cache
-def driver():
-    library = ctypes.CDLL(str(Path(wp._weft.__file__).with_name("weft-emulated-cuda.so")))
-    library.weftEmulatedLimit.argtypes, library.weftEmulatedLimit.restype = [ctypes.c_uint64], ctypes.c_uint64
-    library.weftEmulatedRecover.restype = ctypes.c_bool
-    return library
+driver = functools.cache(emulated_driver.driver_library)
 
 
 def recover():

@@ -7,8 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 import warp as wp
-
-from tests.emulated_driver import other_library
+from emulated_driver import other_library
 
 pytestmark = pytest.mark.gpu
 DEVICE = "cuda:0"

@@ -9,6 +9,7 @@ import threading
 
 import pytest
 import warp as wp
+from kept_warnings import Warnings
 
 pytestmark = pytest.mark.gpu
 DEVICE = "cuda:0"
@@ -115,31 +116,12 @@ def memory_used(device):
     return 0 if device == "cpu" else wp.get_mempool_used_mem_current(device)
 
 
-class Kept:
-    """A logger that keeps warnings."""
-
-    def __init__(self):
-        self.warnings = []
-
-    def debug(self, message):
-        pass
-
-    def info(self, message):
-        pass
-
-    def error(self, message):
-        pass
-
-    def warning(self, message, category=None, stacklevel=1):
-        self.warnings.append(message)
-
-
 @pytest.mark.parametrize("device", ["cpu", DEVICE])
 def test_a_capture_that_a_thread_leaves_open_is_thrown_away_when_the_thread_ends(device):
     a = wp.zeros(4, dtype=float, device=device)
     wp.launch(add_one, 4, inputs=[a], device=device)
     wp.synchronize()
-    origin, joined, logger = wp.Stream(device), wp.Stream(device), Kept()
+    origin, joined = wp.Stream(device), wp.Stream(device)
     used = memory_used(device)
 
     def capture():
@@ -154,12 +136,12 @@ def test_a_capture_that_a_thread_leaves_open_is_thrown_away_when_the_thread_ends
             wp.launch(add_one, 4, inputs=[a], stream=other.stream)
         wp.capture_begin(device)  # of its default stream
 
-    with wp.ScopedLogger(logger):
+    with Warnings() as warnings:
         thread = threading.Thread(target=capture, name="left open")
         thread.start()
         thread.join(60)
     text = f"the thread 'left open' has ended without capture_end(): what it has captured from a stream of '{device}' "
-    assert len(logger.warnings) == 2 and all(warning.startswith(text) for warning in logger.warnings)
+    assert len(warnings) == 2 and all(warning.startswith(text) for warning in warnings)
     assert not (origin.is_capturing or joined.is_capturing or wp.get_device(device).is_capturing)
     for stream in (origin, joined, wp.get_stream(device)):
         with wp.ScopedCapture(stream=stream) as capture:

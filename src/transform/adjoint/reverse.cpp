@@ -277,10 +277,8 @@ void Reverser::replay(const Region& region, bool saves_loops) {
                 // In the backward pass it holds its own gradient; values come from the log (stale.h).
                 if (!saves_loops)
                     map_.set(operation->result(), b_.null(operation->result()->type));
-                else {
-                    append_copy(*operation);
-                    copy(operation->result())->definition->unset = false;  // a gradient begins with zeros
-                }
+                else
+                    append_copy(*operation)->unset = false;  // a gradient begins with zeros
                 break;
             case Op::loaded:
                 map_.set(operation->result(), copy(operation->operands.back()));

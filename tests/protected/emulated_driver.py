@@ -7,12 +7,22 @@ import pytest
 import warp as wp
 
 
+def driver_library():
+    """The emulated driver, which Weft has loaded too, with the functions that no other driver has."""
+    library = ctypes.CDLL(str(Path(wp._weft.__file__).with_name("weft-emulated-cuda.so")))
+    library.weftEmulatedCalls.argtypes = library.weftEmulatedAlive.argtypes = [ctypes.c_char_p]
+    library.weftEmulatedLimit.argtypes = [ctypes.c_uint64]
+    for function in (library.weftEmulatedCalls, library.weftEmulatedAlive, library.weftEmulatedLimit):
+        function.restype = ctypes.c_uint64
+    library.weftEmulatedRecover.restype = ctypes.c_bool
+    return library
+
+
 class OtherLibrary:
     """A library that uses the driver by itself, as PyTorch does: of the emulated device, which Weft has loaded."""
 
     def __init__(self):
-        file = Path(wp._weft.__file__).with_name("weft-emulated-cuda.so")
-        self.driver = ctypes.CDLL(str(file))
+        self.driver = driver_library()
         context = ctypes.c_void_p()
         self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
         self.call("cuCtxSetCurrent", context)
@@ -47,7 +57,4 @@ def other_library(device="cuda:0"):
     if not wp.get_device(device).is_emulated:
         pytest.skip("uses the emulated driver by itself")
     wp.synchronize_device(device)
-    library = OtherLibrary()
-    library.driver.weftEmulatedCalls.argtypes = library.driver.weftEmulatedAlive.argtypes = [ctypes.c_char_p]
-    library.driver.weftEmulatedCalls.restype = library.driver.weftEmulatedAlive.restype = ctypes.c_uint64
-    return library
+    return OtherLibrary()

@@ -1,0 +1,25 @@
+"""What Weft warns of, for the tests that look at it."""
+
+import warp as wp
+
+
+class Warnings:
+    """``with``: what Weft warns of inside."""
+
+    def __enter__(self):
+        class Kept:
+            found = []
+
+            def debug(self, message):
+                pass
+
+            def warning(self, message, category=None, stacklevel=1):
+                self.found.append(message)
+
+            info = error = debug
+
+        self._scope = wp.ScopedLogger(Kept())
+        return self._scope.__enter__().logger.found
+
+    def __exit__(self, *error):
+        self._scope.__exit__(*error)
