@@ -36,7 +36,8 @@ void Emitter::emit_slice(const Operation& operation) {
     const ir::Value *array = operation.operands[0], *start = operation.operands[1];
     const auto axis = static_cast<std::size_t>(operation.ints[0]);
     const bool keeps_axis = operation.operands.size() > 2, has_step = operation.operands.size() > 3;
-    if (options_.debug && !keeps_axis) check_access(operation, operation.operands[1], axis);
+    llvm::Value* const ok =
+        options_.debug && !keeps_axis ? check_access(operation, operation.operands[1], axis) : nullptr;
     LaneValue& view = value(array);
     const auto ndim = static_cast<std::size_t>(array->type.ndim());
     const auto widened = [&](const ir::Value* v) {
@@ -61,6 +62,7 @@ void Emitter::emit_slice(const Operation& operation) {
                 result.leaves.push_back(has_step ? stepped(stride) : stride);
         }
     }
+    if (ok) make_empty_unless(ok, result);
     set(operation.result(), std::move(result));
 }
 

@@ -12,6 +12,14 @@ bool is_null_constant(llvm::Value* pointer) { return llvm::isa<llvm::ConstantPoi
 
 }  // namespace
 
+// Debug mode: a view by an index out of range points to memory elsewhere. Without elements, nothing is accessed there.
+void Emitter::make_empty_unless(llvm::Value* ok, LaneValue& array) {
+    for (int axis = 0; axis < array.type.ndim(); ++axis) {
+        Leaf& extent = array.leaves[kShapeLeaf + static_cast<std::size_t>(axis)];
+        extent = Leaf::of_scalar(builder_.CreateSelect(ok, extent.scalar, i64(0)));
+    }
+}
+
 // A gradient pointer moved along with its data; null stays null.
 Leaf Emitter::moved_gradient(Leaf& gradient, const std::function<Leaf()>& move) {
     if (!gradient.varying() && is_null_constant(gradient.scalar)) return gradient;
@@ -25,7 +33,7 @@ Leaf Emitter::moved_gradient(Leaf& gradient, const std::function<Leaf()>& move) 
 void Emitter::emit_view(const Operation& operation) {
     const ir::Value* array = operation.operands[0];
     llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front();
-    if (options_.debug) check_access(operation, indices);
+    llvm::Value* const ok = options_.debug ? check_access(operation, indices) : nullptr;
     auto start = [&](int data) {
         Address address = address_of(array, indices, data);
         return address.uniform() ? Leaf::of_scalar(address.base) : Leaf::of_vector(pointers(address, 0));
@@ -39,6 +47,7 @@ void Emitter::emit_view(const Operation& operation) {
         result.leaves.push_back(view.leaves[kShapeLeaf + axis]);
     for (std::size_t axis = indices.size(); axis < ndim; ++axis)
         result.leaves.push_back(view.leaves[kShapeLeaf + ndim + axis]);
+    if (ok) make_empty_unless(ok, result);
     set(operation.result(), std::move(result));
 }
 

@@ -255,6 +255,7 @@ protected:
                                                                      const std::function<void()>& any);
 
     // ---- emit_views.cpp ----
+    void make_empty_unless(llvm::Value* ok, LaneValue& array);
     Leaf moved_gradient(Leaf& gradient, const std::function<Leaf()>& move);
     void emit_view(const ir::Operation& operation);
     void emit_components(const ir::Operation& operation);

@@ -98,6 +98,64 @@ def test_names_and_lines_of_the_function_and_of_its_callers():
     assert f":{second}:12: note: 'outer' is called here, with 'x' as 'table'\n    y[i] = outer(x, i)" in text
 
 
+@wp.struct
+class Point:
+    weight: float
+
+
+@wp.func
+def total(line: wp.array[float]):
+    s = float(0.0)
+    for k in range(line.shape[0]):
+        s += line[k]
+    return s
+
+
+@wp.kernel
+def through_a_view(x: wp.array3d[float], points: wp.array2d[Point], n: int, y: wp.array[float]):
+    y[0] = total(x[n, 1])
+
+
+@wp.kernel
+def through_a_slice(x: wp.array3d[float], points: wp.array2d[Point], n: int, y: wp.array[float]):
+    y[0] = total(x[:, 1, n])
+
+
+@wp.kernel
+def through_a_slice_of_a_view(x: wp.array3d[float], points: wp.array2d[Point], n: int, y: wp.array[float]):
+    y[0] = total(x[n][:, 0])
+
+
+@wp.kernel
+def into_a_view(x: wp.array3d[float], points: wp.array2d[Point], n: int, y: wp.array[float]):
+    part = x[n]
+    part[1, 0] = 2.0
+    wp.atomic_add(part, 0, 1, x[0, 0, 0])
+
+
+@wp.kernel
+def through_a_row_of_structs(x: wp.array3d[float], points: wp.array2d[Point], n: int, y: wp.array[float]):
+    row = points[n]
+    y[0] = row[0].weight
+    row[1].weight = x[0, 0, 0]
+
+
+VIEWS = [through_a_view, through_a_slice, through_a_slice_of_a_view, into_a_view]
+
+
+@pytest.mark.parametrize("kernel", [*VIEWS, through_a_row_of_structs])
+@pytest.mark.parametrize("n", [3, -4, 1 << 20, 2**31 - 1, -(2**31)])
+def test_nothing_is_accessed_through_a_view_by_an_index_out_of_range(kernel, n):
+    x, y = wp.ones((2, 2, 2), dtype=float, requires_grad=True), wp.ones(1, dtype=float, requires_grad=True)
+    points = wp.zeros((2, 2), dtype=Point)
+    assert f"index {n} is out of bounds for axis" in str(fault(kernel, [x, points, n, y], IndexError))
+    assert (x.numpy() == 1.0).all()
+    if kernel in VIEWS:
+        with pytest.raises(IndexError, match=f"index {n} is out of bounds for axis"):
+            wp.launch(kernel, 1, [x, points, n, y], adj_inputs=[x.grad, None, n, y.grad], adjoint=True)
+        assert (x.grad.numpy() == 0.0).all()
+
+
 def test_none_is_told_from_an_empty_array():
     error = fault(plain, [None, wp.zeros(4)], ValueError)
     assert_shown(error, plain, "y[i] = 2.0 * x[i]", "x[i]")
