@@ -11,6 +11,7 @@ def driver_library():
     """The emulated driver, which Weft has loaded too, with the functions that no other driver has."""
     library = ctypes.CDLL(str(Path(wp._weft.__file__).with_name("weft-emulated-cuda.so")))
     library.weftEmulatedCalls.argtypes = library.weftEmulatedAlive.argtypes = [ctypes.c_char_p]
+    library.weftEmulatedFail.argtypes = [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_int]
     library.weftEmulatedLimit.argtypes = [ctypes.c_uint64]
     for function in (library.weftEmulatedCalls, library.weftEmulatedAlive, library.weftEmulatedLimit):
         function.restype = ctypes.c_uint64

@@ -5,7 +5,6 @@ driver it calls and how often; then it runs again for each of these calls, which
 call, `--large` all of them.
 """
 
-import ctypes
 import gc
 import itertools
 import os
@@ -17,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import warp as wp
+from emulated_driver import driver_library
 
 pytestmark = pytest.mark.gpu
 DEVICE, OTHER = "cuda:0", "cuda:1"
@@ -35,11 +35,7 @@ def emulator():
     """The driver that the process uses."""
     if not wp.get_device(DEVICE).is_emulated:
         pytest.skip("only the emulated driver fails on demand")
-    library = ctypes.CDLL(str(Path(wp._weft.__file__).with_name("weft-emulated-cuda.so")))
-    library.weftEmulatedFail.argtypes = [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_int]
-    library.weftEmulatedCalls.argtypes = library.weftEmulatedAlive.argtypes = [ctypes.c_char_p]
-    library.weftEmulatedCalls.restype = library.weftEmulatedAlive.restype = ctypes.c_uint64
-    return library
+    return driver_library()
 
 
 @wp.kernel
@@ -416,3 +412,15 @@ def test_a_call_fails_when_cuda_starts(function, lasts):
     assert len(lines) == 2, done.stdout + done.stderr
     assert lines[0].startswith("error") and "CUDA_ERROR_UNKNOWN (999)" in lines[0]
     assert lines[1] == (lines[0] if lasts else "sum 3.0 True")
+
+
+def test_what_a_launch_prints_is_not_lost_where_reading_it_fails(emulator, capfd):
+    x = wp.full(3, 5.5, dtype=float, device=DEVICE)
+    for _ in range(2):
+        wp.launch(shout, 3, inputs=[x], device=DEVICE)
+    emulator.weftEmulatedFail(b"cuMemcpyDtoHAsync_v2", 3, UNKNOWN)  # each launch has its report and its text
+    with pytest.raises(RuntimeError, match="cuMemcpyDtoHAsync"):
+        wp.synchronize_device(DEVICE)
+    emulator.weftEmulatedFail(None, 0, 0)
+    wp.synchronize_device(DEVICE)
+    assert capfd.readouterr().out == "5.5\n5.5\n"

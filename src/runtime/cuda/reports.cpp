@@ -165,9 +165,19 @@ void PendingReports::collect(CudaDevice& device, Stream& stream) {
     const Uninterrupted uninterrupted;  // a handler of a signal may put work into the stream, too
     // Kept to the end: a thread that finds its report gone may look at its Fault.
     const std::lock_guard lock(mutex_);
-    const std::vector<PendingReport> done = std::exchange(pending_, {});
-    for (const PendingReport& each : done) read(each.report, device, stream);
-    for (const std::shared_ptr<GraphReports>& graph : std::exchange(graphs_, {})) graph->collect(device, stream);
+    std::ptrdiff_t done = 0;
+    try {
+        for (const PendingReport& each : pending_) {
+            read(each.report, device, stream);
+            ++done;
+        }
+    } catch (...) {
+        pending_.erase(pending_.begin(), pending_.begin() + done);
+        throw;
+    }
+    pending_.clear();
+    for (const std::shared_ptr<GraphReports>& graph : graphs_) graph->collect(device, stream);
+    graphs_.clear();
 }
 
 // ---- of graphs ----

@@ -58,9 +58,9 @@ public:
     ~PendingReports();
     void add(PendingReport report);
     void add(std::shared_ptr<GraphReports> graph);
-    // Those of launches that are done: fills the Faults, and hands on what was printed.
+    // Those of launches that are done: fills the Faults, and hands on what was printed. What could not be read stays.
     void collect(CudaDevice& device, Stream& stream);
-    // After an error: nobody will fill them.
+    // What they would say is lost: their stream ends.
     void drop();
     // This thread has gone on without waiting for its launches.
     void forget_faults();

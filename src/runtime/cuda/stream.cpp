@@ -142,22 +142,20 @@ void CudaStream::end_aside() noexcept {
 }
 
 void CudaStream::synchronize() {
-    if (recording())
+    if (recording()) {
+        reports_.forget_faults();  // of what was launched before another library began a capture
         throw UsageError("synchronize()",
                          "a graph is being captured from a stream of '" + cuda_.alias +
                              "', and what was launched in it has not run. help: wait after the capture");
+    }
     if (handle_.load(std::memory_order_acquire) == nullptr) return;  // nothing was put into it
     try {
         wait();
         reports_.collect(cuda_, *this);
         ExternalUse::free_unused();
         ExternalUse::collect(cuda_, *this);
-    } catch (const Error&) {
-        // Who asked for them is told by this error, and gone afterwards.
-        reports_.drop();
-        throw;
     } catch (...) {
-        // The work goes on; this thread will not look at its faults.
+        // This thread will not look at its faults, and other threads still look at theirs.
         reports_.forget_faults();
         throw;
     }
