@@ -28,8 +28,8 @@ MOST_AT_A_TIME = 4
 
 # Arrays, launches and gradients: what runs on every device.
 ON_ALL_DEVICES = {
-    "python": "second_device array_create array_data array_use launch commands arithmetic indexed structs"
-    " struct_lifetime struct_methods products utils kernel_arrays references overlap optim graphs",
+    "python": "second_device array_create array_data array_shapes array_use launch commands arithmetic indexed structs"
+    " struct_lifetime struct_methods products utils kernel_arrays references overlap optim graphs graph_programs",
     "gradients": "tape tape_use atomics tickets scattered kernels nested tangents hessians autograd verify starts"
     " operations custom augmented second_derivatives checkpoints",
 }
@@ -56,7 +56,7 @@ MORE_GRADIENTS = {
 ON_CUDA = {"arrays and gradients": [ON_ALL_DEVICES, MORE_GRADIENTS], "language": [LANGUAGE]}
 # Not with other numbers: where launches are counted, ordered and made to fail, and programs whose numbers keep threads
 # apart, as the colours of a graph do.
-NUMBERS_MATTER = re.compile(r"test_(cuda_|graphs|tape_threads)|/examples/")
+NUMBERS_MATTER = re.compile(r"test_(cuda_|graphs|graph_programs|tape_threads)|/examples/")
 
 
 def files(*suites):
