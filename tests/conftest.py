@@ -101,6 +101,11 @@ def pytest_collection_modifyitems(items):
                 raise pytest.UsageError(f"{item.nodeid}: a seed mark takes ids and waits=, not {sorted(mark.kwargs)}")
 
 
+def pytest_terminal_summary(terminalreporter, config):
+    if config.getoption("--other-numbers") and (compared := sys.modules.get("other_numbers")):
+        terminalreporter.write_line(compared.summary())
+
+
 def pytest_runtest_setup(item):
     if item.get_closest_marker("large") and not item.config.getoption("--large"):
         pytest.skip("a large test: run with --large")

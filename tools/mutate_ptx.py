@@ -9,7 +9,8 @@ it passes, all of the file. A mutant is noticed where a test fails: by its numbe
 the kernel. A mutant whose instruction no test executes does not count: with `trap` in its place the tests pass too.
 
 Some changes are not made. Moves and conversions between registers of one size change names, not numbers. Two equal
-operands cannot be exchanged, nor those of a difference that is only squared. The number that takes the place of a
+operands cannot be exchanged, nor those of a difference that is only squared. What adds 0 to a number in memory may as
+well be left out. Functions of libdevice's own have tests of their own. The number that takes the place of a
 divisor is any number where the quotient does not count. Where all threads do the same, it does not matter which of them
 run. And the steps of the loop over the grid are left out, which a launch of few threads never repeats: tests of their
 own are about these (tests/python/test_cuda.py, tests/python/test_tid.py). A survivor that computes the same for every
@@ -45,7 +46,7 @@ FILES = (
 )
 # Seconds of a processor, for a test and for a file; these need a third of them at most, as they are. A change that
 # makes a kernel run for ever is noticed.
-SECONDS_OF_TEST, SECONDS_OF_FILE = 30, 90
+SECONDS_OF_TEST, SECONDS_OF_FILE = 90, 300
 MOST_SECONDS = 3600  # of a run that waits for ever
 # The bits that tell whether numbers of 64 bits are divided as such, or as numbers of 32 bits: more bits cost time only.
 UPPER_HALF = ", -4294967296;"
@@ -248,6 +249,44 @@ def differences_that_are_squared(lines):
     return found
 
 
+def stores_of_what_was_read(lines):
+    """Numbers of the lines that store what was read there, with a zero added to it:
+
+    ld.b64 %r1, [%place+8];
+    add.rn.f64 %r2, %r1, 0d0000000000000000;
+    st.b64 [%place+8], %r2;
+    """
+    found = set()
+    for numbers, made, _ in functions(lines):
+
+        def single(name, made=made):
+            """The only instruction that makes this register, where it is always executed."""
+            makers = made[name]
+            return makers[0][2:] if len(makers) == 1 and not makers[0][1] else ("", [])
+
+        for number in numbers:
+            _, opcode, operands = instruction(lines[number]) or ("", "", [])
+            if not opcode.startswith("st."):
+                continue
+            place, stored = operands
+            sum_of, terms = single(stored)
+            if sum_of.startswith("add.rn.f") and re.fullmatch(r"0[fd]0+", terms[2]):
+                load, loaded = single(terms[1])
+                if load == opcode.replace("st.", "ld.", 1) and loaded[1] == place:
+                    found.add(number)
+    return found
+
+
+def functions_of_the_library(lines):
+    """Numbers of the lines of functions that libdevice brings along, which are not ours; tests of their own are about
+    the numbers that they give (tests/builtins/test_libraries_of_gpus.py)."""
+    return {number for numbers, _, _ in functions(lines) for number in numbers if is_of_the_library(lines, numbers)}
+
+
+def is_of_the_library(lines, numbers):
+    return any(re.match(r"\.func\b.*\s__\w+\($", lines[number]) for number in numbers)
+
+
 # ---- texts ----
 
 
@@ -271,6 +310,7 @@ def mutants_of(path, test):
         return []
     lines = text.splitlines()
     left_out = steps_of_the_grid(lines) | places_in_the_grid_that_do_not_count(lines)
+    left_out |= stores_of_what_was_read(lines) | functions_of_the_library(lines)
     divisors = divisors_that_do_not_count(lines)
     squared = differences_that_are_squared(lines)
 

@@ -8,9 +8,10 @@ too where the launch has them. Where the CPU raises, or the emulated device find
 nothing to the kernel.
 """
 
-import contextlib
+import collections
 import functools
 import inspect
+import re
 import zlib
 from dataclasses import dataclass
 
@@ -19,9 +20,10 @@ import numpy as np
 import warp as wp
 from warp._gradients.jacobians import Unrecorded
 
-# How often the launches of one kernel are compared in one test.
+# How often launches of one kernel with arrays of one form are compared in one test.
 MOST_LAUNCHES = 2
-KINDS = ("other floats", "floats of any size", "integers in another order", "integers near those", "any integers")
+KINDS = ("other floats", "floats of any size", "integers in another order", "integers near those", "small integers",
+         "any integers")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -33,10 +35,13 @@ class Change:
     wider: int = 0  # the last one of those that have several
     width: int = 0  # what becomes of it, if not 0
     gap: int = 0  # numbers between the rows
+    spread: int = 1  # how far an element of a row is from the one before
+    extents: tuple[int, ...] = ()  # what all dimensions become, in turn
+    integer: int | None = None  # what integer arguments become
 
     @property
     def keeps_places(self):
-        return not (self.longer or self.wider or self.width or self.gap)
+        return not (self.longer or self.wider or self.width or self.gap or self.spread > 1 or self.extents)
 
 
 # With these a second block of threads begins, and loops over rows that are unrolled have a rest of another length.
@@ -45,20 +50,39 @@ TRIALS = [Change(kind) for kind in KINDS] + [Change(kind, longer=LONGER) for kin
 TRIALS += [Change("other floats", longer=longer, wider=WIDER) for longer in (0, LONGER)]
 TRIALS += [Change("other floats", longer=longer, gap=3) for longer in (0, LONGER)]
 TRIALS += [Change("other floats", width=width, gap=3) for width in (1, 2)]
+SHORT = ((2,), (1, 2), (2, 1))
+TRIALS += [Change("other floats", gap=gap, extents=extents) for gap in (0, 3) for extents in SHORT]
+TRIALS += [Change("other floats", gap=3, spread=2, extents=extents) for extents in ((), *SHORT)]
+TRIALS += [Change("other floats", integer=integer) for integer in (-1, 0, 1, 2)]
+ONLY_FLOATS = [Change(kind) for kind in KINDS if "floats" in kind]
 # Arrays that are larger in all take too long on the CPU in debug mode.
 MOST_BYTES = 1 << 19
 # What a warp executes of one block: loops over any integers may never end.
 MOST_INSTRUCTIONS = 300_000
+SMALL = -9, 70
+LANES = 32  # of a warp
+RACES = (": race", "read-only load of written memory")  # what the emulated device calls them
 # What other functions and another order of sums may change: of a number, and of the array's largest.
-TOLERANCES = {2: (1e-2, 1e-3), 4: (2e-5, 2e-7), 8: (1e-10, 1e-13)}
-# How far floats are moved for a second run on the CPU: where that changes a result, its rounding decides something.
+TOLERANCES = {2: (1e-2, 1e-3), 4: (3e-6, 2e-7), 8: (1e-14, 1e-13)}
+# How far floats are moved for another run on the CPU: where that changes a result, its rounding decides something.
 NUDGES = {2: 1e-3, 4: 2e-7, 8: 1e-15}
+# By how much more than that run other roundings may change a result.
+FACTORS = {2: 300.0, 4: 300.0, 8: 1000.0}
 # What has grown beyond this had its roundings grow with it.
 MOST_GROWTH = {2: np.inf, 4: 1e12, 8: 1e30}
 
 
 class NotComparable(Exception):
     """The numbers mean nothing to the kernel, or its arguments are none that are copied here."""
+
+
+TRIALS_OF_THE_RUN = collections.Counter()  # whether they were compared: how many
+
+
+def summary():
+    """Of all tests that have run."""
+    done = TRIALS_OF_THE_RUN
+    return f"launches with other numbers: {done[True]} compared, {done[False]} whose numbers meant nothing"
 
 
 class Comparison:
@@ -119,7 +143,8 @@ class Comparison:
         if self.is_comparing:
             return
         name = f"{what} {kernel.key} {types_of(lists)}"
-        seen = self.counts[kernel, name] = self.counts.get((kernel, name), 0) + 1
+        form = kernel, name, tuple(layouts_of(lists))
+        seen = self.counts[form] = self.counts.get(form, 0) + 1
         if seen > MOST_LAUNCHES:
             return
         self.is_comparing = True
@@ -130,12 +155,21 @@ class Comparison:
             before = driver().weftEmulatedLimit(MOST_INSTRUCTIONS)
             with Unrecorded():
                 for number, change in enumerate(TRIALS):
-                    with contextlib.suppress(NotComparable):
-                        Trial(kernel, device, dim, lists, run, change, [seed, number]).compare()
+                    trial = kernel, device, dim, lists, run, change, [seed, number]
+                    TRIALS_OF_THE_RUN[compares(*trial)] += 1
         finally:
             self.is_comparing = False
             if before is not None:
                 driver().weftEmulatedLimit(before)
+
+
+def compares(*trial):
+    """Whether the trial was compared, or its numbers meant nothing."""
+    try:
+        Trial(*trial).compare()
+    except NotComparable:
+        return False
+    return True
 
 
 def is_grid(dim):
@@ -151,6 +185,15 @@ def types_of(value):
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(types_of, value))}]"
     return f"{value.dtype}{value.ndim}" if isinstance(value, wp.array) else type(value).__name__
+
+
+def layouts_of(lists):
+    """What tells the code for some arrays from that for others: gaps, elements that are apart, and shared memory."""
+    places = []
+    for array in arrays_in(lists):
+        places.append(array.ptr)
+        is_row = array.ndim > 0 and array.strides[-1] == wp.types.type_size_in_bytes(array.dtype)
+        yield array.is_contiguous, is_row, 0 in array.strides, places.index(array.ptr)
 
 
 def run_launch(kernel, dim, lists, device):
@@ -281,13 +324,16 @@ class Trial:
         # The indices of an indexed array were checked when it was made, and it has its shape from them.
         changes_indices = "integers" in self.change.kind or not self.change.keeps_places
         has_indices = changes_indices and any(hasattr(one, "indices") for values in lists for one in values)
-        has_addresses = ".ptr" in source(kernel) and any(one.dtype is wp.uint64 for one in self.arrays.values())
+        has_addresses = uses_addresses(kernel) and any(one.dtype is wp.uint64 for one in self.arrays.values())
         if not is_there or has_ties or has_indices or has_addresses or says_more(kernel):
             raise NotComparable
         if not self.change.keeps_places:
             self.require_rows()
-        if needs_order(kernel):
-            self.dim = (1,) * len(dim) if isinstance(dim, (tuple, list)) else 1
+        if tickets := uses_of_tickets(kernel):
+            # One atomic of a warp takes place thread by thread, as on the CPU, if no thread has several.
+            most = LANES if tickets == 1 and not has_loops(kernel) else 1
+            extents = np.atleast_1d(1 if dim is None else dim)
+            self.dim = min(int(extents[0]), most) if len(extents) == 1 else (1,) * len(extents)
         elif dim is not None:
             self.dim = self.longer(dim) if isinstance(dim, (tuple, list)) else self.longer([dim])[0]
         self.layouts = {key: layout(array.dtype) for key, array in self.arrays.items()}
@@ -299,20 +345,25 @@ class Trial:
             for region in self.regions
         ]
         self.fill()
+        self.has_integers = False
         self.lists = rebuilt(lists, lambda array: array, self.other_number)
+        if self.change.integer is not None and not self.has_integers:
+            raise NotComparable
 
     def require_rows(self):
         """Arrays change their shape where no two share a part of their memory, and there are rows to be changed."""
         extents = sorted({places(array): extent(array) for array in self.arrays.values()}.values())
         is_apart = all(before[1] <= after[0] for before, after in zip(extents, extents[1:]))
         needs_rows = self.change.gap or self.change.wider or self.change.width
-        has_rows = not needs_rows or any(array.ndim > 1 for array in self.arrays.values())
+        has_rows = not needs_rows or self.change.spread > 1 or any(array.ndim > 1 for array in self.arrays.values())
         # Code for arrays without gaps is not that for arrays with gaps.
         are_dense = self.change.gap or all(is_in_rows(array) for array in self.arrays.values())
         if not is_apart or not has_rows or not are_dense:
             raise NotComparable
 
     def longer(self, shape):
+        if extents := self.change.extents:
+            return tuple(extents[axis % len(extents)] for axis in range(len(shape)))
         first, *rest = shape
         if rest:
             rest[-1] = self.change.width or rest[-1] + self.change.wider
@@ -322,12 +373,10 @@ class Trial:
         return self.longer(array.shape)
 
     def strides_of(self, array):
-        """A gap follows each row of the last dimension, where there are rows."""
+        """A gap follows each row of the last dimension, where there are rows, each plane of rows, and so on."""
         if self.change.keeps_places:
             return array.strides
-        lengths = [*self.shape_of(array)[1:], 1]
-        if array.ndim > 1:
-            lengths[-2] += self.change.gap
+        lengths = [*(n + self.change.gap for n in self.shape_of(array)[1:]), self.change.spread]
         size = wp.types.type_size_in_bytes(array.dtype)
         return tuple(size * int(np.prod(lengths[axis:])) for axis in range(array.ndim))
 
@@ -398,12 +447,17 @@ class Trial:
         if self.change.kind == "integers in another order":
             return self.rng.permutation(values.ravel()).reshape(values.shape)
         limits = np.iinfo(values.dtype)
-        first, last = (-9, 70) if self.change.kind == "any integers" else (int(values.min()) - 1, int(values.max()) + 2)
+        is_near = self.change.kind == "integers near those"
+        first, last = (int(values.min()) - 1, int(values.max()) + 2) if is_near else SMALL
         first, last = max(first, limits.min), min(last, limits.max)
         made = self.rng.integers(first, last, values.shape, values.dtype, endpoint=True)
         if self.change.kind == "any integers":
             any_at_all = self.rng.integers(limits.min, limits.max, values.shape, values.dtype, endpoint=True)
-            made = np.where(self.rng.random(values.shape) < 0.1, any_at_all, made)
+            near_limits = self.rng.choice([limits.max, limits.max - 1, limits.min, limits.min + 1], values.shape)
+            near_zero = self.rng.choice([max(-1, limits.min), 1, 2], values.shape)
+            rare = self.rng.random(values.shape)
+            made = np.select([rare < 0.15, rare < 0.3, rare < 0.4], [near_limits, near_zero, any_at_all], made)
+            made = np.where(made == 0, 1, made).astype(values.dtype)  # any integers that are divided by
         return made
 
     def floats(self, shape):
@@ -419,6 +473,14 @@ class Trial:
         if isinstance(value, (bool, np.bool_)) or value is None:
             return value
         if type(value) is int:
+            self.has_integers = True
+            if self.change.integer is not None:
+                return self.change.integer
+            if self.change.kind == "small integers":
+                return int(self.rng.choice([value, self.rng.integers(*SMALL)])) if abs(value) < 1 << 31 else value
+            if self.change.kind == "any integers":
+                options = [value, self.rng.integers(*SMALL), self.rng.integers(-(1 << 31), 1 << 31)]
+                return int(options[self.rng.integers(len(options))])
             is_near = self.change.kind == "integers near those" and 0 <= value < 1 << 20
             return max(0, value + int(self.rng.integers(-2, 3))) if is_near else value
         if type(value) is float:
@@ -453,6 +515,7 @@ class Trial:
 
         self.run(kernel, self.dim, rebuilt(self.lists, array_of, lambda value: value), wp.get_device(device))
         wp.synchronize_device(device)
+        self.keeps_edges = all(memory.keeps_edges() for memory in held)
         return [memory.contents() for memory in held]
 
     def on_cpu(self, contents):
@@ -478,28 +541,51 @@ class Trial:
 
     def compare(self):
         there, fault = self.on_device()
-        # With other indices threads race, and go out of arrays.
-        has_other_indices = self.change != Change(self.change.kind) or "integers" in self.change.kind
-        if fault and (has_other_indices or "TIMEOUT" in fault or ".ptr" in source(self.kernel)):
+        keeps_edges = not fault and self.keeps_edges
+        # Where other indices go out of arrays the CPU says so, too; where they let threads race it does not, and loops
+        # over any integers take for ever.
+        has_other_indices = self.change not in ONLY_FLOATS
+        has_raced = fault and has_other_indices and any(word in fault for word in RACES)
+        is_endless = fault and (self.change.kind == "any integers" or "TIMEOUT" in fault)
+        if has_raced or is_endless or (uses_addresses(self.kernel) and not keeps_edges):
             raise NotComparable
         try:
             here = self.on_cpu(self.contents)
         except (RuntimeError, IndexError, ZeroDivisionError, AssertionError) as problem:
             raise NotComparable from problem
         assert not fault, f"{self.kernel.key}: with other numbers ({self.change}) the CPU goes on, and {fault}"
+        assert keeps_edges, f"{self.kernel.key}: with other numbers ({self.change}) it writes beside its arrays"
+        self.require_same(here, there)
+        self.require_same_gaps(here, there)
+
+    def require_same(self, here, there):
         moved = None
         for index, (one, other) in enumerate(zip(here, there, strict=True)):
             numbers = list(zip(self.views(index, one), self.views(index, other), strict=True))
             if all(agree(mine, its).all() for (_, mine), (_, its) in numbers):
                 continue
-            moved = moved or self.on_cpu([self.nudged(i) for i in range(len(self.contents))])
-            most = max(largest(view) for i, part in enumerate(here) for _, view in self.views(i, part))
-            for ((_, mine), (_, its)), (_, near) in zip(numbers, self.views(index, moved[index]), strict=True):
-                wrong = ~agree(mine, its, near, most)
+            moved = moved or self.runs_with_other_roundings()
+            every = [view for i, part in enumerate(here) for _, view in self.views(i, part)]
+            most = max(largest(view) for view in every) * np.sqrt(max(view.size for view in every))
+            runs = zip(*(self.views(index, run[index]) for run in moved), strict=True)
+            for ((_, mine), (_, its)), of_runs in zip(numbers, runs, strict=True):
+                wrong = ~agree(mine, its, [near for _, near in of_runs], most)
                 assert not wrong.any(), (
                     f"{self.kernel.key}: with other numbers ({self.change}) the devices differ at "
                     f"{np.argwhere(wrong)[0]} of {mine.shape}: {mine[wrong][0]} on the CPU, {its[wrong][0]} on the GPU"
                 )
+
+    def runs_with_other_roundings(self):
+        """On the CPU: of floats that are moved a little, and of the code for release, which adds in another order."""
+        nudged = [self.nudged(i) for i in range(len(self.contents))]
+        return [self.on_cpu(nudged), self.on("cpu", self.contents, self.kernel)]
+
+    def require_same_gaps(self, here, there):
+        """What is between the rows."""
+        for index, (one, other) in enumerate(zip(here, there, strict=True)):
+            for _, view in [*self.views(index, one), *self.views(index, other)]:
+                view[...] = 0
+            assert (one == other).all(), f"{self.kernel.key}: ({self.change}) it writes between the rows of its arrays"
 
     def nudged(self, index):
         contents = self.contents[index].copy()
@@ -509,20 +595,24 @@ class Trial:
         return contents
 
 
-def agree(one, other, near=None, most=0.0):
-    """Which numbers are the same but for rounding. `near` is what `one` is where its inputs are rounded otherwise, and
-    `most` the largest number of all arrays, of which a sum may be what is left."""
+def agree(one, other, nears=(), most=0.0):
+    """Which numbers are the same but for rounding. `nears` are what `one` is with other roundings, and `most`
+    what the roundings of a sum of all numbers add up to, in units of those of one."""
     with np.errstate(all="ignore"):
         if one.dtype.kind != "f":
-            return (one == other) | (near is not None and (one != near))
-        relative, of_largest = TOLERANCES[one.dtype.itemsize]
+            return np.any([one == other, *(one != near for near in nears)], axis=0)
+        size = one.dtype.itemsize
+        relative, of_largest = TOLERANCES[size]
         a, b = one.astype(np.float64), other.astype(np.float64)
-        allowed = relative * (np.abs(a) + np.abs(b)) + of_largest * (1.0 + largest(a))
+        allowed = relative * (np.abs(a) + np.abs(b)) + of_largest * (1.0 + largest(a) + most)
         same = (a == b) | (np.isnan(a) & np.isnan(b))
-        if near is not None:
+        if nears:
+            same |= ~(np.abs(a) <= MOST_GROWTH[size])
+        for near in nears:
             moved = near.astype(np.float64)
-            allowed += 1000.0 * largest(moved - a) + of_largest * most
-            same |= ~np.isfinite(moved) | ~(np.abs(a) <= MOST_GROWTH[one.dtype.itemsize])
+            allowed += FACTORS[size] * largest(moved - a)
+            # What roundings decide as a whole may also be infinite.
+            same |= ~np.isfinite(moved) | (FACTORS[size] * np.abs(moved - a) > np.abs(a))
         return same | (np.abs(a - b) <= allowed)
 
 
@@ -551,24 +641,32 @@ class Region:
 
 
 class Memory:
-    """A copy of a region on a device, as far behind a multiple of 256 as the region is."""
+    """A copy of a region on a device, as far behind a multiple of 256 as the region is, between edges of a pattern."""
+
+    EDGE = 0xA5
 
     def __init__(self, contents, device, start):
-        self.size, self.device = contents.size, device
-        whole = np.zeros(contents.size + 512, np.uint8)
+        whole = np.full(contents.size + 512, self.EDGE, np.uint8)
         self.bytes = wp.zeros(whole.size, dtype=wp.uint8, device=device)
-        self.start = (start - self.bytes.ptr) % 256
-        whole[self.start : self.start + self.size] = contents
+        first = (start - self.bytes.ptr) % 256
+        self.inside = slice(first, first + contents.size)
+        whole[self.inside] = contents
         self.bytes.assign(whole)
-        self.ptr = self.bytes.ptr + self.start
+        self.ptr = self.bytes.ptr + first
 
     def contents(self):
-        return self.bytes.numpy()[self.start : self.start + self.size].copy()
+        return self.bytes.numpy()[self.inside].copy()
+
+    def keeps_edges(self):
+        edges = np.delete(self.bytes.numpy(), self.inside)
+        return bool((edges == self.EDGE).all())
 
 
 @functools.cache
 def debugged(kernel):
     """The kernel, compiled for one thread at a time and with its indices checked."""
+    if not hasattr(kernel, "options"):
+        raise NotComparable  # one of Weft's own
     options = {**kernel.options, "mode": "debug", "enable_backward": kernel.enable_backward}
     return wp.kernel(kernel.func, module="unique", module_options=options)
 
@@ -587,10 +685,19 @@ def says_more(kernel):
     return any(word in source(kernel) for word in ("print", "expect_", "block_dim"))
 
 
-def needs_order(kernel):
-    """Whether it uses what an atomic gave, which depends on the order of threads."""
+def uses_addresses(kernel):
+    """Whether it may make arrays of addresses, of which nobody knows where they end."""
+    return "ptr" in source(kernel)
+
+
+def has_loops(kernel):
+    return re.search(r"\b(for|while)\b", source(kernel)) is not None
+
+
+def uses_of_tickets(kernel):
+    """How many lines use what an atomic gave, which depends on the order of threads."""
     lines = [line.strip() for line in source(kernel).splitlines()]
-    return any("atomic_" in line and not line.startswith("wp.atomic_") for line in lines)
+    return sum("atomic_" in line and not line.startswith("wp.atomic_") for line in lines)
 
 
 driver = functools.cache(emulated_driver.driver_library)

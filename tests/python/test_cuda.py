@@ -107,6 +107,10 @@ def test_the_default_device_may_be_a_gpu():
         x = wp.ones(5, dtype=float)
         wp.launch(saxpy, 5, inputs=[2.0, x, x])
         assert x.device == "cuda:0" and x.numpy().tolist() == [3.0] * 5
+        # Two arrays that share memory, of which no thread reads what another one writes.
+        x = wp.array(np.arange(15), dtype=float)
+        wp.launch(saxpy, 5, inputs=[2.0, x[:10], x[5:]])
+        assert x.numpy().tolist() == [*range(5), *(k + 2 * (k - 5) for k in range(5, 10)), *range(10, 15)]
 
 
 @on_gpu

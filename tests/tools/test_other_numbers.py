@@ -63,6 +63,13 @@ def changed(pytester, outcome):
     [
         ("twice", False, ["y[i] = x[i] * x[i]"], "mul.rn.f32", "add.rn.f32"),
         ("signs", False, ["y[i] = 4.0", "if x[i] < -1.0:", "    y[i] = 3.0"], "1077936128", "1084227584"),
+        (
+            "lone",
+            False,
+            ["y[i] = 4.0 + 0.0 * x[i]", "if x.shape[0] == 1:", "    y[i] = 3.0"],
+            "0f40400000",
+            "0f40A00000",
+        ),
         ("counts", False, ["y[i] = 4.0 + float(n[i] // 2)"], "shr.s32", "shr.u32"),
         ("scaled", True, ["y[i] = 2.0 * x[i]"], "0f40000000", "0f40400000"),
     ],
@@ -93,4 +100,6 @@ def test_a_second_block_is_seen(outcome, changed):
     ids=["indices", "a loop without end", "races", "atomics", "raise"],
 )
 def test_numbers_that_mean_nothing_are_passed_over(outcome, body):
-    outcome(program("kernel", *body), "--other-numbers").assert_outcomes(passed=1)
+    answer = outcome(program("kernel", *body), "--other-numbers")
+    answer.assert_outcomes(passed=1)
+    answer.stdout.fnmatch_lines(["launches with other numbers: * compared, * whose numbers meant nothing"])
