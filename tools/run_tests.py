@@ -76,14 +76,15 @@ def folders():
 
 def parts(keep_ptx=None, other_numbers=False):
     """(name, arguments of pytest, settings of the environment, whether it belongs to the report)"""
-    yield "second device", ["--device", "cpu:protected", *files(ON_ALL_DEVICES)], {}, False
+    no_gpu = {"WARP_CUDA_DRIVER": "none"}  # that of the machine would be the default device
+    yield "second device", ["--device", "cpu:protected", *files(ON_ALL_DEVICES)], no_gpu, False
     settings = {"WARP_CUDA_DRIVER": "emulated", **({"WEFT_KEEP_PTX": str(keep_ptx)} if keep_ptx else {})}
     options = ["--device", "cuda:0", *(["--other-numbers"] if other_numbers else [])]
     for name, suites in ON_CUDA.items():
         chosen = [file for file in files(*suites) if not (other_numbers and NUMBERS_MATTER.search(file))]
         yield f"emulated CUDA: {name}", [*options, *chosen], settings, True
-    for folder in folders():  # without the GPU that the machine may have: it would be the default device
-        yield folder, [f"tests/{folder}"], {"WARP_CUDA_DRIVER": "none"}, True
+    for folder in folders():
+        yield folder, [f"tests/{folder}"], no_gpu, True
 
 
 # From what says least about a test to what says most.
