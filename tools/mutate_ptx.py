@@ -203,6 +203,14 @@ def places_in_the_grid_that_do_not_count(lines):
     return found
 
 
+NO_MAKER = None, "", "", []
+
+
+def only_maker(made, name):
+    """The instruction that makes a register, as functions() gives it, where no other one does."""
+    return made[name][0] if len(made[name]) == 1 else NO_MAKER
+
+
 def divisors_that_do_not_count(lines):
     """Numbers of the lines that put 1 in place of a divisor where the quotient is not taken either:
 
@@ -216,7 +224,7 @@ def divisors_that_do_not_count(lines):
 
         def single(name, made=made, used=used):
             """The only instruction that makes this register, where only one other uses it."""
-            return made[name][0] if len(made[name]) == 1 and used[name] == 1 else (None, "", "", [])
+            return only_maker(made, name) if used[name] == 1 else NO_MAKER
 
         for _, _, opcode, operands in [maker for makers in list(made.values()) for maker in makers]:
             if not opcode.startswith("selp.") or len(made[operands[-1]]) != 1:
@@ -258,22 +266,17 @@ def stores_of_what_was_read(lines):
     """
     found = set()
     for numbers, made, _ in functions(lines):
-
-        def single(name, made=made):
-            """The only instruction that makes this register, where it is always executed."""
-            makers = made[name]
-            return makers[0][2:] if len(makers) == 1 and not makers[0][1] else ("", [])
-
         for number in numbers:
             _, opcode, operands = instruction(lines[number]) or ("", "", [])
             if not opcode.startswith("st."):
                 continue
             place, stored = operands
-            sum_of, terms = single(stored)
-            if sum_of.startswith("add.rn.f") and re.fullmatch(r"0[fd]0+", terms[2]):
-                load, loaded = single(terms[1])
-                if load == opcode.replace("st.", "ld.", 1) and loaded[1] == place:
-                    found.add(number)
+            _, guard, sum_of, terms = only_maker(made, stored)
+            if guard or not sum_of.startswith("add.rn.f") or not re.fullmatch(r"0[fd]0+", terms[2]):
+                continue
+            _, guard, load, loaded = only_maker(made, terms[1])
+            if not guard and load == opcode.replace("st.", "ld.", 1) and loaded[1] == place:
+                found.add(number)
     return found
 
 

@@ -228,6 +228,13 @@ def arrays_in(value):
     return [array for _, field in fields_of(value) for array in arrays_in(field)] if is_struct(value) else []
 
 
+def has_integers(value):
+    """Whether an argument is an integer, or has one, outside of arrays."""
+    if isinstance(value, (list, tuple)):
+        return any(map(has_integers, value))
+    return any(has_integers(field) for _, field in fields_of(value)) if is_struct(value) else type(value) is int
+
+
 def rebuilt(value, array_of, number_of):
     """The argument with other arrays and numbers in place of its own."""
     if isinstance(value, (list, tuple)):
@@ -325,7 +332,8 @@ class Trial:
         changes_indices = "integers" in self.change.kind or not self.change.keeps_places
         has_indices = changes_indices and any(hasattr(one, "indices") for values in lists for one in values)
         has_addresses = uses_addresses(kernel) and any(one.dtype is wp.uint64 for one in self.arrays.values())
-        if not is_there or has_ties or has_indices or has_addresses or says_more(kernel):
+        lacks_integers = self.change.integer is not None and not has_integers(lists)
+        if not is_there or has_ties or has_indices or has_addresses or lacks_integers or says_more(kernel):
             raise NotComparable
         if not self.change.keeps_places:
             self.require_rows()
@@ -345,10 +353,7 @@ class Trial:
             for region in self.regions
         ]
         self.fill()
-        self.has_integers = False
         self.lists = rebuilt(lists, lambda array: array, self.other_number)
-        if self.change.integer is not None and not self.has_integers:
-            raise NotComparable
 
     def require_rows(self):
         """Arrays change their shape where no two share a part of their memory, and there are rows to be changed."""
@@ -473,7 +478,6 @@ class Trial:
         if isinstance(value, (bool, np.bool_)) or value is None:
             return value
         if type(value) is int:
-            self.has_integers = True
             if self.change.integer is not None:
                 return self.change.integer
             if self.change.kind == "small integers":
@@ -515,8 +519,9 @@ class Trial:
 
         self.run(kernel, self.dim, rebuilt(self.lists, array_of, lambda value: value), wp.get_device(device))
         wp.synchronize_device(device)
-        self.keeps_edges = all(memory.keeps_edges() for memory in held)
-        return [memory.contents() for memory in held]
+        found = [memory.read() for memory in held]
+        self.keeps_edges = all(keeps_edges for _, keeps_edges in found)
+        return [inside for inside, _ in found]
 
     def on_cpu(self, contents):
         return self.on("cpu", contents, debugged(self.kernel))
@@ -654,12 +659,10 @@ class Memory:
         self.bytes.assign(whole)
         self.ptr = self.bytes.ptr + first
 
-    def contents(self):
-        return self.bytes.numpy()[self.inside].copy()
-
-    def keeps_edges(self):
-        edges = np.delete(self.bytes.numpy(), self.inside)
-        return bool((edges == self.EDGE).all())
+    def read(self):
+        """(the copy, whether its edges are as they were)"""
+        whole = self.bytes.numpy()
+        return whole[self.inside].copy(), bool((np.delete(whole, self.inside) == self.EDGE).all())
 
 
 @functools.cache

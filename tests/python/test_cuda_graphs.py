@@ -677,14 +677,14 @@ def test_every_call_of_the_driver_may_fail(other):
         for call in {1, 2, 3, calls[name] // 2, calls[name]} - {0}:
             if call > calls[name]:
                 continue
-            other.driver.weftEmulatedFail(name.encode(), ctypes.c_uint64(call), 999)
+            other.driver.weftEmulatedFail(name.encode(), call, 999)
             try:
                 scenario()
             except Exception as error:
                 assert isinstance(error, RuntimeError), f"{name}: {error!r}"
                 assert "CUDA_ERROR_UNKNOWN" in str(error) or "there is no graph" in str(error), f"{name}: {error}"
                 del error
-            other.driver.weftEmulatedFail(b"", ctypes.c_uint64(0), 0)
+            other.driver.weftEmulatedFail(None, 0, 0)
             assert not wp.get_stream(DEVICE).is_capturing, name
             assert scenario() == expected, f"after call {call} of {name} has failed"
             if name not in GIVES_BACK:
