@@ -85,10 +85,16 @@ const CompiledKernel& launch_keeping_returned(Kernel& kernel, runtime::Device& d
                                               std::span<runtime::Array> returned, const FiniteCheck* check) {
     Variant variant = kernel.variant_of(device, dims, block);
     variant.keeps_returned = true;
-    const CompiledKernel& compiled = kernel.choose(variant, block);
-    Block larger(static_cast<std::size_t>(compiled.layout.size_bytes));
-    std::memcpy(larger.data(), block, static_cast<std::size_t>(kernel.layout().size_bytes));
-    point_implicit_parameters(compiled, larger.data(), block, views_of(returned));
+    const std::vector<ArrayView> views = views_of(returned);
+    const auto show = [&](const KernelFacts& facts) {
+        std::vector<std::byte> larger(static_cast<std::size_t>(facts.layout.size_bytes));
+        std::memcpy(larger.data(), block, static_cast<std::size_t>(kernel.layout().size_bytes));
+        point_implicit_parameters(facts, larger.data(), block, views);
+        return larger;
+    };
+    std::vector<std::byte> larger = show(kernel.facts(variant));
+    const CompiledKernel& compiled = kernel.choose(variant, larger.data());
+    larger = show(compiled);
     launch(kernel, compiled, device, larger.data(), make_grid(dims, compiled.tid_rank, kernel.name()), check);
     close_returned_values(kernel.name(), compiled, returned);
     return compiled;

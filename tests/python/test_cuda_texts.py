@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,11 +27,24 @@ tape.backward(grads={y: wp.ones(2, device="cuda:0")})
 print(y.numpy().tolist(), x.grad.numpy().tolist())
 """
 
+LARGEST = """
+import warp as wp
+@wp.kernel
+def largest(x: wp.array[float], most: wp.array[float]):
+    wp.atomic_max(most, 0, x[wp.tid()] * 2.0)
+x = wp.array([1.0, 2.0], dtype=float, device="cuda:0", requires_grad=True)
+most = wp.zeros(1, dtype=float, device="cuda:0", requires_grad=True)
+with wp.Tape() as tape:
+    wp.launch(largest, 2, inputs=[x, most], device="cuda:0")
+tape.backward(grads={most: wp.ones(1, device="cuda:0")})
+print(most.numpy().tolist(), x.grad.numpy().tolist())
+"""
 
-def run(folder, **environment):
+
+def run(folder, program=PROGRAM, **environment):
     """What the program prints; its disk cache stays in the folder."""
     file = folder / "program.py"
-    file.write_text(PROGRAM)
+    file.write_text(program)
     settings = {**os.environ, "WARP_CACHE_PATH": str(folder / "cache"), **environment}
     done = subprocess.run([sys.executable, file], capture_output=True, text=True, env=settings, timeout=120)
     return (done.stdout + done.stderr).strip()
@@ -49,6 +63,15 @@ def test_a_run_leaves_its_texts_with_the_names_of_their_kernels(tmp_path):
     for file in files.values():
         assert len(file.stem) == 64 and ".visible .entry weft_" in file.read_text()
     assert all(file.suffix == ".ptx" for file in texts.iterdir())
+
+
+def test_a_tape_keeps_what_atomics_gave_with_code_for_packed_arrays(tmp_path):
+    texts = tmp_path / "ptx"
+    texts.mkdir()
+    assert run(tmp_path, LARGEST, WEFT_KEEP_PTX=str(texts)) == "[4.0] [0.0, 2.0]"
+    launches = [text for text in map(Path.read_text, texts.glob("*.ptx")) if text.startswith("// kernel largest\n")]
+    keeping = [text for text in launches if "st.global" in text]
+    assert keeping and not any("mad.lo.s64" in text for text in launches)  # a stride that is not the element's size
 
 
 def test_a_text_in_a_folder_is_taken_in_place_of_the_compiler_s(tmp_path):
