@@ -106,7 +106,7 @@ class Comparison:
                 not rest and set(named) <= {"device"} and all(isinstance(v, (list, tuple)) for v in (inputs, outputs))
             )
             if is_plain and is_grid(dim) and is_compared(kernel, device):
-                self.compare(kernel, device, dim, [[*inputs, *outputs]], run_launch, "launch")
+                self.compare(kernel, device, dim, [[*inputs, *outputs]], RUNS_OF_A_LAUNCH, "launch")
             return launch(kernel, dim, inputs, outputs, *rest, **named)
 
         return compared
@@ -119,7 +119,7 @@ class Comparison:
                 def run(kernel, dim, lists, device):
                     run_adjoint(kernel, dim, *lists, device)
 
-                self.compare(kernel, wp.get_device(device), dim, [values, gradients], run, "adjoint")
+                self.compare(kernel, wp.get_device(device), dim, [values, gradients], [run], "adjoint")
             return run_adjoint(kernel, dim, values, gradients, device)
 
         return compared
@@ -134,12 +134,13 @@ class Comparison:
                     run_jvp(kernel, dim, values, tangents, of_adjoint, before, after, [], device, [])
 
                 lists = [values, tangents, before, after]
-                self.compare(kernel, wp.get_device(device), dim, lists, run, f"tangent {of_adjoint}")
+                self.compare(kernel, wp.get_device(device), dim, lists, [run], f"tangent {of_adjoint}")
             return run_jvp(kernel, dim, values, tangents, of_adjoint, before, after, returned, device, meshes, *tape)
 
         return compared
 
-    def compare(self, kernel, device, dim, lists, run, what):
+    def compare(self, kernel, device, dim, lists, runs, what):
+        """`runs`: ways to do it, which take turns."""
         if self.is_comparing:
             return
         name = f"{what} {kernel.key} {types_of(lists)}"
@@ -155,7 +156,7 @@ class Comparison:
             before = driver().weftEmulatedLimit(MOST_INSTRUCTIONS)
             with Unrecorded():
                 for number, change in enumerate(TRIALS):
-                    trial = kernel, device, dim, lists, run, change, [seed, number]
+                    trial = kernel, device, dim, lists, runs[number % len(runs)], change, [seed, number]
                     TRIALS_OF_THE_RUN[compares(*trial)] += 1
         finally:
             self.is_comparing = False
@@ -198,14 +199,29 @@ def layouts_of(lists):
 
 def run_launch(kernel, dim, lists, device):
     """The launch, and back where arrays have gradients."""
-    values = lists[0]
+    run_recorded(kernel, dim, lists[0], device, lambda tape: tape._reverse_all())
+
+
+def run_from_seeds(kernel, dim, lists, device):
+    """The same, with the gradients of the arrays in memory of the caller: then kernels have other adjoints."""
+
+    def go_back(tape):
+        grads = {array: wp.clone(array.grad) for array in arrays_in(lists[0]) if array.grad is not None}
+        tape.backward(grads=grads)
+
+    run_recorded(kernel, dim, lists[0], device, go_back)
+
+
+def run_recorded(kernel, dim, values, device, go_back):
     if not any(array.grad is not None for array in arrays_in(values)):
         wp.launch(kernel, dim, values, device=device)
         return
-    tape = wp.Tape()
-    with tape:
+    with wp.Tape() as tape:
         wp.launch(kernel, dim, values, device=device)
-    tape._reverse_all()
+    go_back(tape)
+
+
+RUNS_OF_A_LAUNCH = run_launch, run_from_seeds
 
 
 # ---- arguments ----
@@ -318,6 +334,7 @@ class Trial:
 
     def __init__(self, kernel, device, dim, lists, run, change, seed):
         self.kernel, self.device, self.dim, self.run, self.change = kernel, device, dim, run, change
+        self.threads = 1 if dim is None else int(np.prod(dim))  # of the test's own launch
         self.rng = np.random.default_rng(seed)
         self.arrays = {}  # id -> array, with the gradients
         for array in arrays_in(lists):
@@ -547,10 +564,11 @@ class Trial:
     def compare(self):
         there, fault = self.on_device()
         keeps_edges = not fault and self.keeps_edges
-        # Where other indices go out of arrays the CPU says so, too; where they let threads race it does not, and loops
+        # Where other indices go out of arrays the CPU says so, too; where they let threads race it may not, and loops
         # over any integers take for ever.
         has_other_indices = self.change not in ONLY_FLOATS
         has_raced = fault and has_other_indices and any(word in fault for word in RACES)
+        has_raced = has_raced and not self.keeps_threads_apart()
         is_endless = fault and (self.change.kind == "any integers" or "TIMEOUT" in fault)
         if has_raced or is_endless or (uses_addresses(self.kernel) and not keeps_edges):
             raise NotComparable
@@ -562,6 +580,15 @@ class Trial:
         assert keeps_edges, f"{self.kernel.key}: with other numbers ({self.change}) it writes beside its arrays"
         self.require_same(here, there)
         self.require_same_gaps(here, there)
+
+    def keeps_threads_apart(self):
+        """Whether threads that do not race in the test's own launch, of several threads, do not in a longer one: where
+        their places are sums of indices and products with what the trial does not change."""
+        change = self.change
+        is_longer = not (change.wider or change.width or change.extents)
+        same = is_longer and change.integer is None and "floats" in change.kind
+        has_indices = any(dtype.kind in "iu" for parts in self.layouts.values() for _, dtype, _ in parts)
+        return same and self.threads > 1 and not has_indices and not joins_threads(self.kernel)
 
     def require_same(self, here, there):
         moved = None
@@ -691,6 +718,12 @@ def says_more(kernel):
 def uses_addresses(kernel):
     """Whether it may make arrays of addresses, of which nobody knows where they end."""
     return "ptr" in source(kernel)
+
+
+def joins_threads(kernel):
+    """Whether it may compute one number of several indices, or counts from the end of an array."""
+    text = source(kernel)
+    return re.search(r"%|//|>>|&|\*\*|\[[^]]*-|\b(min|max|clamp|int\w*|where|abs|shape|select|if)\b", text) is not None
 
 
 def has_loops(kernel):

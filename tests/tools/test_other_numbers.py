@@ -88,6 +88,14 @@ def test_a_second_block_is_seen(outcome, changed):
     outcome(text, "--other-numbers", WEFT_TAKE_PTX=folder).assert_outcomes(failed=1)
 
 
+def test_threads_that_only_race_in_a_longer_launch_are_seen(outcome, changed):
+    text = program("apart", "y[i] = 0.0 * y[i] + x[i] + 2.0").replace("n: wp.array[int], ", "").replace("[x, n]", "[x]")
+    folder = changed(text, "kernel apart", "mov.u32 \t%r1, %ntid.x", "mov.u32 \t%r1, 2")
+    answer = outcome(text, "--other-numbers", WEFT_TAKE_PTX=folder)
+    answer.assert_outcomes(failed=1)
+    answer.stdout.fnmatch_lines(["*apart: with other numbers (*longer=261*) the CPU goes on, and *race*"])
+
+
 @pytest.mark.parametrize(
     "body",
     [
