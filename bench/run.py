@@ -1,9 +1,9 @@
 """Runs Weft and its peers side by side and prints what each needs, with ratios: `make bench`.
 
 Every measurement is a fresh process of a program of `throughput/`, `compile/`, `latency/` or, where `--only` asks for
-them, `gradients/` and `interop/`. A round runs all implementations of one program back to back, then those of the next;
-a ratio is taken within a round, and the table shows the median over the rounds, so that a machine that slows down for a
-while slows both sides of a ratio. README.md says what the rows mean and how to repeat one.
+them, `gradients/`, `interop/` and `gpu/`. A round runs all implementations of one program back to back, then those of
+the next; a ratio is taken within a round, and the table shows the median over the rounds, so that a machine that slows
+down for a while slows both sides of a ratio. README.md says what the rows mean and how to repeat one.
 
 What a peer needs is made at the first run: `.venv-bench` (Numba), `.venv-frameworks` (JAX and PyTorch) and `.venv-peer`
 (the established `warp` package) next to `.venv`, and the C++ loops in `build/bench`. A peer that cannot be had, or a
@@ -45,8 +45,8 @@ class Implementation:
         return f"{self.name} fast" if self.fast else self.name
 
 
-WEFT, PEER, NUMBA, CPP, NUMPY, JAX, TORCH = (
-    Implementation(name) for name in ("weft", "peer", "numba", "cpp", "numpy", "jax", "torch")
+WEFT, PEER, NUMBA, CPP, NUMPY, JAX, TORCH, DRIVER = (
+    Implementation(name) for name in ("weft", "peer", "numba", "cpp", "numpy", "jax", "torch", "driver")
 )
 WEFT_FAST, NUMBA_FAST, CPP_FAST = (Implementation(name, True) for name in ("weft", "numba", "cpp"))
 ALL = (WEFT, CPP, WEFT_FAST, CPP_FAST, NUMBA, NUMBA_FAST, PEER)
@@ -112,6 +112,7 @@ PROGRAMS = tuple(
     ]
     + [Program(name, BENCH / "interop" / f"{name}.py", (WEFT,)) for name in ("torch", "paddle")]
     + [Program("jax", BENCH / "interop" / "jax_calls.py", (WEFT, JAX))]
+    + [Program(f"gpu_{name}", BENCH / "gpu" / f"{name}.py", (WEFT, DRIVER)) for name in ("bandwidth", "graph")]
 )
 
 
@@ -179,7 +180,7 @@ class Runner:
 
     def __init__(self, options: argparse.Namespace, programs: list[Program], names: set[str]):
         self.seconds, self.threads = options.seconds, options.threads
-        self.pythons = {"weft": Path(options.python), "cpp": Path(options.python)}
+        self.pythons = {name: Path(options.python) for name in ("weft", "cpp", "driver")}
         self.absent: dict[str, str] = {}
         for name, folder, packages in (
             ("numba", ROOT / ".venv-bench", ["numba", "numpy"]),
@@ -219,7 +220,7 @@ class Runner:
             return failed(self.not_built[program.name])
         command = [str(self.pythons[name]), str(program.path), "--with", name, "--seconds", str(self.seconds)]
         command += [*program.arguments, *(["--fast"] if implementation.fast else [])]
-        environment = self.environment if name == "weft" else self.others
+        environment = self.environment if name in ("weft", "driver") else self.others
         try:
             keep_to = {"preexec_fn": self.keep_to_processors} if self.threads else {}
             done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout, **keep_to)
@@ -285,10 +286,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, help="default 5; with --quick 1")
     parser.add_argument(
-        "--only", help="programs, by commas; `gradients` and `interop` for those: " + ",".join(p.name for p in PROGRAMS)
+        "--only",
+        help="programs, by commas; `gradients`, `interop`, `gpu` for those: " + ",".join(p.name for p in PROGRAMS),
     )
     parser.add_argument(
-        "--with", dest="implementations", help="implementations, by commas: weft,cpp,numba,peer,jax,torch"
+        "--with", dest="implementations", help="implementations, by commas: weft,cpp,numba,peer,jax,torch,driver"
     )
     parser.add_argument("--quick", action="store_true", help="one short round: at most 3 minutes")
     parser.add_argument("--seconds", type=float, help="time for each figure; default 0.25, with --quick 0.08")
@@ -302,7 +304,9 @@ def main() -> int:
     options.seconds = options.seconds or (0.08 if options.quick else 0.25)
     options.minutes = options.minutes or (3.0 if options.quick else 15.0)
     known = {p.name for p in PROGRAMS}
-    groups = {group: {p.name for p in PROGRAMS if p.path.parent.name == group} for group in ("gradients", "interop")}
+    groups = {
+        group: {p.name for p in PROGRAMS if p.path.parent.name == group} for group in ("gradients", "interop", "gpu")
+    }
     wanted = set(options.only.split(",")) if options.only else known.difference(*groups.values())
     for group, names in groups.items():
         if group in wanted:

@@ -39,6 +39,7 @@ LIMITS = {
     ("compile medium to PTX", "first"): 60.0,
     ("compile medium to PTX", "later"): 60.0,
     ("cuda launch", "3"): 0.6e-3,
+    ("gpu graph", "launch"): 3e-3,
     ("compile twenty", "first"): 300.0,
     ("compile twenty", "later"): 300.0,
     ("compile hundred", "first"): 1000.0,
@@ -79,6 +80,8 @@ THROUGHPUT_RATIOS = (
     ("/peer", "weft", "peer"),
     ("/NumPy", "weft", "numpy"),
 )
+# What the bare CUDA driver needs for as many bytes and for as many launches, times this.
+DRIVER_AT_MOST = {"gpu bandwidth": 1 / 0.92, "gpu graph": 1.1}
 # Gradients: the forward run and the backward pass may need this many forward runs; then what the others may be.
 BOTH_AT_MOST = {"elementwise": 3.0, "stencil": 3.0, "rollout": 4.0, "recurrence": 4.0, "jacobi": 4.0, "pairs": 4.0}
 GRADIENT_COLUMNS = ("weft", "cpp", "weft fast", "cpp fast", "jax", "torch", "peer")
@@ -183,18 +186,35 @@ def _gradients(rows: dict, best: bool) -> str:
     return _aligned(text)
 
 
+def _gpu(rows: dict, best: bool) -> str:
+    """Beside the bare driver; or beside a limit, where there is one."""
+    text = [["on a GPU", "variant", "weft", "driver", "target", "/driver"]]
+    for (workload, variant), columns in rows.items():
+        weft, driver = _value(columns.get("weft"), best), _value(columns.get("driver"), best)
+        ratio, limit = _ratio(columns.get("weft"), columns.get("driver"), best), LIMITS.get((workload, variant))
+        is_late = weft is not None and limit is not None and weft > limit
+        is_slow = ratio is not None and limit is None and ratio > DRIVER_AT_MOST[workload]
+        cells = ["–" if value is None else _three_digits(value * 1e3) for value in (weft, driver, limit)]
+        cells[0] += " !" if is_late else ""
+        text.append([workload, variant, *cells, "–" if ratio is None else f"{ratio:.2f}{' !' if is_slow else '  '}"])
+    return _aligned(text)
+
+
 def print_tables(rows: dict[tuple[str, str], dict[str, Figures]], best: bool = False) -> None:
     """Prints the tables of throughput, of gradients, and of compile times and latencies; empty ones are left out."""
     small = ("compile", "start", "launch", "cuda", "arrays", "tape", "torch", "paddle", "jax")
     others = {key: value for key, value in rows.items() if key[0].split()[0] in small}
     gradients = {key: value for key, value in rows.items() if key[0] in BOTH_AT_MOST}
-    throughput = {key: value for key, value in rows.items() if key not in others and key not in gradients}
+    gpu = {key: value for key, value in rows.items() if key[0] in DRIVER_AT_MOST}
+    throughput = {key: value for key, value in rows.items() if key not in {*others, *gradients, *gpu}}
     what = "least times" if best else "medians"
     if throughput:
         print(f"Throughput, ms ({what}); ratios are Weft's time over the other's\n\n{_throughput(throughput, best)}\n")
     if gradients:
         print(f"Gradients, ms ({what}): forward is Weft's, the other columns are forward and back\n")
         print(f"{_gradients(gradients, best)}\n")
+    if gpu:
+        print(f"GPU, µs ({what})\n\n{_gpu(gpu, best)}\n")
     if others:
         print(f"Compile times and latencies ({what})\n\n{_others(others, best)}\n")
 

@@ -61,9 +61,9 @@ def with_warp(wp, variant, data, options):
 
     kernel = {"2d": laplacian_2d, "2d_inner": laplacian_2d_inner, "3d": laplacian_3d}[variant]
     dim = (N2 - 2, N2 - 2) if variant == "2d_inner" else data["u"].shape
-    u = wp.array(data["u"], dtype=float, device="cpu")
-    result = wp.zeros(data["u"].shape, dtype=float, device="cpu")
-    return measure.Job(lambda: wp.launch(kernel, dim=dim, inputs=[u, result], device="cpu"), result.numpy)
+    u = wp.array(data["u"], dtype=float)
+    result = wp.zeros(data["u"].shape, dtype=float)
+    return measure.Job(lambda: wp.launch(kernel, dim=dim, inputs=[u, result]), result.numpy)
 
 
 def with_numba(numba, variant, data, options):

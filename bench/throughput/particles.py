@@ -66,15 +66,15 @@ def with_warp(wp, variant, data, options):
         x[i] = position
         v[i] = velocity
 
-    x = wp.array(data["x"], dtype=vector, device="cpu")
-    v = wp.array(data["v"], dtype=vector, device="cpu")
+    x = wp.array(data["x"], dtype=vector)
+    v = wp.array(data["v"], dtype=vector)
     gravity = vector(0.0, GRAVITY, 0.0)
 
     def run():
         if variant == "terms":
-            wp.launch(step_terms, dim=N, inputs=[DT, gravity, DRAG, BOUNCE, x, v], device="cpu")
+            wp.launch(step_terms, dim=N, inputs=[DT, gravity, DRAG, BOUNCE, x, v])
         else:
-            wp.launch(step, dim=N, inputs=[DT, gravity, x, v], device="cpu")
+            wp.launch(step, dim=N, inputs=[DT, gravity, x, v])
 
     return measure.Job(run, lambda: np.stack([x.numpy(), v.numpy()]))
 

@@ -30,9 +30,9 @@ def with_warp(wp, variant, data, options):
         i = wp.tid()
         y[i] = a * x[i] + y[i]
 
-    x = wp.array(data["x"], dtype=real, device="cpu")
-    y = wp.array(data["y"], dtype=real, device="cpu")
-    return measure.Job(lambda: wp.launch(saxpy, dim=N, inputs=[A, x, y], device="cpu"), y.numpy)
+    x = wp.array(data["x"], dtype=real)
+    y = wp.array(data["y"], dtype=real)
+    return measure.Job(lambda: wp.launch(saxpy, dim=N, inputs=[A, x, y]), y.numpy)
 
 
 def with_numba(numba, variant, data, options):

@@ -1,0 +1,23 @@
+"""The benchmarks for GPUs run, on the emulated device: each checks what it computes before it is timed."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).resolve().parents[2] / "bench" / "gpu"
+
+
+@pytest.mark.parametrize("implementation", ["weft", "driver"])
+@pytest.mark.parametrize("program", ["bandwidth.py --small", "graph.py"])
+def test_they_run(program, implementation):
+    name, *options = program.split()
+    command = [sys.executable, BENCH / name, "--with", implementation, "--seconds", "0.001", *options]
+    settings = {**os.environ, "WARP_CUDA_DRIVER": "emulated"}
+    done = subprocess.run(command, capture_output=True, text=True, env=settings, timeout=300)
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(rows) == (5 if options else 2) and all(row["ms"] > 0 for row in rows)
