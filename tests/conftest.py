@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent / "protected"))
+sys.path.insert(0, str(Path(__file__).parent / "support"))
 
 import numpy_launches
 import protected_device

@@ -2,7 +2,7 @@
 
     python tools/mutate_ptx.py [--count 200] [--seed 1] [--files FILE ...] [--keep FOLDER]
 
-The files run once on the emulated device, with `--other-numbers` (tests/protected/other_numbers.py): the texts of their
+The files run once on the emulated device, with `--other-numbers` (tests/support/other_numbers): the texts of their
 kernels are kept, and which test compiled each. Then, for each mutant, one instruction of a text is changed, and the
 file whose test compiled it runs with that text in place of the compiler's (WEFT_TAKE_PTX): first that test, and where
 it passes, all of the file. A mutant is noticed where a test fails: by its numbers, or since the emulated device stops

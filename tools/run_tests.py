@@ -4,7 +4,7 @@
     python tools/run_tests.py --keep-ptx FOLDER    leaves the kernels of the emulated CUDA device in a fresh folder
     python tools/run_tests.py --only PART          the parts whose names begin so
     python tools/run_tests.py --other-numbers      launches on the emulated device are done with other numbers, too
-                                                   (tests/protected/other_numbers.py)
+                                                   (tests/support/other_numbers)
 
 A test uses one processor nearly all of its time. The parts of the CPU are all of tests/ in folders, so that a new file
 belongs to one without being named here. The others are suites that run once more, with another default device. A test

@@ -32,7 +32,7 @@ def run_tests(pytester):
     """A function: runs the tests in a text as those of Weft are, with these options of pytest."""
     (pytester.path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
     pytester.makeconftest((ROOT / "tests/conftest.py").read_text())
-    (pytester.path / "protected").symlink_to(ROOT / "tests/protected")
+    (pytester.path / "support").symlink_to(ROOT / "tests/support")
 
     def run(text, *options):
         pytester.makepyfile(text)

@@ -63,6 +63,8 @@ def changed(pytester, outcome):
     [
         ("twice", False, ["y[i] = x[i] * x[i]"], "mul.rn.f32", "add.rn.f32"),
         ("signs", False, ["y[i] = 4.0", "if x[i] < -1.0:", "    y[i] = 3.0"], "1077936128", "1084227584"),
+        ("infinite", False, ["y[i] = 4.0", "if wp.isinf(x[i]):", "    y[i] = 3.0"], "1077936128", "1084227584"),
+        ("literal", False, ["y[i] = 4.0", "if x[i] == 2.75:", "    y[i] = 3.0"], "1077936128", "1084227584"),
         (
             "lone",
             False,

@@ -1,27 +1,37 @@
-"""Launches on a CUDA device with other numbers, beside the CPU in debug mode: ``--other-numbers``.
+"""One launch with other numbers: what they become, a run on each of the two devices, and what has to agree."""
 
-Tests choose numbers that show what they are about. An instruction that is wrong for others passes them: integers from 0
-to 4, factors of 1, branches that go one way, arrays of fewer elements than a block has threads. So each launch of a
-test is done with other numbers before it takes place, on copies of its arguments: on the device, and on the CPU, one
-thread after the other and with every index checked. All arrays have to agree afterwards, their gradients and tangents
-too where the launch has them. Where the CPU raises, or the emulated device finds threads that race, the numbers mean
-nothing to the kernel.
-"""
-
-import collections
 import functools
-import inspect
-import re
-import zlib
 from dataclasses import dataclass
 
 import emulated_driver
 import numpy as np
 import warp as wp
-from warp._gradients.jacobians import Unrecorded
 
-# How often launches of one kernel with arrays of one form are compared in one test.
-MOST_LAUNCHES = 2
+from other_numbers.agreement import NUDGES, agree, largest
+from other_numbers.arguments import (
+    Memory,
+    NotComparable,
+    Region,
+    arrays_in,
+    extent,
+    has_integers,
+    inner_steps,
+    is_in_rows,
+    layout,
+    places,
+    rebuilt,
+)
+from other_numbers.kernels import (
+    debugged,
+    floats_in,
+    has_loops,
+    joins_threads,
+    says_more,
+    source,
+    uses_addresses,
+    uses_of_tickets,
+)
+
 KINDS = ("other floats", "floats of any size", "integers in another order", "integers near those", "small integers",
          "any integers")  # fmt: skip
 
@@ -30,7 +40,7 @@ KINDS = ("other floats", "floats of any size", "integers in another order", "int
 class Change:
     """What a trial changes."""
 
-    kind: str  # of the numbers: one of KINDS
+    kind: str  # of the numbers: one of KINDS, infinite floats, or zero floats
     longer: int = 0  # the first dimension of arrays and launches
     wider: int = 0  # the last one of those that have several
     width: int = 0  # what becomes of it, if not 0
@@ -46,287 +56,26 @@ class Change:
 
 # With these a second block of threads begins, and loops over rows that are unrolled have a rest of another length.
 LONGER, WIDER = 261, 10
+SHORT = ((2,), (1, 2), (2, 1))
 TRIALS = [Change(kind) for kind in KINDS] + [Change(kind, longer=LONGER) for kind in KINDS]
 TRIALS += [Change("other floats", longer=longer, wider=WIDER) for longer in (0, LONGER)]
 TRIALS += [Change("other floats", longer=longer, gap=3) for longer in (0, LONGER)]
 TRIALS += [Change("other floats", width=width, gap=3) for width in (1, 2)]
-SHORT = ((2,), (1, 2), (2, 1))
 TRIALS += [Change("other floats", gap=gap, extents=extents) for gap in (0, 3) for extents in SHORT]
 TRIALS += [Change("other floats", gap=3, spread=2, extents=extents) for extents in ((), *SHORT)]
 TRIALS += [Change("other floats", integer=integer) for integer in (-1, 0, 1, 2)]
-ONLY_FLOATS = [Change(kind) for kind in KINDS if "floats" in kind]
+TRIALS += [Change("infinite floats", longer=longer) for longer in (0, LONGER)]
+TRIALS += [Change(kind, gap=3, spread=2) for kind in ("infinite floats", "any integers")]
+TRIALS += [Change("zero floats")]
+ONLY_FLOATS = [change for change in TRIALS if "floats" in change.kind and change == Change(change.kind)]
 # Arrays that are larger in all take too long on the CPU in debug mode.
 MOST_BYTES = 1 << 19
 # What a warp executes of one block: loops over any integers may never end.
 MOST_INSTRUCTIONS = 300_000
 SMALL = -9, 70
 LANES = 32  # of a warp
+PROBLEMS = RuntimeError, TypeError, ValueError, IndexError, ZeroDivisionError, NotImplementedError, AssertionError
 RACES = (": race", "read-only load of written memory")  # what the emulated device calls them
-# What other functions and another order of sums may change: of a number, and of the array's largest.
-TOLERANCES = {2: (1e-2, 1e-3), 4: (3e-6, 2e-7), 8: (1e-14, 1e-13)}
-# How far floats are moved for another run on the CPU: where that changes a result, its rounding decides something.
-NUDGES = {2: 1e-3, 4: 2e-7, 8: 1e-15}
-# By how much more than that run other roundings may change a result.
-FACTORS = {2: 300.0, 4: 300.0, 8: 1000.0}
-# What has grown beyond this had its roundings grow with it.
-MOST_GROWTH = {2: np.inf, 4: 1e12, 8: 1e30}
-
-
-class NotComparable(Exception):
-    """The numbers mean nothing to the kernel, or its arguments are none that are copied here."""
-
-
-TRIALS_OF_THE_RUN = collections.Counter()  # whether they were compared: how many
-
-
-def summary():
-    """Of all tests that have run."""
-    done = TRIALS_OF_THE_RUN
-    return f"launches with other numbers: {done[True]} compared, {done[False]} whose numbers meant nothing"
-
-
-class Comparison:
-    """What one test has compared."""
-
-    def __init__(self):
-        self.counts, self.is_comparing = {}, False
-
-    def patch(self, monkeypatch):
-        launch = self.launches(wp.launch)
-        monkeypatch.setattr(wp, "launch", launch)
-        monkeypatch.setattr(wp._weft, "launch", launch)
-        monkeypatch.setattr(wp._weft, "run_adjoint", self.adjoints(wp._weft.run_adjoint))
-        monkeypatch.setattr(wp._weft, "run_jvp", self.tangents(wp._weft.run_jvp))
-
-    def launches(self, launch):
-        @functools.wraps(launch)
-        def compared(kernel, dim=None, inputs=(), outputs=(), *rest, **named):
-            device = wp.get_device(named.get("device"))
-            is_plain = (
-                not rest and set(named) <= {"device"} and all(isinstance(v, (list, tuple)) for v in (inputs, outputs))
-            )
-            if is_plain and is_grid(dim) and is_compared(kernel, device):
-                self.compare(kernel, device, dim, [[*inputs, *outputs]], RUNS_OF_A_LAUNCH, "launch")
-            return launch(kernel, dim, inputs, outputs, *rest, **named)
-
-        return compared
-
-    def adjoints(self, run_adjoint):
-        @functools.wraps(run_adjoint)
-        def compared(kernel, dim, values, gradients, device):
-            if is_compared(kernel, wp.get_device(device)):
-
-                def run(kernel, dim, lists, device):
-                    run_adjoint(kernel, dim, *lists, device)
-
-                self.compare(kernel, wp.get_device(device), dim, [values, gradients], [run], "adjoint")
-            return run_adjoint(kernel, dim, values, gradients, device)
-
-        return compared
-
-    def tangents(self, run_jvp):
-        @functools.wraps(run_jvp)
-        def compared(kernel, dim, values, tangents, of_adjoint, before, after, returned, device, meshes, *tape):
-            if is_compared(kernel, wp.get_device(device)) and not returned and not meshes:
-
-                def run(kernel, dim, lists, device):
-                    values, tangents, before, after = lists
-                    run_jvp(kernel, dim, values, tangents, of_adjoint, before, after, [], device, [])
-
-                lists = [values, tangents, before, after]
-                self.compare(kernel, wp.get_device(device), dim, lists, [run], f"tangent {of_adjoint}")
-            return run_jvp(kernel, dim, values, tangents, of_adjoint, before, after, returned, device, meshes, *tape)
-
-        return compared
-
-    def compare(self, kernel, device, dim, lists, runs, what):
-        """`runs`: ways to do it, which take turns."""
-        if self.is_comparing:
-            return
-        name = f"{what} {kernel.key} {types_of(lists)}"
-        form = kernel, name, tuple(layouts_of(lists))
-        seen = self.counts[form] = self.counts.get(form, 0) + 1
-        if seen > MOST_LAUNCHES:
-            return
-        self.is_comparing = True
-        seed = zlib.crc32(f"{name} {seen}".encode())
-        before = None
-        try:
-            wp.synchronize_device(device)
-            before = driver().weftEmulatedLimit(MOST_INSTRUCTIONS)
-            with Unrecorded():
-                for number, change in enumerate(TRIALS):
-                    trial = kernel, device, dim, lists, runs[number % len(runs)], change, [seed, number]
-                    TRIALS_OF_THE_RUN[compares(*trial)] += 1
-        finally:
-            self.is_comparing = False
-            if before is not None:
-                driver().weftEmulatedLimit(before)
-
-
-def compares(*trial):
-    """Whether the trial was compared, or its numbers meant nothing."""
-    try:
-        Trial(*trial).compare()
-    except NotComparable:
-        return False
-    return True
-
-
-def is_grid(dim):
-    extents = dim if isinstance(dim, (tuple, list)) else (dim,)
-    return dim is None or (len(extents) > 0 and all(type(n) is int for n in extents))
-
-
-def is_compared(kernel, device):
-    return device.is_cuda and isinstance(kernel, wp.Kernel) and not device.is_capturing and device.is_emulated
-
-
-def types_of(value):
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(types_of, value))}]"
-    return f"{value.dtype}{value.ndim}" if isinstance(value, wp.array) else type(value).__name__
-
-
-def layouts_of(lists):
-    """What tells the code for some arrays from that for others: gaps, elements that are apart, and shared memory."""
-    places = []
-    for array in arrays_in(lists):
-        places.append(array.ptr)
-        is_row = array.ndim > 0 and array.strides[-1] == wp.types.type_size_in_bytes(array.dtype)
-        yield array.is_contiguous, is_row, 0 in array.strides, places.index(array.ptr)
-
-
-def run_launch(kernel, dim, lists, device):
-    """The launch, and back where arrays have gradients."""
-    run_recorded(kernel, dim, lists[0], device, lambda tape: tape._reverse_all())
-
-
-def run_from_seeds(kernel, dim, lists, device):
-    """The same, with the gradients of the arrays in memory of the caller: then kernels have other adjoints."""
-
-    def go_back(tape):
-        grads = {array: wp.clone(array.grad) for array in arrays_in(lists[0]) if array.grad is not None}
-        tape.backward(grads=grads)
-
-    run_recorded(kernel, dim, lists[0], device, go_back)
-
-
-def run_recorded(kernel, dim, values, device, go_back):
-    if not any(array.grad is not None for array in arrays_in(values)):
-        wp.launch(kernel, dim, values, device=device)
-        return
-    with wp.Tape() as tape:
-        wp.launch(kernel, dim, values, device=device)
-    go_back(tape)
-
-
-RUNS_OF_A_LAUNCH = run_launch, run_from_seeds
-
-
-# ---- arguments ----
-
-
-def fields_of(struct):
-    return [(name, getattr(struct, name)) for name in wp._weft.field_names(struct)]
-
-
-def is_struct(value):
-    return isinstance(value, wp._weft.StructValue)
-
-
-def arrays_in(value):
-    """All arrays of an argument, in order."""
-    if isinstance(value, (list, tuple)):
-        return [array for one in value for array in arrays_in(one)]
-    if isinstance(value, wp.array):
-        return [value]
-    return [array for _, field in fields_of(value) for array in arrays_in(field)] if is_struct(value) else []
-
-
-def has_integers(value):
-    """Whether an argument is an integer, or has one, outside of arrays."""
-    if isinstance(value, (list, tuple)):
-        return any(map(has_integers, value))
-    return any(has_integers(field) for _, field in fields_of(value)) if is_struct(value) else type(value) is int
-
-
-def rebuilt(value, array_of, number_of):
-    """The argument with other arrays and numbers in place of its own."""
-    if isinstance(value, (list, tuple)):
-        return type(value)(rebuilt(one, array_of, number_of) for one in value)
-    if isinstance(value, wp.array):
-        return array_of(value)
-    if is_struct(value):
-        made = type(value)()
-        for name, field in fields_of(value):
-            setattr(made, name, rebuilt(field, array_of, number_of))
-        return made
-    return number_of(value)
-
-
-def extent(array):
-    """The first address, and the one behind the last."""
-    first = last = array.ptr or 0
-    if array.size == 0:
-        return first, first
-    for n, stride in zip(array.shape, array.strides, strict=True):
-        first, last = (first + (n - 1) * stride, last) if stride < 0 else (first, last + (n - 1) * stride)
-    return first, last + wp.types.type_size_in_bytes(array.dtype)
-
-
-def has_arrays(dtype):
-    """Whether elements contain arrays."""
-    if not isinstance(dtype, type) or not issubclass(dtype, wp._weft.StructValue):
-        return False
-    return any(
-        field is None or isinstance(field, wp.array) or has_arrays(type(field)) for _, field in fields_of(dtype())
-    )
-
-
-@functools.cache
-def layout(dtype):
-    """[(byte, NumPy's type, shape)] of the numbers in one element."""
-    if has_arrays(dtype):
-        raise NotComparable
-    try:
-        probe = wp.zeros(1, dtype=dtype, device="cpu")
-        if dtype in (wp.bfloat16, wp.float8_e4m3fn, wp.float8_e5m2):
-            raise NotComparable
-        found = probe.numpy()
-    except (RuntimeError, TypeError, AttributeError) as problem:
-        raise NotComparable from problem
-    return tuple(numbers_of(found.dtype, found.shape[1:], 0))
-
-
-def numbers_of(dtype, shape, byte):
-    if dtype.subdtype:
-        yield from numbers_of(dtype.subdtype[0], (*shape, *dtype.subdtype[1]), byte)
-    elif dtype.fields:
-        for kind, offset in ((field[0], field[1]) for field in dtype.fields.values()):
-            if shape:
-                raise NotComparable
-            yield from numbers_of(kind, (), byte + offset)
-    elif dtype.kind in "fiub":
-        yield byte, dtype, shape
-    else:
-        raise NotComparable
-
-
-def places(array):
-    """Where its elements lie: arrays with the same places are one array."""
-    return array.ptr or id(array), array.shape, array.strides, array.dtype
-
-
-def is_in_rows(array):
-    """Whether its elements lie one after the other; of a single row, also where a second one would begin."""
-    row = wp.types.type_size_in_bytes(array.dtype) * int(np.prod(array.shape[1:]))
-    return array.is_contiguous and array.strides[0] == row
-
-
-def inner_steps(dtype, shape):
-    """The bytes from one number of an element to the next, in each dimension."""
-    return [dtype.itemsize * int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]
 
 
 class Trial:
@@ -342,7 +91,7 @@ class Trial:
                 self.arrays[id(array)] = array
                 array = array.grad
         is_there = all(type(array) is wp.array and array.device == device for array in self.arrays.values())
-        has_ties = self.change.kind == "any integers" and (
+        has_ties = self.change.kind in ("any integers", "infinite floats", "zero floats") and (
             "atomic_min" in source(kernel) or "atomic_max" in source(kernel)
         )
         # The indices of an indexed array were checked when it was made, and it has its shape from them.
@@ -460,8 +209,8 @@ class Trial:
 
     def other_values(self, values):
         if values.dtype.kind == "f":
-            largest = float(np.finfo(values.dtype).max)
-            return np.clip(self.floats(values.shape), -largest, largest)
+            largest, made = float(np.finfo(values.dtype).max), self.floats(values.shape)
+            return np.where(np.isinf(made), made, np.clip(made, -largest, largest))
         if "integers" not in self.change.kind or values.size == 0:
             return values
         if values.dtype.kind == "b":
@@ -486,9 +235,15 @@ class Trial:
         made = self.rng.normal(0.0, 1.5, shape)
         if self.change.kind == "floats of any size":
             return made * 10.0 ** self.rng.integers(-6, 7)
+        if self.change.kind == "zero floats":
+            return np.copysign(0.0, made)
+        if self.change.kind == "infinite floats":
+            return np.where(self.rng.random(shape) < 0.3, self.rng.choice([np.inf, -np.inf, np.nan], shape), made)
         if self.change.kind == "any integers":
             kinds = self.rng.random(shape)
             made = np.where(kinds < 0.1, 0.0, np.where(kinds < 0.3, np.round(made), made * np.exp(2 * made)))
+            if literals := floats_in(self.kernel):  # which numbers may be compared with
+                made = np.where(kinds > 0.85, self.rng.choice(literals, shape), made)
         return made
 
     def other_number(self, value):
@@ -545,20 +300,17 @@ class Trial:
 
     def on_device(self):
         """(the contents behind the run, the text of a fault): one of them is None."""
-        found = fault = problem = None
+        found = fault = None
         try:
             found = self.on(self.device, self.contents, self.kernel)
-        except (RuntimeError, TypeError, ValueError, NotImplementedError, AssertionError) as error:
-            problem = error
-        while recover() or problem:
-            fault = fault or (str(problem) if "the emulated device says" in str(problem) else None)
+        except PROBLEMS as problem:
+            fault = str(problem)
+        while recover() or fault:
             try:
                 wp.synchronize_device(self.device)  # what else was to be done
                 break
-            except wp.UsageError as error:
-                fault = fault or str(error)
-        if problem and not fault:
-            raise NotComparable from problem
+            except PROBLEMS as problem:
+                fault = fault or str(problem)
         return found, fault
 
     def compare(self):
@@ -574,7 +326,7 @@ class Trial:
             raise NotComparable
         try:
             here = self.on_cpu(self.contents)
-        except (RuntimeError, IndexError, ZeroDivisionError, AssertionError) as problem:
+        except PROBLEMS as problem:
             raise NotComparable from problem
         assert not fault, f"{self.kernel.key}: with other numbers ({self.change}) the CPU goes on, and {fault}"
         assert keeps_edges, f"{self.kernel.key}: with other numbers ({self.change}) it writes beside its arrays"
@@ -620,120 +372,13 @@ class Trial:
             assert (one == other).all(), f"{self.kernel.key}: ({self.change}) it writes between the rows of its arrays"
 
     def nudged(self, index):
-        contents = self.contents[index].copy()
+        """Numbers that the kernel may compare with stay: these are the same on both devices."""
+        contents, literals = self.contents[index].copy(), floats_in(self.kernel)
         for _, view in self.views(index, contents):
             if view.dtype.kind == "f":
-                view[...] = view * (1.0 + NUDGES[view.dtype.itemsize] * self.rng.choice([-1.0, 1.0], view.shape))
+                moved = view * (1.0 + NUDGES[view.dtype.itemsize] * self.rng.choice([-1.0, 1.0], view.shape))
+                view[...] = np.where(np.isin(view, np.array(literals, view.dtype)), view, moved)
         return contents
-
-
-def agree(one, other, nears=(), most=0.0):
-    """Which numbers are the same but for rounding. `nears` are what `one` is with other roundings, and `most`
-    what the roundings of a sum of all numbers add up to, in units of those of one."""
-    with np.errstate(all="ignore"):
-        if one.dtype.kind != "f":
-            return np.any([one == other, *(one != near for near in nears)], axis=0)
-        size = one.dtype.itemsize
-        relative, of_largest = TOLERANCES[size]
-        a, b = one.astype(np.float64), other.astype(np.float64)
-        allowed = relative * (np.abs(a) + np.abs(b)) + of_largest * (1.0 + largest(a) + most)
-        same = (a == b) | (np.isnan(a) & np.isnan(b))
-        if nears:
-            same |= ~(np.abs(a) <= MOST_GROWTH[size])
-        for near in nears:
-            moved = near.astype(np.float64)
-            allowed += FACTORS[size] * largest(moved - a)
-            # What roundings decide as a whole may also be infinite.
-            same |= ~np.isfinite(moved) | (FACTORS[size] * np.abs(moved - a) > np.abs(a))
-        return same | (np.abs(a - b) <= allowed)
-
-
-def largest(numbers):
-    """The largest size of a float, but for infinite ones."""
-    if numbers.dtype.kind != "f":
-        return 0.0
-    finite = np.abs(numbers[np.isfinite(numbers)].astype(np.float64))
-    return finite.max() if finite.size else 0.0
-
-
-class Region:
-    """Memory that arguments share."""
-
-    def __init__(self, keys, first, last):
-        self.keys, self.first, self.last = keys, first, last
-
-    @property
-    def size(self):
-        return self.last - self.first
-
-    def contents(self, device):
-        if not self.size or not self.first:
-            return np.zeros(self.size, np.uint8)
-        return wp.array(ptr=self.first, shape=self.size, dtype=wp.uint8, device=device).numpy().copy()
-
-
-class Memory:
-    """A copy of a region on a device, as far behind a multiple of 256 as the region is, between edges of a pattern."""
-
-    EDGE = 0xA5
-
-    def __init__(self, contents, device, start):
-        whole = np.full(contents.size + 512, self.EDGE, np.uint8)
-        self.bytes = wp.zeros(whole.size, dtype=wp.uint8, device=device)
-        first = (start - self.bytes.ptr) % 256
-        self.inside = slice(first, first + contents.size)
-        whole[self.inside] = contents
-        self.bytes.assign(whole)
-        self.ptr = self.bytes.ptr + first
-
-    def read(self):
-        """(the copy, whether its edges are as they were)"""
-        whole = self.bytes.numpy()
-        return whole[self.inside].copy(), bool((np.delete(whole, self.inside) == self.EDGE).all())
-
-
-@functools.cache
-def debugged(kernel):
-    """The kernel, compiled for one thread at a time and with its indices checked."""
-    if not hasattr(kernel, "options"):
-        raise NotComparable  # one of Weft's own
-    options = {**kernel.options, "mode": "debug", "enable_backward": kernel.enable_backward}
-    return wp.kernel(kernel.func, module="unique", module_options=options)
-
-
-@functools.cache
-def source(kernel):
-    """The text of a kernel and of the functions that it names."""
-    variables = inspect.getclosurevars(kernel.func)
-    named = [*variables.nonlocals.values(), *variables.globals.values()]
-    functions = [kernel.func, *(one.func for one in named if isinstance(one, wp.Function))]
-    return "\n".join(inspect.getsource(one) for one in functions if inspect.isfunction(one))
-
-
-def says_more(kernel):
-    """Whether it prints, or asks for the size of a block, which is 1 on the CPU."""
-    return any(word in source(kernel) for word in ("print", "expect_", "block_dim"))
-
-
-def uses_addresses(kernel):
-    """Whether it may make arrays of addresses, of which nobody knows where they end."""
-    return "ptr" in source(kernel)
-
-
-def joins_threads(kernel):
-    """Whether it may compute one number of several indices, or counts from the end of an array."""
-    text = source(kernel)
-    return re.search(r"%|//|>>|&|\*\*|\[[^]]*-|\b(min|max|clamp|int\w*|where|abs|shape|select|if)\b", text) is not None
-
-
-def has_loops(kernel):
-    return re.search(r"\b(for|while)\b", source(kernel)) is not None
-
-
-def uses_of_tickets(kernel):
-    """How many lines use what an atomic gave, which depends on the order of threads."""
-    lines = [line.strip() for line in source(kernel).splitlines()]
-    return sum("atomic_" in line and not line.startswith("wp.atomic_") for line in lines)
 
 
 driver = functools.cache(emulated_driver.driver_library)
