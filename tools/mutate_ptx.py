@@ -9,13 +9,13 @@ it passes, all of the file. A mutant is noticed where a test fails: by its numbe
 the kernel. A mutant whose instruction no test executes does not count: with `trap` in its place the tests pass too.
 
 Some changes are not made. Moves and conversions between registers of one size change names, not numbers. Two equal
-operands cannot be exchanged, nor those of a difference that is only squared. What adds 0 to a number in memory may as
-well be left out. Functions of libdevice's own have tests of their own. The number that takes the place of a
-divisor is any number where the quotient does not count. Where all threads do the same, it does not matter which of them
-run. And the steps of the loop over the grid are left out, which a launch of few threads never repeats: tests of their
-own are about these (tests/python/test_cuda.py, tests/python/test_tid.py). A survivor that computes the same for every
-input that the compiler allows is a line of tools/equivalent_ptx_mutants.txt, with the reason, and does not count
-either.
+operands cannot be exchanged, nor those of a difference that is only squared. An adjoint for arrays without gradients
+writes nothing. What adds 0 to a number in memory may as well be left out. Functions of libdevice's own have tests of
+their own. The number that takes the place of a divisor is any number where the quotient does not count. Where all
+threads do the same, it does not matter which of them run. And the steps of the loop over the grid are left out, which a
+launch of few threads never repeats: tests of their own are about these (tests/python/test_cuda.py,
+tests/python/test_tid.py). A survivor that computes the same for every input that the compiler allows is a line of
+tools/equivalent_ptx_mutants.txt, with the reason, and does not count either.
 
 Each run is a process that is forked from one that has imported everything, and takes a second or so.
 """
@@ -280,6 +280,16 @@ def stores_of_what_was_read(lines):
     return found
 
 
+WRITES = re.compile(
+    r"^\s+(@!?%p\d+\s+)?(st(?!\.local|\.param)|atom|red|call\S*\s+(\(\w+\),\s*)?(?!__)\w)", re.MULTILINE
+)
+
+
+def writes(text):
+    """Whether a text may change memory that others see: functions of libdevice do not."""
+    return WRITES.search(text) is not None
+
+
 def functions_of_the_library(lines):
     """Numbers of the lines of functions that libdevice brings along, which are not ours; tests of their own are about
     the numbers that they give (tests/builtins/test_libraries_of_gpus.py)."""
@@ -309,7 +319,7 @@ class Mutant:
 
 def mutants_of(path, test):
     text = path.read_text()
-    if len(text) > LARGEST_TEXT:
+    if len(text) > LARGEST_TEXT or not writes(text):
         return []
     lines = text.splitlines()
     left_out = steps_of_the_grid(lines) | places_in_the_grid_that_do_not_count(lines)

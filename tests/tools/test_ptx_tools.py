@@ -184,7 +184,7 @@ def test_the_sign_of_what_is_squared_does_not_count(tool, tmp_path, after, chang
 )
 def test_signs_of_zeros_and_ways_to_divide_do_not_count(tool, tmp_path, line, kinds):
     path = tmp_path / "x.ptx"
-    path.write_text(f"// kernel k\n.visible .entry k()\n{{\n\t{line}\n}}\n")
+    path.write_text(f"// kernel k\n.visible .entry k()\n{{\n\t{line}\n\tcall \tf, (x);\n}}\n")
     assert {mutant.kind for mutant in tool("mutate_ptx").mutants_of(path, "a test")} == kinds
 
 
@@ -202,6 +202,7 @@ $L1:
 \tadd.s64 \t%rd7, %rd4, %rd2;
 \tsetp.lt.s64 \t%p2, %rd7, %rd8;
 \t@%p2 bra \t$L1;
+\tst.global.b64 \t[%rd2], %rd7;
 }
 """
 
@@ -243,6 +244,24 @@ def test_it_does_not_matter_which_threads_do_the_same(tool, tmp_path, after, is_
     path.write_text(ONE_FOR_ALL.replace("st.global.b32 \t[%rd1], %r2;", after))
     changed = {mutant.number for mutant in tool("mutate_ptx").mutants_of(path, "a test")}
     assert {5, 6, 7} <= changed if is_changed else not {5, 6, 7} & changed
+
+
+@pytest.mark.parametrize(
+    "line, writes",
+    [
+        ("st.local.b32 \t[%rd1], 1;", False),
+        ("st.param.b32 \t[param0], 1;", False),
+        ("call.uni (retval0), __internal_pow, (param0);", False),
+        ("call.uni report, (param0);", True),
+        ("st.global.b32 \t[%rd1], 1;", True),
+        ("st.b32 \t[%rd1], 1;", True),
+        ("@%p1 red.global.add.u32 \t[%rd1], 1;", True),
+    ],
+)
+def test_a_text_that_writes_nothing_is_left_alone(tool, tmp_path, line, writes):
+    path = tmp_path / "x.ptx"
+    path.write_text(f"// kernel k\n.visible .entry k()\n{{\n\tmul.rn.f32 \t%r1, %r2, %r3;\n\t{line}\n}}\n")
+    assert any("mul" in mutant.before for mutant in tool("mutate_ptx").mutants_of(path, "a test")) is writes
 
 
 def test_steps_over_the_grid_are_left_alone(tool, tmp_path):

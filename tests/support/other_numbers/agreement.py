@@ -16,6 +16,8 @@ def agree(one, other, nears=(), most=0.0):
     """Which numbers are the same but for rounding. `nears` are what `one` is with other roundings, and `most`
     what the roundings of a sum of all numbers add up to, in units of those of one."""
     with np.errstate(all="ignore"):
+        if one.dtype.kind == "b":
+            return one.view(np.uint8) == other.view(np.uint8)
         if one.dtype.kind != "f":
             return np.any([one == other, *(one != near for near in nears)], axis=0)
         size = one.dtype.itemsize
