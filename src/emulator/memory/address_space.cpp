@@ -266,7 +266,14 @@ uint32_t AddressSpace::next_launch() {
     if (launch_ < Actor::kLaunches) return ++launch_;
     for (const auto& [address, allocation] : live_) {
         if (!allocation->words) continue;
-        std::memset(static_cast<void*>(allocation->words), 0, (allocation->size + 7) / 4 * sizeof(ShadowWord));
+        const uint64_t words = (allocation->size + 7) / 4;
+        // New memory: to write zeros would take pages for all that no kernel has touched.
+        if (void* cleared = std::calloc(words, sizeof(ShadowWord))) {
+            std::free(allocation->words);
+            allocation->words = static_cast<ShadowWord*>(cleared);
+        } else {
+            std::memset(static_cast<void*>(allocation->words), 0, words * sizeof(ShadowWord));
+        }
     }
     ++numbering_;
     return launch_ = 1;

@@ -1,4 +1,8 @@
 // Mistakes that were put into kernels: each gives the fault that names it, and what is like it but right gives none.
+#include <unistd.h>
+
+#include <fstream>
+
 #include "emulator/harness.h"
 
 namespace weft::emulator {
@@ -163,6 +167,23 @@ TEST(EmulatedFaults, LaunchesAreTakenForOthersNeverAgain) {
     for (uint64_t i = 0; i < 17000; ++i) {
         EXPECT_RUNS(chosen.run({}, a.address() + (i % Actor::kLaunches ? 4 : 0), i % 31));
     }
+}
+
+// Arrays of which a kernel uses little, as logs are, take memory for what it uses.
+TEST(EmulatedFaults, NewNumbersOfLaunchesTakeNoMemory) {
+    const auto resident = [] {
+        uint64_t pages = 0, of_process = 0;
+        std::ifstream("/proc/self/statm") >> of_process >> pages;
+        return pages * uint64_t(getpagesize());
+    };
+    constexpr uint64_t kLarge = uint64_t{1} << 30;
+    AddressSpace& space = AddressSpace::instance();
+    const Allocation* const large = space.allocate(0, kLarge, Allocation::Kind::Device, true);
+    ASSERT_NE(large, nullptr);
+    const uint64_t before = resident();
+    for (uint32_t i = 0; i <= Actor::kLaunches; ++i) space.next_launch();
+    EXPECT_LT(resident(), before + kLarge / 2);
+    EXPECT_TRUE(space.release(large->address, Allocation::Kind::Device));
 }
 
 TEST(EmulatedFaults, RacesInSharedMemory) {
