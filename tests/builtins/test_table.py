@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import warp as wp
 from oracle import ELSEWHERE, ORACLE, find, mixed
 from sweep import invocations, run, same_bits, ulps
 from warp import _weft
@@ -133,3 +134,30 @@ def test_values_and_bits(name, tmp_path):
                         f"{[a[row].tolist() for a in arguments]} gives {got[row].tolist()}, else {want[row].tolist()}"
                     )
     assert not messages, "\n".join(messages)
+
+
+@pytest.mark.parametrize("number", [np.float32, np.float64])
+def test_sinh_and_cosh_up_to_the_largest_numbers(number):
+    """SLEEF's are infinite a little before the results are."""
+    scalar = wp.dtype_from_numpy(number)
+
+    @wp.kernel(module="unique")
+    def both(x: wp.array[scalar], sines: wp.array[scalar], cosines: wp.array[scalar]):
+        i = wp.tid()
+        sines[i] = wp.sinh(x[i])
+        cosines[i] = wp.cosh(x[i])
+
+    largest = np.finfo(number).max
+    ends = np.log(np.longdouble(largest)) + np.log(np.longdouble(2))
+    x = np.concatenate([np.linspace(0.85 * float(ends), float(ends), 1001), [float(ends) + 0.01, np.inf]]).astype(
+        number
+    )
+    x = np.concatenate([x, -x, [np.nan]]).astype(number)
+    arrays = [wp.array(x, dtype=scalar), wp.zeros(len(x), dtype=scalar), wp.zeros(len(x), dtype=scalar)]
+    wp.launch(both, len(x), inputs=arrays)
+    for function, found in ((np.sinh, arrays[1].numpy()), (np.cosh, arrays[2].numpy())):
+        exact = function(x.astype(np.longdouble))
+        is_finite = np.abs(exact) <= largest
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(found[is_finite] / exact[is_finite], 1.0, rtol=2 * np.finfo(number).eps)
+            np.testing.assert_array_equal(found[~is_finite], exact[~is_finite].astype(number))

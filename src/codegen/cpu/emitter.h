@@ -59,6 +59,7 @@ protected:
     bool has_sine_and_cosine() const override { return cpu_.returns_pairs_in_memory; }
     std::pair<llvm::Value*, llvm::Value*> sine_and_cosine(Scalar scalar, llvm::Value* a) override;
     llvm::Value* math_call(const std::string& symbol, bool is_double, Values operands);
+    llvm::Value* hyperbolic(const std::string& symbol, bool is_double, llvm::Value* a);
     std::string math_symbol(const std::string& stem, bool is_double, const char* accuracy) const;
     using Registers = llvm::SmallVector<llvm::Value*, 2>;
     Registers in_registers(bool is_double, Values operands, const std::function<Registers(Values)>& call);

@@ -4,6 +4,8 @@
 // lanes and single numbers fill a register up. So a number has the same sine in the scalar kernel, in the vector kernel
 // and in its tail. The jit resolves the symbols; here they are plain declarations, marked so that LLVM may merge and
 // hoist the calls.
+#include <numbers>
+
 #include "codegen/cpu/emitter.h"
 #include "support/error.h"
 
@@ -34,6 +36,7 @@ llvm::Value* CpuEmitter::math_function(Op op, Scalar scalar, Values operands) {
         if (function.op != op) continue;
         const std::string symbol =
             math_symbol(function.stem, is_double, options_.fast_math ? function.fast : function.accuracy);
+        if (op == Op::sinh || op == Op::cosh) return hyperbolic(symbol, is_double, operands[0]);
         if (op != Op::rem) return math_call(symbol, is_double, operands);
         // SLEEF's fmod holds while the quotient is below 1e38 (f32) or 1e300 (f64). The remainders of two multiples
         // of b by powers of two, which are exact or infinite, come first and keep every quotient below that.
@@ -45,6 +48,18 @@ llvm::Value* CpuEmitter::math_function(Op op, Scalar scalar, Values operands) {
         return math_call(symbol, is_double, {a, b});
     }
     throw InternalError(std::string("codegen: no math routine for '") + ir::op_name(op) + "'");
+}
+
+// SLEEF's sinh and cosh are infinite from 88.7 on (f32), or 710 (f64), where the results still are numbers. So those of
+// large arguments are e times what they are one step before, which is exact.
+llvm::Value* CpuEmitter::hyperbolic(const std::string& symbol, bool is_double, llvm::Value* a) {
+    const auto number = [&](double value) { return llvm::ConstantFP::get(a->getType(), value); };
+    llvm::Value* size = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
+    llvm::Value* is_large = builder_.CreateFCmpOGT(size, number(is_double ? 700.0 : 80.0));
+    llvm::Value* step = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, number(1.0), a);
+    llvm::Value* moved = builder_.CreateSelect(is_large, builder_.CreateFSub(a, step), a);
+    llvm::Value* result = math_call(symbol, is_double, {moved});
+    return builder_.CreateSelect(is_large, builder_.CreateFMul(result, number(std::numbers::e)), result);
 }
 
 std::string CpuEmitter::math_symbol(const std::string& stem, bool is_double, const char* accuracy) const {
