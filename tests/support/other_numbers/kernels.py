@@ -12,8 +12,6 @@ from other_numbers.arguments import NotComparable
 @functools.cache
 def debugged(kernel):
     """The kernel, compiled for one thread at a time and with its indices checked."""
-    if not hasattr(kernel, "options"):
-        raise NotComparable  # one of Weft's own
     options = {**kernel.options, "mode": "debug", "enable_backward": kernel.enable_backward}
     return wp.kernel(kernel.func, module="unique", module_options=options)
 
@@ -24,7 +22,10 @@ def source(kernel):
     variables = inspect.getclosurevars(kernel.func)
     named = [*variables.nonlocals.values(), *variables.globals.values()]
     functions = [kernel.func, *(one.func for one in named if isinstance(one, wp.Function))]
-    return "\n".join(inspect.getsource(one) for one in functions if inspect.isfunction(one))
+    try:
+        return "\n".join(inspect.getsource(one) for one in functions if inspect.isfunction(one))
+    except OSError as problem:
+        raise NotComparable from problem
 
 
 def says_more(kernel):

@@ -99,6 +99,8 @@ class Trial:
         has_indices = changes_indices and any(hasattr(one, "indices") for values in lists for one in values)
         has_addresses = uses_addresses(kernel) and any(one.dtype is wp.uint64 for one in self.arrays.values())
         lacks_integers = self.change.integer is not None and not has_integers(lists)
+        if not hasattr(kernel, "options") or kernel.options.get("fast_math"):
+            raise NotComparable  # one of Weft's own; or one whose errors have bounds for some numbers only
         if not is_there or has_ties or has_indices or has_addresses or lacks_integers or says_more(kernel):
             raise NotComparable
         if not self.change.keeps_places:
@@ -108,7 +110,7 @@ class Trial:
             most = LANES if tickets == 1 and not has_loops(kernel) else 1
             extents = np.atleast_1d(1 if dim is None else dim)
             self.dim = min(int(extents[0]), most) if len(extents) == 1 else (1,) * len(extents)
-        elif dim is not None:
+        elif dim is not None and "tid(" in source(kernel):  # else all threads do the same, and one is enough
             self.dim = self.longer(dim) if isinstance(dim, (tuple, list)) else self.longer([dim])[0]
         self.layouts = {key: layout(array.dtype) for key, array in self.arrays.items()}
         self.regions = self.regions_of()
