@@ -12,9 +12,10 @@ FACTORS = {2: 300.0, 4: 300.0, 8: 1000.0}
 MOST_GROWTH = {2: np.inf, 4: 1e12, 8: 1e30}
 
 
-def agree(one, other, nears=(), most=0.0):
+def agree(one, other, nears=(), most=0.0, counts_infinite=True):
     """Which numbers are the same but for rounding. `nears` are what `one` is with other roundings, and `most`
-    what the roundings of a sum of all numbers add up to, in units of those of one."""
+    what the roundings of a sum of all numbers add up to, in units of those of one. Unless `counts_infinite`, what is
+    infinite or NaN with all of these roundings may be something else."""
     with np.errstate(all="ignore"):
         if one.dtype.kind == "b":
             return one.view(np.uint8) == other.view(np.uint8)
@@ -27,7 +28,7 @@ def agree(one, other, nears=(), most=0.0):
         same = equal(a, b)
         runs = [near.astype(np.float64) for near in nears]
         if runs:
-            stays = np.all([equal(a, moved) for moved in runs], axis=0)
+            stays = counts_infinite & np.all([equal(a, moved) for moved in runs], axis=0)
             same |= ~stays & ~(np.abs(a) <= MOST_GROWTH[size])
         for moved in runs:
             allowed += FACTORS[size] * largest(moved - a)
