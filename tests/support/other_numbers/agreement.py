@@ -29,7 +29,7 @@ def agree(one, other, nears=(), most=0.0, counts_infinite=True):
         runs = [near.astype(np.float64) for near in nears]
         if runs:
             stays = counts_infinite & np.all([equal(a, moved) for moved in runs], axis=0)
-            same |= ~stays & ~(np.abs(a) <= MOST_GROWTH[size])
+            same |= ~stays & ~(np.abs(a) < MOST_GROWTH[size])
         for moved in runs:
             allowed += FACTORS[size] * largest(moved - a)
             # What roundings decide as a whole may also be infinite.
