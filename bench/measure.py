@@ -225,6 +225,44 @@ def _run_variants(workload, description, variants, problem, implementations, tim
 
 
 @dataclass
+class Queued:
+    """One variant of a program of `gpu/`, ready to run."""
+
+    run: Callable[[], Any]
+    """Puts the work into the stream once."""
+    wait: Callable[[], Any]
+    """Returns when all of it is done."""
+    check: Callable[[], Any]
+    """Raises where one run, which is done, has computed something else than it should."""
+    batch: int
+    """How many runs stand between two waits."""
+
+
+def queued(
+    workload: str, options: argparse.Namespace, variants: Sequence[str], prepare: Callable[[str], Queued]
+) -> NoReturn:
+    """For each variant, checks one run, then times batches of them and reports the time of one."""
+    failed = False
+    for variant in options.variant or variants:
+        try:
+            work = prepare(variant)
+            work.run()
+            work.wait()
+            work.check()
+
+            def batch(work=work) -> None:
+                for _ in range(work.batch):
+                    work.run()
+                work.wait()
+
+            report(workload, variant, options, [time / work.batch for time in time_repeats(batch, options.seconds)])
+        except Exception as error:  # a row that says why, and on with the next variant
+            failed = True
+            report_failure(workload, variant, options, error)
+    sys.exit(1 if failed else 0)
+
+
+@dataclass
 class Gradient:
     """One implementation of a workload of `gradients/`, ready to run."""
 

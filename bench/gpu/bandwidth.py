@@ -15,6 +15,7 @@ import laplacian
 import measure
 import particles
 import saxpy
+from bare_driver import Driver
 
 # variant: program of throughput/, its variant, bytes that each element of its first array takes to read and write
 WORK = {
@@ -39,19 +40,28 @@ def elements(data):
     return len(data["x"]) if "x" in data else data["u"].size
 
 
-def with_weft(wp, variant, data):
+def with_weft(wp, variant):
     program, of_program, _ = WORK[variant]
-    wp.set_device("cuda:0")
+    data = program.problem(of_program)
     job = program.with_warp(wp, of_program, data, None)
-    return job, lambda: wp.synchronize_device("cuda:0")
+
+    def check():
+        np.testing.assert_allclose(job.result(), program.expected(of_program, data), rtol=1e-5, atol=4e-6)
+
+    return measure.Queued(job.run, lambda: wp.synchronize_device("cuda:0"), check, BATCH)
 
 
-def with_driver(driver, variant, data):
+def with_driver(driver, variant):
     """A copy reads and writes each byte."""
-    source = np.arange(elements(data) * WORK[variant][2] // 2, dtype=np.uint32).astype(np.uint8)
+    program, of_program, bytes_of_element = WORK[variant]
+    size = elements(program.problem(of_program)) * bytes_of_element // 2
+    source = np.arange(size, dtype=np.uint32).astype(np.uint8)
     one, other = driver.copied(source), driver.copied(np.zeros_like(source))
-    job = measure.Job(lambda: driver.copy(other, one, source.nbytes), lambda: driver.read(other, source))
-    return job, driver.synchronize
+
+    def check():
+        np.testing.assert_array_equal(driver.read(other, source), source)
+
+    return measure.Queued(lambda: driver.copy(other, one, size), driver.synchronize, check, BATCH)
 
 
 if __name__ == "__main__":
@@ -59,29 +69,9 @@ if __name__ == "__main__":
     parser.add_argument("--small", action="store_true", help="a few thousand elements")
     options = parser.parse_args()
     resize(options.small)
-    is_weft = options.implementation == "weft"
-    if is_weft:
-        library = measure.import_warp("weft", options.fast)
+    if options.implementation == "weft":
+        library, prepare = measure.import_warp("weft", options.fast), with_weft
+        library.set_device("cuda:0")
     else:
-        from bare_driver import Driver
-
-        library = Driver()
-    for variant in options.variant or WORK:
-        program, of_program, _ = WORK[variant]
-        data = program.problem(of_program)
-        job, wait = (with_weft if is_weft else with_driver)(library, variant, data)
-        job.run()
-        wait()
-        found = job.result()
-        if is_weft:
-            np.testing.assert_allclose(found, program.expected(of_program, data), rtol=1e-5, atol=4e-6)
-        else:
-            np.testing.assert_array_equal(found, np.arange(len(found), dtype=np.uint32).astype(np.uint8))
-
-        def batch(job=job, wait=wait):
-            for _ in range(BATCH):
-                job.run()
-            wait()
-
-        times = measure.time_repeats(batch, options.seconds)
-        measure.report("gpu bandwidth", variant, options, [time / BATCH for time in times])
+        library, prepare = Driver(), with_driver
+    measure.queued("gpu bandwidth", options, tuple(WORK), lambda variant: prepare(library, variant))

@@ -12,6 +12,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import measure
+from bare_driver import Driver
 
 N, A, COUNT = 1024, 0.25, 100
 BATCH = {"graph of 100": 10, "launch": 500}
@@ -67,8 +68,6 @@ def with_weft(options):
 
 
 def with_driver(options):
-    from bare_driver import Driver
-
     driver = Driver()
     zeros = np.zeros(N, np.float32)
     x, y = driver.copied(np.arange(N, dtype=np.float32)), driver.copied(zeros)
@@ -89,17 +88,13 @@ def with_driver(options):
 if __name__ == "__main__":
     options = measure.arguments(__doc__, tuple(BATCH), ("weft", "driver")).parse_args()
     runs, wait, result = (with_weft if options.implementation == "weft" else with_driver)(options)
-    for variant in options.variant or BATCH:
-        before = result()
-        runs[variant]()
-        wait()
-        times = COUNT if variant.startswith("graph") else 1
-        np.testing.assert_allclose(result() - before, A * times * np.arange(N), rtol=1e-4)
 
-        def batch(variant=variant):
-            for _ in range(BATCH[variant]):
-                runs[variant]()
-            wait()
+    def prepare(variant):
+        before, times = result(), COUNT if variant.startswith("graph") else 1
 
-        found = measure.time_repeats(batch, options.seconds)
-        measure.report("gpu graph", variant, options, [time / BATCH[variant] for time in found])
+        def check():
+            np.testing.assert_allclose(result() - before, A * times * np.arange(N), rtol=1e-4)
+
+        return measure.Queued(runs[variant], wait, check, BATCH[variant])
+
+    measure.queued("gpu graph", options, tuple(BATCH), prepare)
