@@ -38,12 +38,6 @@ def uses_addresses(kernel):
     return "ptr" in source(kernel)
 
 
-def joins_threads(kernel):
-    """Whether it may compute one number of several indices, or counts from the end of an array."""
-    text = source(kernel)
-    return re.search(r"%|//|>>|&|\*\*|\[[^]]*-|\b(min|max|clamp|int\w*|where|abs|shape|select|if)\b", text) is not None
-
-
 @functools.cache
 def floats_in(kernel):
     """The numbers with a point that stand in its text, with either sign."""
