@@ -10,12 +10,12 @@ the kernel. A mutant whose instruction no test executes does not count: with `tr
 
 Some changes are not made. Moves and conversions between registers of one size change names, not numbers. Two equal
 operands cannot be exchanged, nor those of a difference that is only squared. An adjoint for arrays without gradients
-writes nothing. What adds 0 to a number in memory may as well be left out. Functions of libdevice's own have tests of
-their own. The number that takes the place of a divisor is any number where the quotient does not count. Where all
-threads do the same, it does not matter which of them run. And the steps of the loop over the grid are left out, which a
-launch of few threads never repeats: tests of their own are about these (tests/python/test_cuda.py,
-tests/python/test_tid.py). A survivor that computes the same for every input that the compiler allows is a line of
-tools/equivalent_ptx_mutants.txt, with the reason, and does not count either.
+writes nothing. What adds 0 to a number in memory may as well be left out, and so may what is overwritten at once.
+Functions of libdevice's own have tests of their own. The number that takes the place of a divisor is any number where
+the quotient does not count. Where all threads do the same, it does not matter which of them run. And the steps of the
+loop over the grid are left out, which a launch of few threads never repeats: tests of their own are about these
+(tests/python/test_cuda.py, tests/python/test_tid.py). A survivor that computes the same for every input that the
+compiler allows is a line of tools/equivalent_ptx_mutants.txt, with the reason, and does not count either.
 
 Each run is a process that is forked from one that has imported everything, and takes a second or so.
 """
@@ -280,6 +280,29 @@ def stores_of_what_was_read(lines):
     return found
 
 
+COMPUTES = re.compile(r"(abs|add|and|cvt|div|fma|ld\.param|mad|max|min|mov|mul|neg|not|or|selp|setp|sh[lr]|sub|xor)\.")
+
+
+def stores_that_are_overwritten(lines):
+    """Numbers of the lines that store where another store follows, with nothing between that reads memory or leaves:
+
+    st.global.b64 [%place+8], %r1;
+    st.global.b64 [%place+8], %r2;
+    """
+    found, stores = set(), {}  # (opcode, place): number of the line
+    for number, line in enumerate(lines):
+        guard, opcode, operands = instruction(line) or ("", "", [""])
+        if opcode.startswith("st.") and not guard:
+            found |= {stores[key] for key in [(opcode, operands[0])] if key in stores}
+            stores[opcode, operands[0]] = number
+        elif COMPUTES.match(opcode):
+            # The register may be part of another place from here on.
+            stores = {key: store for key, store in stores.items() if operands[0] not in re.findall(r"%\w+", key[1])}
+        elif line.strip() and not line.strip().startswith(".loc"):
+            stores = {}
+    return found
+
+
 WRITES = re.compile(
     r"^\s+(@!?%p\d+\s+)?(st(?!\.local|\.param)|atom|red|call\S*\s+(\(\w+\),\s*)?(?!__)\w)", re.MULTILINE
 )
@@ -324,11 +347,14 @@ def mutants_of(path, test):
     lines = text.splitlines()
     left_out = steps_of_the_grid(lines) | places_in_the_grid_that_do_not_count(lines)
     left_out |= stores_of_what_was_read(lines) | functions_of_the_library(lines)
+    overwritten = stores_that_are_overwritten(lines)
     divisors = divisors_that_do_not_count(lines)
     squared = differences_that_are_squared(lines)
 
     def counts(number, line, kind, changed):
         if number in squared and (kind == "operands" or instruction(line)[1].startswith("neg")):
+            return False
+        if kind == "left out" and number in overwritten:
             return False
         if kind == "constant" and (number in divisors or UPPER_HALF in line):
             return False

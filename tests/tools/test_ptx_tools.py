@@ -264,6 +264,30 @@ def test_a_text_that_writes_nothing_is_left_alone(tool, tmp_path, line, writes):
     assert any("mul" in mutant.before for mutant in tool("mutate_ptx").mutants_of(path, "a test")) is writes
 
 
+@pytest.mark.parametrize(
+    "between, counts",
+    [
+        ("mul.rn.f32 \t%r2, %r1, %r1;", False),
+        ("st.global.b32 \t[%rd1+4], %r2;", False),
+        ("ld.global.b32 \t%r2, [%rd1];", True),
+        ("add.s64 \t%rd1, %rd1, 8;", True),
+        ("@%p1 bra \t$L__BB0_1;", True),
+        ("$L__BB0_1:", True),
+        ("bar.sync \t0;", True),
+        ("{ // callseq 1", True),
+    ],
+)
+def test_a_store_that_another_one_overwrites_may_be_left_out(tool, tmp_path, between, counts):
+    path = tmp_path / "x.ptx"
+    path.write_text(
+        "// kernel k\n.visible .entry k()\n{\n"
+        f"\tst.global.b32 \t[%rd1], %r1;\n\t{between}\n\tst.global.b32 \t[%rd1], %r2;\n}}\n"
+    )
+    kinds = {(mutant.number, mutant.kind) for mutant in tool("mutate_ptx").mutants_of(path, "a test")}
+    assert ((3, "left out") in kinds) is counts
+    assert {(3, "address"), (5, "left out")} <= kinds
+
+
 def test_steps_over_the_grid_are_left_alone(tool, tmp_path):
     path = tmp_path / "x.ptx"
     path.write_text(TEXT)
