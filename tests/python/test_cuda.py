@@ -473,8 +473,12 @@ def count(x: wp.array[number]):
 x = wp.zeros(size, dtype=number, device="cuda")
 wp.launch(count, 50, inputs=[x], device="cuda")
 print(x.list()[-1])
+x.assign(range(1, size + 1))
+y = wp.zeros_like(x)
+wp.launch(shift, size - 1, inputs=[x, y], device="cuda")
+print(y.list())
 try:
-    wp.launch(shift, size, inputs=[x, wp.zeros_like(x)], device="cuda")
+    wp.launch(shift, size, inputs=[x, y], device="cuda")
     wp.synchronize()
 except RuntimeError as error:
     print("caught", error)
@@ -486,7 +490,8 @@ def test_arrays_of_small_numbers_end_where_they_do(type, size):
     """Their memory is a whole number of words, for atomics, which change whole words."""
     text = run(BESIDE_BYTES.format(type=type, size=size), WARP_CUDA_DRIVER="emulated")
     size_bytes = size * (1 if type.endswith("int8") else 2)
-    assert text.startswith("100\ncaught") and f"0 bytes behind an allocation of {size_bytes} bytes" in text
+    shifted = [*range(2, size + 1), 0]
+    assert text.startswith(f"100\n{shifted}\ncaught") and f"0 bytes behind an allocation of {size_bytes} bytes" in text
 
 
 ENDLESS = """
