@@ -39,6 +39,10 @@ def test_views_have_shapes_known_at_run_time():
     launched(kernel, 2, a, 2, 3, out)
     assert out.list() == [3103.0, 3306.0]
     assert a.list() == [0.0, -1.0, 2.0, 3.0, -1.0, 5.0, 6.0]
+    a = counting(7)
+    launched(kernel, 2, a, 2, 1, out)  # the last column is the first
+    assert out.list() == [1101.0, 1302.0]
+    assert a.list() == [0.0, -1.0, -1.0, 3.0, 4.0, 5.0, 6.0]
 
 
 def test_views_behind_functions_branches_and_loops():
