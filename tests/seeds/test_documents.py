@@ -190,6 +190,53 @@ def test_p50_copy(load_seed, run_sample, seed, first, last, kind):
     np.testing.assert_array_equal(dest.numpy(), values_of(a))
 
 
+COMPUTE = """
+@wp.kernel
+def compute1(a: wp.array(dtype=float), b: wp.array(dtype=float)):
+    i = wp.tid()
+    b[i] = b[i] + a[i]
+"""
+
+
+@pytest.mark.seed("P-51", "P-52", "S-GRF-001", "S-GRF-002", "S-GRF-003", "S-GRF-004")
+@pytest.mark.parametrize(("number", "first", "last", "launch"), [(3, 110, 118, 123), (4, 824, 832, 837)])
+def test_p51_and_p52_a_hundred_launches_in_a_graph(load_seed, run_sample, number, first, last, launch):
+    """As printed where the default device is a GPU; the CPU takes the place of "cuda" elsewhere."""
+    seed = load_seed(number)
+    capture = seed.text(first, last)
+    assert capture.count('device="cuda"') == 1
+    if not wp.get_device().is_cuda:
+        capture = capture.replace('"cuda"', '"cpu"')
+    compute1 = run_sample(HEADER + COMPUTE)["compute1"]
+    numbers = np.arange(1.0, 1025.0, dtype=np.float32)
+    a, b = wp.array(numbers), wp.full(1024, 0.5, dtype=float)
+    graph = run_sample(HEADER + capture, compute1=compute1, a=a, b=b)["graph"]
+    assert isinstance(graph, wp.Graph) and graph.device == wp.get_device()
+    assert (b.numpy() == 0.5).all(), "launches are recorded, and none of them has run"
+    for times in (1, 2, 3):
+        run_sample(HEADER + seed.text(launch), graph=graph)
+        np.testing.assert_array_equal(b.numpy(), 0.5 + 100.0 * times * numbers)
+    # The arrays of the graph are read when it runs.
+    a.fill_(2.0)
+    b.zero_()
+    run_sample(HEADER + seed.text(launch), graph=graph)
+    assert (b.numpy() == 200.0).all() and (a.numpy() == 2.0).all()
+
+
+@pytest.mark.seed("P-51", "D-22")
+@pytest.mark.parametrize(("number", "first", "last"), [(3, 110, 118), (4, 824, 832)])
+def test_p51_where_the_default_device_is_not_the_gpu(load_seed, run_sample, number, first, last):
+    """The capture names no device, and is the CPU's then: the launches on "cuda" are an error that says so."""
+    compute1 = run_sample(HEADER + COMPUTE)["compute1"]
+    with wp.ScopedDevice("cpu"):
+        a, b = wp.ones(8, dtype=float), wp.zeros(8)
+        with pytest.raises(RuntimeError, match="cuda"):
+            run_sample(HEADER + load_seed(number).text(first, last), compute1=compute1, a=a, b=b)
+        wp.capture_end()  # the sample did not come to it
+        wp.launch(compute1, inputs=[a, b])
+        assert b.list() == [1.0] * 8
+
+
 @pytest.mark.seed("P-55")
 def test_p55_grid(load_seed, run_sample):
     seed = load_seed(4)
