@@ -1,5 +1,6 @@
 """Loops that run more often than they may keep states: the gradient has the bits that it has where all are kept."""
 
+import re
 import subprocess
 import sys
 
@@ -217,6 +218,54 @@ def test_a_thread_that_reads_again_what_it_wrote_nine_million_times():
     expected = gradient_of_sweeps(1_000_000, 9, 1)
     assert np.abs(expected).min() > 1e-4
     np.testing.assert_allclose(gradient_of_sweeps(1_000_000, 1, 9), expected, rtol=1e-13)
+
+
+@pytest.mark.gpu
+def test_more_than_the_logs_of_threads_hold_is_an_error_on_a_gpu():
+    """A launch has 256 MiB for them: of 8192 threads each has 32 KiB, 4096 numbers."""
+
+    @wp.kernel
+    def repeated(a: wp.array[wp.float64], rounds: wp.array[int]):
+        i = wp.tid()
+        for _ in range(rounds[i]):
+            a[i] = a[i] + wp.float64(0.001) * (wp.float64(0.25) - a[i] * a[i])
+
+    threads, room = 8192, 4096
+    start = np.linspace(0.1, 0.9, threads)
+
+    def gradient(rounds):
+        a = doubles(start, requires_grad=True)
+        with wp.Tape() as tape:
+            wp.launch(repeated, dim=threads, inputs=[a, wp.array(rounds, dtype=int)])
+        tape.backward(grads={a: doubles(np.ones(threads))})
+        return a.numpy(), a.grad.numpy()
+
+    def expected(rounds):
+        values, slopes = start.copy(), np.ones(threads)
+        for k in range(rounds.max()):
+            on = k < rounds
+            slopes[on] *= 1.0 - 0.002 * values[on]
+            values[on] += 0.001 * (0.25 - values[on] * values[on])
+        return values, slopes
+
+    def check(rounds):
+        for found, want in zip(gradient(rounds), expected(rounds), strict=True):
+            np.testing.assert_allclose(found, want, rtol=1e-11)
+
+    with wp.ScopedDevice("cuda:0"):
+        rounds = np.arange(threads, dtype=np.int32) % 3 + 1
+        check(rounds)
+        rounds[[0, 5000, 8191]] = room  # the longest that have room
+        check(rounds)
+        for beyond in ([5000], [0, 4000, 8191]):
+            too_long = rounds.copy()
+            too_long[beyond] = room + 1
+            says = "more values that one thread reads after it wrote them than there is room for, in kernel 'repeated'"
+            with pytest.raises(RuntimeError, match=says) as caught:
+                gradient(too_long)
+            assert int(re.search(r"thread \((\d+),\)", str(caught.value)).group(1)) in beyond
+            wp.synchronize_device()  # nothing is left of it
+            check(rounds)
 
 
 @pytest.mark.large
