@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import warp._weft as _weft
+from warp._arrays.arrays import check_one_device
 from warp._arrays.mapping import function_of
 from warp._gradients.recording import Part, is_smooth, recorded
 from warp._kernels.modules import Module, module_named
@@ -149,6 +150,7 @@ def _reduced(
     if out is not None:
         _check_array(api, "out", out)
         _check_numbers(api, "out", out)
+        check_one_device(api, {**reads, "out": out})
         if type_components(out.dtype) != type_components(dtype) or _is_number(out.dtype) != _is_number(dtype):
             raise _weft.usage_error(
                 f"{api}: 'out' is an array of {_name(out)}, expected {_weft.type_name(dtype)} or the same of a wider "
@@ -228,7 +230,7 @@ def array_sum(values: array, out: array | None = None, value_count: int | None =
         ``out`` where it is given; else, without axis, a NumPy scalar (an array for vectors and matrices) of the dtype,
         with axis a new array with a 1 in place of the axis. Integers without ``out`` and axis come in full width.
     Raises:
-        UsageError: an argument is no array, or shapes or dtypes do not fit.
+        UsageError: an argument is no array, shapes or dtypes do not fit, or the arrays are on different devices.
     """
     api = "array_sum()"
     _check_array(api, "values", values)
@@ -256,12 +258,13 @@ def array_inner(a: array, b: array, out: array | None = None, count: int | None 
         ``out`` where it is given; else, without axis, a NumPy scalar, and with axis a new array with a 1 in place of
         the axis.
     Raises:
-        UsageError: an argument is no array, or shapes or dtypes do not fit.
+        UsageError: an argument is no array, shapes or dtypes do not fit, or the arrays are on different devices.
     """
     api = "array_inner()"
     for name, value in (("a", a), ("b", b)):
         _check_array(api, name, value)
         _check_numbers(api, name, value)
+    check_one_device(api, {"a": a, "b": b})
     _check_same_dtype(api, a, b, "'a' and 'b'")
     a, b = _first(api, "count", a, count, axis), _first(api, "count", b, count, axis)
     if a.shape != b.shape:
@@ -282,13 +285,14 @@ def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> Non
         out_array: of the same dtype and length; may be ``in_array``.
         inclusive: False leaves ``in_array[i]`` itself out, so that the first sum is 0.
     Raises:
-        UsageError: an argument is no array, or shapes or dtypes differ.
+        UsageError: an argument is no array, or shapes, dtypes or devices differ.
     """
     api = "array_scan()"
     for name, value in (("in_array", in_array), ("out_array", out_array)):
         _check_array(api, name, value)
         _check_numbers(api, name, value)
         _check_line(api, name, value)
+    check_one_device(api, {"in_array": in_array, "out_array": out_array})
     _check_same_dtype(api, in_array, out_array, "'in_array' and 'out_array'")
     if in_array.size != out_array.size:
         raise _weft.usage_error(
@@ -355,6 +359,7 @@ def _check_pairs(api: str, keys: array, values: array) -> None:
     for name, value in (("keys", keys), ("values", values)):
         _check_array(api, name, value)
         _check_line(api, name, value)
+    check_one_device(api, {"keys": keys, "values": values})
     if not _is_number(keys.dtype):
         raise _weft.usage_error(f"{api}: 'keys' is an array of {_name(keys)}; expected scalars", TypeError)
     if not type_is_value(values.dtype):
@@ -391,7 +396,8 @@ def radix_sort_pairs(keys: array, values: array, count: int, begin_bit: int = 0,
             the key as an unsigned number that sorts alike: of ints the sign bit is turned over, of floats the sign bit,
             and all of them where they are negative.
     Raises:
-        UsageError: an argument is no such array, ``count`` is more than there are, or there are no such bits.
+        UsageError: an argument is no such array, the arrays are on different devices, ``count`` is more than there are,
+            or there are no such bits.
     """
     api = "radix_sort_pairs()"
     _check_pairs(api, keys, values)
@@ -437,7 +443,8 @@ def segmented_sort_pairs(
             of the last segment.
         segment_end_indices: int32, one behind the last pair of each segment. Segments must not overlap.
     Raises:
-        UsageError: an argument is no such array, or a segment does not lie in ``[0, count]``.
+        UsageError: an argument is no such array, the arrays are on different devices, or a segment does not lie in
+            ``[0, count]``.
     """
     api = "segmented_sort_pairs()"
     _check_pairs(api, keys, values)
@@ -450,6 +457,7 @@ def segmented_sort_pairs(
         _check_line(api, name, value)
         if value.dtype is not _weft.named_type("int32"):
             raise _weft.usage_error(f"{api}: {name!r} must be an array of int32, got {_name(value)}", TypeError)
+    check_one_device(api, {"keys": keys, **dict(names)})
     if ends is None:
         if starts.size < 2:
             return
@@ -483,12 +491,17 @@ def runlength_encode(
     Returns:
         ``run_count`` where it is given, else the number of runs as an int.
     Raises:
-        UsageError: an argument is no such array, or there is no room for all runs.
+        UsageError: an argument is no such array, the arrays are on different devices, or there is no room for all runs.
     """
     api = "runlength_encode()"
-    for name, value in (("values", values), ("run_values", run_values), ("run_lengths", run_lengths)):
+    arrays = {"values": values, "run_values": run_values, "run_lengths": run_lengths}
+    for name, value in arrays.items():
         _check_array(api, name, value)
         _check_line(api, name, value)
+    if run_count is not None:
+        _check_array(api, "run_count", run_count)
+        arrays["run_count"] = run_count
+    check_one_device(api, arrays)
     if not _is_number(values.dtype):
         raise _weft.usage_error(f"{api}: 'values' is an array of {_name(values)}; expected scalars", TypeError)
     _check_same_dtype(api, values, run_values, "'values' and 'run_values'")
@@ -496,12 +509,10 @@ def runlength_encode(
     if run_lengths.dtype is not int32:
         raise _weft.usage_error(f"{api}: 'run_lengths' must be an array of int32, got {_name(run_lengths)}", TypeError)
     _check_apart(api, run_values, run_lengths, "'run_values' and 'run_lengths'")
-    if run_count is not None:
-        _check_array(api, "run_count", run_count)
-        if run_count.dtype is not int32 or run_count.size != 1:
-            raise _weft.usage_error(
-                f"{api}: 'run_count' must be one int32, got {_name(run_count)} of shape {run_count.shape}", TypeError
-            )
+    if run_count is not None and (run_count.dtype is not int32 or run_count.size != 1):
+        raise _weft.usage_error(
+            f"{api}: 'run_count' must be one int32, got {_name(run_count)} of shape {run_count.shape}", TypeError
+        )
     count = _count(api, "value_count", value_count, values.size)
 
     def run() -> tuple[int, np.ndarray]:
@@ -543,7 +554,7 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
             one of one dimension may be longer.
         count: only the first so many elements, of one-dimensional arrays.
     Raises:
-        UsageError: an argument is no such array, or the numbers are not as many.
+        UsageError: an argument is no such array, the arrays are on different devices, or the numbers are not as many.
     """
     from warp._arrays.mapping import _make, launch_map
 
@@ -551,6 +562,7 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
     for name, value in (("in_array", in_array), ("out_array", out_array)):
         _check_array(api, name, value)
         _check_numbers(api, name, value)
+    check_one_device(api, {"in_array": in_array, "out_array": out_array})
     if count is not None:
         for name, value in (("in_array", in_array), ("out_array", out_array)):
             _check_line(api, name, value)

@@ -1,6 +1,9 @@
 """warp.utils: sums, inner products, scans, sorts of pairs, runs, against NumPy."""
 
+import re
+
 import numpy as np
+import protected_device
 import pytest
 import warp as wp
 from hypothesis import given, settings
@@ -314,6 +317,62 @@ def test_cast_of_vectors_views_and_counts():
         ValueError, match=r"'in_array' of vec3d \(6,\) has 18 numbers, 'out_array' of float32 \(6,\) has 6"
     ):
         wp.utils.array_cast(a, wp.zeros(6))
+
+
+# ---- devices ----
+
+
+def two_on_one_device():
+    """Calls whose arrays are all where they should be, with the name of the array that each of them begins with."""
+    line, keys, ends = (
+        [wp.zeros(4) for _ in range(2)],
+        [wp.zeros(4, dtype=int) for _ in range(2)],
+        wp.zeros(2, dtype=int),
+    )
+    one, table = wp.zeros(1), wp.zeros((2, 3))
+    runs = {"values": keys[0], "run_values": keys[1], "run_lengths": wp.zeros(4, dtype=int), "run_count": ends[:1]}
+    return [
+        (wp.utils.array_sum, "values", {"values": line[0], "out": one}, {}),
+        (wp.utils.array_sum, "values", {"values": table, "out": wp.zeros((1, 3))}, {"axis": 0}),
+        (wp.utils.array_inner, "a", {"a": line[0], "b": line[1], "out": one}, {}),
+        (wp.utils.array_scan, "in_array", {"in_array": line[0], "out_array": line[1]}, {}),
+        (wp.utils.array_cast, "in_array", {"in_array": line[0], "out_array": keys[1]}, {}),
+        (wp.utils.radix_sort_pairs, "keys", {"keys": keys[0], "values": line[0]}, {"count": 4}),
+        (wp.utils.radix_sort_pairs, "keys", {"keys": keys[0], "values": line[0]}, {"count": 4, "end_bit": 8}),
+        (
+            wp.utils.segmented_sort_pairs,
+            "keys",
+            {
+                "keys": keys[0],
+                "values": keys[1],
+                "segment_start_indices": wp.zeros(2, dtype=int),
+                "segment_end_indices": ends,
+            },
+            {"count": 4},
+        ),
+        (wp.utils.runlength_encode, "values", runs, {}),
+    ]
+
+
+@pytest.mark.parametrize(
+    "other", [protected_device.NAME, *(pytest.param(name, marks=pytest.mark.gpu) for name in ("cuda:0", "cuda:1"))]
+)
+def test_arrays_on_two_devices_are_refused_before_anything_runs(other, request):
+    if other == protected_device.NAME:
+        protected_device.add()
+    if other == "cuda:1":
+        request.getfixturevalue("two_gpus")
+    homes = ["cuda:0" if other == "cuda:1" else "cpu", other]
+    for home, away in (homes, homes[::-1]):
+        with wp.ScopedDevice(home):
+            calls = two_on_one_device()
+        for function, first, arrays, others in calls:
+            function(**arrays, **others)
+            for name in [name for name in arrays if name != first]:
+                moved = {**arrays, name: arrays[name].to(away)}
+                said = re.escape(f"{function.__name__}(): '{name}' is on '{away}', and '{first}' is on '{home}'")
+                with pytest.raises(RuntimeError, match=said):
+                    function(**moved, **others)
 
 
 # ---- large ----

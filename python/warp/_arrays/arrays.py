@@ -4,12 +4,39 @@ from __future__ import annotations
 
 import ctypes
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import warp._weft as _weft
 from warp._weft import array, named_type
 
-__all__ = ["ArrayView", "IndexedArrayView", "fixedarray", "from_ptr", "indexed_view_of", "transform_expand", "view_of"]
+__all__ = [
+    "ArrayView",
+    "IndexedArrayView",
+    "check_one_device",
+    "fixedarray",
+    "from_ptr",
+    "indexed_view_of",
+    "transform_expand",
+    "view_of",
+]
+
+
+def check_one_device(api: str, arrays: Mapping[str, array], device: Any = None) -> None:
+    """All of the arrays are on one device, or on ``device`` where it is given; they are called by their names.
+
+    Raises:
+        UsageError (a RuntimeError): one is elsewhere. Whatever runs then would read addresses of another memory.
+    """
+    first_name, first = next(iter(arrays.items()))
+    expected = first.device if device is None else _weft.get_device(device)
+    for name, value in arrays.items():
+        if value.device != expected:
+            where = f"{first_name!r} is on {str(expected)!r}" if device is None else f"device is {str(expected)!r}"
+            raise _weft.usage_error(
+                f"{api}: {name!r} is on {str(value.device)!r}, and {where}. help: array.to({str(expected)!r})",
+                RuntimeError,
+            )
 
 
 class ArrayView(ctypes.Structure):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import warp._weft as _weft
+from warp._arrays.arrays import check_one_device
 from warp._gradients.recording import Part, recorded
 from warp._weft import array, primitives, type_name, usage_error
 
@@ -21,12 +22,9 @@ def _check(api: str, arrays: dict[str, Any], ndim: int, shapes: dict[str, str], 
             raise usage_error(f"{api}: {name!r} must be a warp.array, got {type(value).__name__}", TypeError)
         if value.ndim != ndim:
             raise usage_error(f"{api}: {name!r} must have {ndim} dimensions, got the shape {value.shape}", ValueError)
+    check_one_device(api, arrays, device)
     first_name, first = next(iter(arrays.items()))
-    expected_device = first.device if device is None else _weft.get_device(device)
-    where = f"{first_name!r} is on {str(first.device)!r}" if device is None else f"device is {str(expected_device)!r}"
     for name, value in arrays.items():
-        if value.device != expected_device:
-            raise usage_error(f"{api}: {name!r} is on {str(value.device)!r}, and {where}", RuntimeError)
         if value.dtype is not first.dtype:
             raise usage_error(
                 f"{api}: all arrays must have the same dtype, got {type_name(first.dtype)} for {first_name!r} and "
