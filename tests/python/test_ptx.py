@@ -146,28 +146,101 @@ def test_arrays_that_the_kernel_writes_are_read_plainly():
 # ---- memory of a thread ----
 
 
+vec16, mat88 = wp.types.vector(16, float), wp.types.matrix((8, 8), float)
+
+
 @wp.kernel
-def chosen(x: wp.array[wp.vec4], which: wp.array[int], out: wp.array[float]):
+def chosen_of_three(x: wp.array[wp.vec3], which: wp.array[int], out: wp.array[float]):
+    i = wp.tid()
+    v = 2.0 * x[i]
+    out[i] = v[which[i]]
+
+
+@wp.kernel
+def chosen_of_rows(x: wp.array[wp.vec4], which: wp.array[int], out: wp.array[float]):
     i = wp.tid()
     m = wp.matrix_from_rows(x[i], 2.0 * x[i], 3.0 * x[i], 4.0 * x[i])
     out[i] = m[which[i], which[i + 1]]
 
 
-def test_parts_that_are_chosen_as_the_kernel_runs_are_right():
-    """A part that is known in advance needs no memory; of others the whole value lies in the thread's own, or is
-    chosen from."""
+@wp.kernel
+def set_in_sixteen(x: wp.array[vec16], which: wp.array[int], out: wp.array[vec16]):
+    i = wp.tid()
+    v = 2.0 * x[i]
+    v[which[i]] = -1.0
+    out[i] = v
+
+
+@wp.kernel
+def chosen_of_sixty_four(x: wp.array[mat88], which: wp.array[int], out: wp.array[float]):
+    i = wp.tid()
+    m = 2.0 * x[i]
+    out[i] = m[which[i], which[i + 1]]
+
+
+@wp.kernel
+def counted_in_an_array(which: wp.array[int], out: wp.array[float]):
+    i = wp.tid()
+    found = wp.zeros(shape=32, dtype=float)
+    for j in range(8):
+        found[which[i + j]] += 1.0
+    out[i] = found[which[i]]
+
+
+def drawn(parts, dtype, count=50):
+    """(elements, their numbers, a part of each)"""
     rng = np.random.default_rng(4)
-    x, which = rng.normal(size=(50, 4)).astype(np.float32), rng.integers(0, 4, 51).astype(np.int32)
-    out = wp.zeros(50, dtype=float, device=DEVICE)
-    inputs = [wp.array(x, dtype=wp.vec4, device=DEVICE), wp.array(which, device=DEVICE), out]
-    wp.launch(chosen, 50, inputs=inputs, device=DEVICE)
-    rows, columns = which[:50], which[1:]
-    expected = [np.float32(r + 1) * x[i, c] for i, (r, c) in enumerate(zip(rows, columns, strict=True))]
-    np.testing.assert_array_equal(out.numpy(), np.array(expected, dtype=np.float32))
-    text = text_of(chosen)
-    stored = [a for a in accesses(text, "st") if ".local" in a]
-    assert stored or "selp" in text
-    assert not [a for a in accesses(text, "ld") if a.startswith("ld.b") or a.startswith("ld.v")], "no generic access"
+    size = wp.types.type_size_in_bytes(dtype) // 4
+    x, which = rng.normal(size=(count, size)).astype(np.float32), rng.integers(0, parts, count + 8).astype(np.int32)
+    shape = (count, 8, 8) if size == 64 else (count, size)
+    return wp.array(x.reshape(shape), dtype=dtype, device=DEVICE), x, which
+
+
+def run_chosen(kernel, inputs, which, dtype=float):
+    out = wp.zeros(50, dtype=dtype, device=DEVICE)
+    wp.launch(kernel, 50, inputs=[*inputs, wp.array(which, device=DEVICE), out], device=DEVICE)
+    return out.numpy()
+
+
+def of_a_thread(text):
+    """The accesses to local memory."""
+    return [a for kind in ("ld", "st") for a in accesses(text, kind) if ".local" in a]
+
+
+def test_parts_of_small_values_are_selected_as_the_kernel_runs():
+    """Up to sixteen numbers stay in registers: one select less than there are numbers, and no local memory."""
+    for kernel, least in ((chosen_of_three, 2), (chosen_of_rows, 15), (set_in_sixteen, 16)):
+        text = text_of(kernel)
+        assert not of_a_thread(text) and ".local" not in text, kernel.key
+        assert len(re.findall(r"\bselp\.", text)) >= least, kernel.key
+    a, x, which = drawn(3, wp.vec3)
+    each = np.arange(50)
+    np.testing.assert_array_equal(run_chosen(chosen_of_three, [a], which), 2.0 * x[each, which[:50]])
+    a, x, which = drawn(4, wp.vec4)
+    expected = np.float32(which[:50] + 1) * x[each, which[1:51]]
+    np.testing.assert_array_equal(run_chosen(chosen_of_rows, [a], which), expected)
+    a, x, which = drawn(16, vec16)
+    expected = 2.0 * x
+    expected[each, which[:50]] = -1.0
+    np.testing.assert_array_equal(run_chosen(set_in_sixteen, [a], which, vec16), expected)
+
+
+def test_parts_of_large_values_are_in_memory_of_the_thread():
+    """Of more numbers the whole value is stored there, and one of them is read, by accesses that say where."""
+    for kernel in (chosen_of_sixty_four, counted_in_an_array):
+        text = text_of(kernel)
+        assert [a for a in of_a_thread(text) if a.startswith("st.local")], kernel.key
+        assert [a for a in of_a_thread(text) if a.startswith("ld.local")], kernel.key
+        assert len(re.findall(r"\bselp\.", text)) < 8, kernel.key
+        assert not [a for a in accesses(text, "ld") if a.startswith(("ld.b", "ld.v"))], "no generic access"
+    assert of_a_thread(text_of(chosen_of_sixty_four)).count("ld.local.b32") == 1
+    a, x, which = drawn(8, mat88)
+    each = np.arange(50)
+    expected = 2.0 * x.reshape(50, 8, 8)[each, which[:50], which[1:51]]
+    np.testing.assert_array_equal(run_chosen(chosen_of_sixty_four, [a], which), expected)
+    _, _, which = drawn(32, wp.vec3)
+    expected = [(which[i : i + 8] == which[i]).sum() for i in range(50)]
+    np.testing.assert_array_equal(run_chosen(counted_in_an_array, [], which), expected)
 
 
 # ---- functions of libraries ----
