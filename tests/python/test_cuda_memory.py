@@ -409,6 +409,14 @@ def test_what_the_driver_is():
     assert archs == sorted(archs) and {75, 80, 90, 120} <= set(archs) and wp.get_device(DEVICE).arch in archs
 
 
+def test_diagnostics_name_the_driver_and_the_devices(capsys):
+    facts = wp.print_diagnostics()
+    assert facts["cuda_enabled"] is True and facts["cuda_driver"] == wp.get_cuda_driver_version()
+    assert facts["cuda_toolkit"] is None and DEVICE in [device["alias"] for device in facts["devices"]]
+    printed = capsys.readouterr().out
+    assert "cuda_enabled: True\n" in printed and f"cuda_driver: {wp.get_cuda_driver_version()}\n" in printed
+
+
 # ---- without pools, in a capture ----
 
 

@@ -145,6 +145,8 @@ def test_questions_about_cuda():
     assert wp.get_suggested_block_size(kernel, "cpu") == (1, 1)
     with pytest.raises(TypeError, match="expected a kernel, got 3"):
         wp.get_suggested_block_size(3)
+    facts = wp.print_diagnostics()
+    assert facts["cuda_enabled"] is False and facts["cuda_driver"] is facts["cuda_toolkit"] is None
     with pytest.raises(RuntimeError, match="'mine' cannot name a context: there is no CUDA device"):
         wp.map_cuda_device("mine", 1)
     with pytest.raises(RuntimeError, match="'cuda:0' names no context"):

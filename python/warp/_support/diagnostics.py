@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import warp._weft as _weft
+from warp._devices.cuda import get_cuda_driver_version, get_cuda_toolkit_version
 
 __all__ = ["print_diagnostics"]
 
@@ -29,9 +30,11 @@ def print_diagnostics() -> dict[str, Any]:
     """Prints versions, the processor, devices and installed frameworks.
 
     Returns:
-        The same as a dict.
+        The same as a dict. ``cuda_enabled`` says whether there is a CUDA device, and ``cuda_driver`` is what
+        :func:`get_cuda_driver_version` says.
     """
     info = _weft.build_info()
+    devices = _weft.get_devices()
     facts: dict[str, Any] = {
         "warp_python": info["version"],
         "warp_native": info["version"],
@@ -39,16 +42,16 @@ def print_diagnostics() -> dict[str, Any]:
         "numpy": np.__version__,
         "python": sys.version.replace("\n", " "),
         "platform": platform.platform(),
-        "cuda_enabled": False,
-        "cuda_toolkit": None,
-        "cuda_driver": None,
+        "cuda_enabled": any(device.is_cuda for device in devices),
+        "cuda_toolkit": get_cuda_toolkit_version(),
+        "cuda_driver": get_cuda_driver_version(),
         "cpu_name": info["cpu"],
         "cpu_features": [feature.lstrip("+") for feature in info["features"].split(",") if not feature.startswith("-")],
         "vector_bits": info["vector_bits"],
         "threads": info["threads"],
         "kernel_cache": info["cache_folder"],
         "frameworks": _installed(),
-        "devices": [{"alias": device.alias, "name": device.name} for device in _weft.get_devices()],
+        "devices": [{"alias": device.alias, "name": device.name} for device in devices],
     }
     for name, value in facts.items():
         if name == "cpu_features":
