@@ -134,6 +134,19 @@ def test_conditions_outside_of_a_graph():
         wp.capture_while(count, None)
 
 
+def test_launches_form_no_clusters(device):
+    @wp.kernel(cluster_dim=2)
+    def kernel(x: wp.array[float]):
+        x[0] = 1.0
+
+    assert wp.get_cuda_max_cluster_dim(kernel, device) == 1
+    assert wp.get_cuda_max_cluster_dim(kernel, device, block_dim=64, dynamic_smem_bytes=0) == 1
+    with pytest.raises(TypeError, match="expected a kernel, got 3"):
+        wp.get_cuda_max_cluster_dim(3, device)
+    with pytest.raises(ValueError, match="cuda:99"):
+        wp.get_cuda_max_cluster_dim(kernel, "cuda:99")
+
+
 def test_questions_about_cuda():
     assert wp.get_cuda_driver_version() is None and wp.get_cuda_toolkit_version() is None
     assert wp.get_cuda_supported_archs() == [] and wp.is_conditional_graph_supported() is False

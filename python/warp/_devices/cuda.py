@@ -284,10 +284,21 @@ class ScopedPeerAccess(_ScopedAccess):
 def get_cuda_max_cluster_dim(
     kernel: Any, device: Any = None, block_dim: int | None = None, dynamic_smem_bytes: int = 0
 ) -> int:
-    """The most blocks of a cluster for a kernel on a CUDA device."""
+    """The most blocks that one cluster of a kernel's launch can have: 1 on every device.
+
+    Weft launches blocks without clusters. A kernel keeps its ``cluster_dim``, which has no effect.
+
+    Args:
+        kernel: the kernel.
+        device: where it would run.
+        block_dim, dynamic_smem_bytes: accepted; they change nothing.
+    Raises:
+        UsageError: ``kernel`` is none, or there is no such device.
+    """
+    if not isinstance(kernel, Kernel):
+        raise _usage_error(f"get_cuda_max_cluster_dim(): expected a kernel, got {kernel!r}", TypeError)
     get_device(device)
-    message = "get_cuda_max_cluster_dim(): clusters are of CUDA devices, and this build has the CPU only"
-    raise _usage_error(message, RuntimeError)
+    return 1
 
 
 def map_cuda_device(alias: str, context: int | None = None) -> Any:
