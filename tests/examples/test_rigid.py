@@ -188,6 +188,12 @@ def test_a_dropped_brick_comes_to_lie_on_a_face():
         assert scene.measure()["kinetic"] < 1e-4
 
 
+def test_the_ball_flies_at_the_tower():
+    velocity = rigid.Tower(2, 4).bodies.velocity.numpy()
+    np.testing.assert_array_equal(velocity[-1], np.float32([-9.0, 1.5, 0.0]))
+    assert not velocity[:-1].any()
+
+
 def test_the_tower_stands_until_it_is_hit():
     scene = rigid.Tower(5, 12)
     scene.bodies.velocity[-1] = (0.0, 0.0, 0.0)

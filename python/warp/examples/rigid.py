@@ -892,8 +892,7 @@ class Tower(Scene):
     def __init__(self, rings: int = 14, around: int = 20):
         bodies, colours = tower(rings, around)
         super().__init__(bodies)
-        velocity = self.bodies.velocity.numpy()
-        velocity[-1] = (-9.0, 1.5, 0.0)
+        self.bodies.velocity[-1] = (-9.0, 1.5, 0.0)
         meshes = [ball_mesh(40) if b[0] == BALL else brick_mesh(b[1]) for b in bodies]
         meshes[-1] = (0.45 * meshes[-1][0], *meshes[-1][1:])
         sizes = [len(m[0]) for m in meshes]

@@ -117,6 +117,7 @@ class Squadron:
         fields["vx"] = rng.uniform(-12.0, 12.0, count)
         fields["vy"] = rng.uniform(-18.0, 4.0, count)
         fields["spin"] = rng.uniform(-0.4, 0.4, count)
+        self.start.assign(fields)
         self.controls = wp.zeros((count, knots), dtype=wp.vec2, requires_grad=True)
         self.losses = wp.zeros(count, dtype=float, requires_grad=True)
         self.total = wp.zeros(1, dtype=float, requires_grad=True)
