@@ -27,6 +27,8 @@ def _indices(given: Any, size: int, axis: int, device: Any) -> array:
     """An int32 array of indices in [0, size); the one that is given where it is such an array already."""
     if given is None:
         return array(np.arange(size, dtype=np.int32), device=device)
+    if isinstance(given, array) and given.device.is_capturing:
+        return _indices_of_graph(given, size, axis, device)
     numbers = given.numpy() if isinstance(given, array) else np.asarray(given)
     if numbers.ndim != 1:
         raise usage_error(
@@ -53,6 +55,28 @@ def _indices(given: Any, size: int, axis: int, device: Any) -> array:
     if isinstance(given, array) and given.dtype is _weft.named_type("int32") and not is_negative:
         return given
     return array(np.where(numbers < 0, numbers + size, numbers).astype(np.int32), device=device)
+
+
+def _indices_of_graph(given: array, size: int, axis: int, device: Any) -> array:
+    """Indices that are there when the graph runs that is being captured: it checks them then."""
+    from warp._arrays.copy_kernels import check_indices
+    from warp._gradients.jacobians import Unrecorded
+
+    if given.ndim != 1:
+        raise usage_error(
+            f"{_API}: the indices of axis {axis} must have one dimension, got the shape {given.shape}", IndexError
+        )
+    info = _weft.type_info(given.dtype)
+    if info is None or info["kind"] != "scalar" or info["scalar_kind"] != "int":
+        raise usage_error(
+            f"{_API}: a graph is being captured, and the indices of axis {axis} are an array of "
+            f"{type_name(given.dtype)}; expected integers. help: of a mask make the indexedarray before the capture",
+            TypeError,
+        )
+    with Unrecorded():
+        found = _weft.empty(given.size, _weft.named_type("int32"), device=given.device)
+        _weft.launch(check_indices, given.size, [given, size], [found], device=given.device)
+        return found.to(device)
 
 
 # ---- arithmetic ----
@@ -141,10 +165,15 @@ class _Members:
             data = data.view(info["bits"])
         return data.numpy(), np.ix_(*[part.numpy() for part in self.indices])
 
+    def _by_kernels(self) -> bool:
+        """Whether kernels move the elements: where a tape records, a graph is captured, or NumPy sees no memory."""
+        device = self.device
+        return _weft.active_tape() is not None or not _weft.is_host_memory(device) or device.is_capturing
+
     def contiguous(self) -> array:
         """The chosen elements as an array of their own."""
         result = _weft.empty(self.shape, self.dtype, device=self.device, requires_grad=self.data.requires_grad)
-        if result.size and (_weft.active_tape() is not None or not _weft.is_host_memory(self.device)):
+        if result.size and self._by_kernels():
             from warp._arrays.copy_kernels import gathers
 
             _weft.launch(gathers[self.ndim - 1], self.shape, [self], [result], device=self.device)
@@ -178,7 +207,7 @@ class _Members:
             value = array(value, dtype=self.dtype, device=self.device)
         if self.size == 0:
             return self
-        if _weft.active_tape() is not None or not _weft.is_host_memory(self.device):
+        if self._by_kernels():
             _scatter(self, value)
             return self
         values, chosen = self._raw()
@@ -209,6 +238,12 @@ class _Members:
     def __getitem__(self, key: Any) -> Any:
         key = key if isinstance(key, tuple) else (key,)
         if len(key) == self.ndim and all(hasattr(item, "__index__") and not isinstance(item, array) for item in key):
+            if self.device.is_capturing:
+                raise usage_error(
+                    "array[]: a graph is being captured, and what was launched in it has not run. help: look at arrays "
+                    "after wp.capture_launch()",
+                    RuntimeError,
+                )
             at = []
             for item, part in zip(key, self.indices, strict=True):
                 at.append(int(part.numpy()[operator.index(item)]))
@@ -218,6 +253,9 @@ class _Members:
     def __setitem__(self, key: Any, value: Any) -> None:
         key = key if isinstance(key, tuple) else (key,)
         if len(key) == self.ndim and all(hasattr(item, "__index__") and not isinstance(item, array) for item in key):
+            if self.device.is_capturing:
+                _narrowed(self, tuple([operator.index(item)] for item in key)).fill_(value)
+                return
             at = tuple(int(part.numpy()[operator.index(item)]) for item, part in zip(key, self.indices, strict=True))
             self.data[at] = value
         else:
@@ -237,8 +275,9 @@ class _Members:
 
 
 def _scatter(to: Any, value: array) -> None:
-    """``to.assign(value)`` by a kernel, which a tape records."""
-    from warp._arrays.copy_kernels import scatters
+    """``to.assign(value)`` by kernels, which a tape records and a graph captures."""
+    from warp._arrays.copy_kernels import find_last, scatters
+    from warp._gradients.jacobians import Unrecorded
 
     if any(extent not in (1, wanted) for extent, wanted in zip(value.shape[::-1], to.shape[::-1], strict=False)) or (
         value.ndim > to.ndim
@@ -249,21 +288,19 @@ def _scatter(to: Any, value: array) -> None:
     if primitives.overlap(value, to.data):
         value = _weft.clone(value)
     value = primitives.broadcast(value, to.shape)
-    # Of an element that is chosen several times the last assignment stays: the others are not made.
-    last = []
-    for part in to.indices:
-        chosen = part.numpy()
-        at = np.zeros(chosen.max() + 1, dtype=np.int64)
-        at[chosen] = np.arange(chosen.size)
-        last.append(np.unique(at[chosen]))
-    if any(kept.size < part.size for kept, part in zip(last, to.indices, strict=True)):
-        value = indexedarray(value, list(last)).contiguous()
-        to = _narrowed(to, tuple(last))
-    _weft.launch(scatters[to.ndim - 1], to.shape, [value], [to], device=to.device)
+    chosen = []
+    with Unrecorded():
+        for part, extent in zip(to.indices, to.data.shape, strict=True):
+            last = _weft.zeros(extent, _weft.named_type("int32"), device=to.device)
+            _weft.launch(find_last, part.size, [part], [last], device=to.device)
+            chosen += [part, last]
+    _weft.launch(scatters[to.ndim - 1], to.shape, [value, *chosen], [to], device=to.device)
 
 
 def _narrowed(source: Any, key: tuple) -> Any:
     """Slices and lists of an indexedarray's own positions: another one, over the same array."""
+    from warp._gradients.jacobians import Unrecorded
+
     if len(key) > source.ndim:
         raise usage_error(f"array[]: {len(key)} indices for an indexedarray of {source.ndim} dimensions", IndexError)
     indices = list(source.indices)
@@ -272,7 +309,8 @@ def _narrowed(source: Any, key: tuple) -> Any:
             indices[axis] = indices[axis][item].contiguous()
         elif isinstance(item, (array, np.ndarray, list)):
             chosen = _indices(item, indices[axis].size, axis, source.device)
-            indices[axis] = array(indices[axis].numpy()[chosen.numpy()], device=source.device)
+            with Unrecorded():
+                indices[axis] = _class(chosen.dtype, 1)._over(indices[axis], [chosen]).contiguous()
         else:
             raise usage_error(
                 f"array[]: an index of an indexedarray is {item!r}; expected an integer for each dimension, or slices "
