@@ -5,6 +5,7 @@ import gc
 from typing import Any
 
 import numpy as np
+import protected_device
 import pytest
 import warp as wp
 from hypothesis import given, settings
@@ -328,6 +329,61 @@ def test_copies_from_and_into_chosen_elements():
         wp.copy(rows, wp.zeros(12))
     with pytest.raises(TypeError, match="'src' must be an array"):
         wp.copy(rows, np.zeros((2, 6)))
+
+
+PAIRS = [
+    ("cpu", protected_device.NAME),
+    (protected_device.NAME, "cpu"),
+    *(
+        pytest.param(pair, marks=pytest.mark.gpu)
+        for pair in [("cpu", "cuda:0"), ("cuda:0", "cpu"), ("cuda:0", "cuda:1")]
+    ),
+]
+
+
+@pytest.fixture
+def pair(request):
+    """Two devices; the test is about arrays of the first."""
+    if protected_device.NAME in request.param:
+        protected_device.add()
+    if "cuda:1" in request.param:
+        request.getfixturevalue("two_gpus")
+    return request.param
+
+
+@pytest.mark.parametrize("pair", PAIRS, indirect=True)
+def test_copies_into_chosen_elements_from_another_device(pair):
+    home, away = pair
+    base = np.zeros((4, 4), dtype=np.float32)
+    a = wp.array(base, device=home)
+    rows = np.arange(8, dtype=np.float32).reshape(2, 4)
+    there = wp.array(rows, device=away)
+    wp.copy(a[[2, 0]], there)
+    base[[2, 0]] = rows
+    np.testing.assert_array_equal(a.numpy(), base)
+    a[[3, 1]].assign(there[:, ::-1])
+    base[[3, 1]] = rows[:, ::-1]
+    np.testing.assert_array_equal(a.numpy(), base)
+    a[[1, 2]] = there[[1, 0]]
+    base[[1, 2]] = rows[[1, 0]]
+    np.testing.assert_array_equal(a.numpy(), base)
+    a[[0, 3]].assign(wp.array([[1, 2, 3, 4]], dtype=int, device=away))
+    base[[0, 3]] = [1, 2, 3, 4]
+    np.testing.assert_array_equal(a.numpy(), base)
+    wp.copy(a[1][[3, 0]], there[0], dest_offset=1, count=1)
+    base[1, 0] = rows[0, 0]
+    np.testing.assert_array_equal(a.numpy(), base)
+
+
+@pytest.mark.parametrize("pair", PAIRS, indirect=True)
+def test_gradients_go_to_another_device_from_chosen_elements(pair):
+    home, away = pair
+    a = wp.zeros(4, device=home, requires_grad=True)
+    there = wp.array([2.0, 3.0], dtype=float, device=away, requires_grad=True)
+    with wp.Tape() as tape:
+        a[[3, 3]] = there
+    tape.backward(grads={a: wp.array([1.0, 2.0, 3.0, 4.0], dtype=float, device=home)})
+    assert a.list() == [0.0, 0.0, 0.0, 3.0] and there.grad.list() == [0.0, 4.0]
 
 
 def test_a_generic_kernel_takes_every_indexedarray():

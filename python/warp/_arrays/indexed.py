@@ -195,7 +195,8 @@ class _Members:
         return self.contiguous().list()
 
     def assign(self, src: Any) -> Any:
-        """Writes an array of this shape (or one that broadcasts to it), or one element everywhere. Returns itself."""
+        """Writes an array of this shape (or one that broadcasts to it), of any device, or one element everywhere.
+        Returns itself."""
         value = src
         if type(self).is_same(value):
             value = value.contiguous()
@@ -205,6 +206,8 @@ class _Members:
             value = value.astype(self.dtype)
         elif not isinstance(value, array) or value.dtype is not self.dtype:
             value = array(value, dtype=self.dtype, device=self.device)
+        if value.device != self.device:
+            value = value.to(self.device)
         if self.size == 0:
             return self
         if self._by_kernels():
