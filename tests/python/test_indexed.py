@@ -386,6 +386,21 @@ def test_gradients_go_to_another_device_from_chosen_elements(pair):
     assert a.list() == [0.0, 0.0, 0.0, 3.0] and there.grad.list() == [0.0, 4.0]
 
 
+@pytest.mark.parametrize("pair", PAIRS, indirect=True)
+def test_indices_of_another_device_are_moved(pair):
+    home, away = pair
+    a = wp.array([5.0, 6.0, 7.0], dtype=float, device=home)
+    for dtype in (int, wp.int64):
+        chosen = a[wp.array([1, 0], dtype=dtype, device=away)]
+        assert [part.device for part in chosen.indices] == [home] and chosen.list() == [6.0, 5.0]
+        chosen.assign([8.0, 9.0])
+        assert a.list() == [9.0, 8.0, 7.0] and chosen[wp.array([1], dtype=dtype, device=away)].list() == [9.0]
+        a.assign([5.0, 6.0, 7.0])
+    assert wp.indexedarray(a, [wp.array([True, False, True], dtype=bool, device=away)]).list() == [5.0, 7.0]
+    here = wp.array([2, 0], dtype=int, device=home)
+    assert a[here].indices[0] is here
+
+
 def test_a_generic_kernel_takes_every_indexedarray():
     @wp.kernel
     def double(x: Any):

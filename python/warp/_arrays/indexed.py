@@ -24,7 +24,7 @@ _MOST_DIMS = 4
 
 
 def _indices(given: Any, size: int, axis: int, device: Any) -> array:
-    """An int32 array of indices in [0, size); the one that is given where it is such an array already."""
+    """An int32 array of indices in [0, size), on a device; the one that is given where it is such an array already."""
     if given is None:
         return array(np.arange(size, dtype=np.int32), device=device)
     if isinstance(given, array) and given.device.is_capturing:
@@ -52,7 +52,8 @@ def _indices(given: Any, size: int, axis: int, device: Any) -> array:
             f"{_API}: index {numbers[wrong][0]} is out of range: axis {axis} has {size} elements", IndexError
         )
     is_negative = numbers.dtype.kind == "i" and bool((numbers < 0).any())
-    if isinstance(given, array) and given.dtype is _weft.named_type("int32") and not is_negative:
+    is_int32 = isinstance(given, array) and given.dtype is _weft.named_type("int32")
+    if is_int32 and not is_negative and given.device == device:
         return given
     return array(np.where(numbers < 0, numbers + size, numbers).astype(np.int32), device=device)
 
