@@ -401,6 +401,15 @@ def test_indices_of_another_device_are_moved(pair):
     assert a[here].indices[0] is here
 
 
+@pytest.mark.parametrize("pair", PAIRS, indirect=True)
+def test_chosen_elements_go_to_another_device(pair):
+    home, away = pair
+    chosen = wp.array([5.0, 6.0, 7.0], dtype=float, device=home)[[2, 0]]
+    there = chosen.to(away)
+    assert there.device == away and there.list() == [7.0, 5.0]
+    assert chosen.to(home) is chosen
+
+
 def test_a_generic_kernel_takes_every_indexedarray():
     @wp.kernel
     def double(x: Any):

@@ -130,9 +130,9 @@ class _Members:
         return False
 
     def to(self, device: Any) -> Any:
-        """Itself: there is one device."""
-        _weft.get_device(device)
-        return self
+        """Itself where it is on that device, else the chosen elements as an array there."""
+        wanted = _weft.get_device(device)
+        return self if wanted == self.device else self.contiguous().to(wanted)
 
     @property
     def size(self) -> int:
