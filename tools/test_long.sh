@@ -9,7 +9,7 @@ build="${BUILD:-build}"
 
 step "geometry" python -m pytest -q --large -m large tests/geometry
 WARP_CUDA_DRIVER=emulated step "every call of the driver fails" \
-    python -m pytest -q --large -m large --device cuda:0 tests/python/test_cuda_failures.py
+    python -m pytest -q --large -m large --device cuda:0 tests/python/test_cuda_failures.py tests/python/test_cuda_graphs.py
 WARP_CUDA_DRIVER=emulated step "adjoints for every architecture, builtins with libclc" python -m pytest -q --large -m large \
     --device cuda:0 tests/python/test_cuda_machine_code.py tests/builtins/test_libraries_of_gpus.py
 for arch in 75 90; do
