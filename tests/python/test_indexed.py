@@ -332,12 +332,14 @@ def test_copies_from_and_into_chosen_elements():
 
 
 PAIRS = [
-    ("cpu", protected_device.NAME),
-    (protected_device.NAME, "cpu"),
-    *(
-        pytest.param(pair, marks=pytest.mark.gpu)
-        for pair in [("cpu", "cuda:0"), ("cuda:0", "cpu"), ("cuda:0", "cuda:1")]
-    ),
+    pytest.param((home, away), id=f"{home}-{away}", marks=[pytest.mark.gpu] if "cuda" in home + away else [])
+    for home, away in [
+        ("cpu", protected_device.NAME),
+        (protected_device.NAME, "cpu"),
+        ("cpu", "cuda:0"),
+        ("cuda:0", "cpu"),
+        ("cuda:0", "cuda:1"),
+    ]
 ]
 
 
