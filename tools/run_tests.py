@@ -3,12 +3,14 @@
     python tools/run_tests.py --report FILE        writes what each test showed, as `pytest --report FILE` does
     python tools/run_tests.py --keep-ptx FOLDER    leaves the kernels of the emulated CUDA device in a fresh folder
     python tools/run_tests.py --only PART          the parts whose names begin so
+    python tools/run_tests.py --long               the tests of minutes on the emulated device, too
     python tools/run_tests.py --other-numbers      launches on the emulated device are done with other numbers, too
                                                    (tests/support/other_numbers)
 
 A test uses one processor nearly all of its time. The parts of the CPU are all of tests/ in folders, so that a new file
 belongs to one without being named here. The others are suites that run once more, with another default device. A test
-that is skipped in one part and passes in another has passed: what needs a CUDA device runs on the emulated one.
+that is skipped in one part and passes in another has passed: what needs a CUDA device runs on the emulated one. Every
+file runs there or stands in NOT_ON_CUDA with the reason (tests/tools/test_run_tests.py).
 """
 
 import argparse
@@ -41,9 +43,11 @@ LANGUAGE = {
     " types values raise statements sequences rotations operators partial_paths tid augmented"
     " class_patterns expressions_of_python kernel_objects negative_indices none_arrays number_range"
     " names_and_constructors slice_steps shared_functions partial_groups options scattered serial"
-    " robustness minima_of_generators graph_coloring cuda_graphs modules type_questions inspection",
-    "errors": "error_classes faults",
-    "builtins": "table typed atomics fast_math libraries_of_gpus bfloat16 geometry noise utility decompositions random",
+    " robustness minima_of_generators graph_coloring cuda_graphs modules type_questions inspection formats names"
+    " gathered_vectors joined_launches",
+    "errors": "error_classes faults programs",
+    "builtins": "table typed atomics fast_math libraries_of_gpus bfloat16 geometry noise utility decompositions random"
+    " host_calls",
     "seeds": "rotations documents programs gradients",
     "interop": "cuda_streams cuda_order",
     "examples": "cloth examples rigid",
@@ -52,8 +56,48 @@ MORE_GRADIENTS = {
     "gradients": "generated programs patterns conventions matrices neighbours builtins known_zeros chosen_arrays"
     " refusals supplied tape_graph tape_threads devices_agree random_tapes random_reach copies",
 }
+SEARCHES = {"examples": "descent isosurface", "geometry": "marching_cubes triangles"}
 # Two parts of about the same length.
-ON_CUDA = {"arrays and gradients": [ON_ALL_DEVICES, MORE_GRADIENTS], "language": [LANGUAGE]}
+ON_CUDA = {"arrays and gradients": [ON_ALL_DEVICES, MORE_GRADIENTS, SEARCHES], "language": [LANGUAGE]}
+# These take minutes there: only with --long. Tests beside them take the same kernels and their gradients.
+LONG_ON_CUDA = [
+    "tests/examples/test_descent.py::test_balls_and_light_are_recovered_from_their_picture",
+    "tests/examples/test_descent.py::test_descent_finds_a_splash_whose_waves_make_the_picture",
+    "tests/examples/test_descent.py::test_the_throw_hits_the_ring",
+]
+# Why the other files do not run there.
+NOT_ON_CUDA = {
+    "geometry comes to GPUs later": {
+        "examples": "dam_break mountain_lake puzzle_ball sculpt",
+        "geometry": "devices grid_order hash_grid judge_grids judge_meshes judge_volumes mesh moving_meshes"
+        " neighbour_loops tapes volume volume_objects",
+    },
+    "other frameworks are built for the CPU here; their GPUs come later": {
+        "interop": "all_libraries bad_tensors benchmarks direct distributed dlpack dlpack_module dlpack_programs"
+        " jax_arrays jax_callable jax_devices jax_kernel jax_transformations memory moved_memory numba_cupy numpy"
+        " paddle tensor_programs torch torch_op",
+        "seeds": "old_jax tensor_documents",
+    },
+    "is about the CPU's lanes": {"builtins": "lanes", "python": "lane_choice"},
+    "is about functions in C++, which are the CPU's": {"python": "native"},
+    "is about a process without a GPU: its default device, what it logs and answers": {
+        "api": "probes",
+        "python": "conflict device logging main start",
+    },
+    "runs no kernel: names, syntax trees, errors of the compiler": {
+        "builtins": "listing mutants",
+        "python": "frontend packages",
+    },
+    "takes the emulated device by itself, whatever the default device is": {
+        "embed": "embed",
+        "python": "devlib_ptx",
+    },
+    "is about tools of the repository": {
+        "tools": "check_docs check_layers check_status clang draw_guide gpu_benchmarks gpu_check interop_page"
+        " language_page mutate mutations names_of_programs other_numbers private_library ptx_tools reference run_tests"
+        " setup test_clients tile_stand_ins wheel_targets",
+    },
+}
 # Not with other numbers: where launches are counted, ordered and made to fail, and programs whose numbers keep threads
 # apart, as the colours of a graph do.
 NUMBERS_MATTER = re.compile(r"test_(cuda_|graphs|graph_programs|tape_threads)|/examples/")
@@ -74,15 +118,17 @@ def folders():
     return longest + [name for name in every if name not in longest]
 
 
-def parts(keep_ptx=None, other_numbers=False):
+def parts(keep_ptx=None, other_numbers=False, long=False):
     """(name, arguments of pytest, settings of the environment, whether it belongs to the report)"""
     no_gpu = {"WARP_CUDA_DRIVER": "none"}  # that of the machine would be the default device
     yield "second device", ["--device", "cpu:protected", *files(ON_ALL_DEVICES)], no_gpu, False
     settings = {"WARP_CUDA_DRIVER": "emulated", **({"WEFT_KEEP_PTX": str(keep_ptx)} if keep_ptx else {})}
     options = ["--device", "cuda:0", *(["--other-numbers"] if other_numbers else [])]
+    left_out = [] if long else [f"--deselect={test}" for test in LONG_ON_CUDA]
     for name, suites in ON_CUDA.items():
         chosen = [file for file in files(*suites) if not (other_numbers and NUMBERS_MATTER.search(file))]
-        yield f"emulated CUDA: {name}", [*options, *chosen], settings, True
+        unwanted = [option for option in left_out if option.split("=")[1].split("::")[0] in chosen]
+        yield f"emulated CUDA: {name}", [*options, *unwanted, *chosen], settings, True
     for folder in folders():
         yield folder, [f"tests/{folder}"], no_gpu, True
 
@@ -121,13 +167,14 @@ def main():
     parser.add_argument("--report", type=Path, help="where what each test showed is written")
     parser.add_argument("--keep-ptx", type=Path, help="where the texts of kernels for CUDA devices are left")
     parser.add_argument("--only", help="how the names of the parts begin")
+    parser.add_argument("--long", action="store_true", help="run the tests of minutes on the emulated device, too")
     parser.add_argument("--other-numbers", action="store_true", help="compare launches on the emulated device")
     options = parser.parse_args()
     if options.keep_ptx:
         shutil.rmtree(options.keep_ptx, ignore_errors=True)
         options.keep_ptx.mkdir(parents=True)
         options.keep_ptx = options.keep_ptx.resolve()
-    every = list(parts(options.keep_ptx, options.other_numbers))
+    every = list(parts(options.keep_ptx, options.other_numbers, options.long))
     if options.only:
         names = [part[0] for part in every]
         every = [part for part in every if part[0].startswith(options.only)]

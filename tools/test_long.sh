@@ -14,7 +14,7 @@ WARP_CUDA_DRIVER=emulated step "adjoints for every architecture, builtins with l
     --device cuda:0 tests/python/test_cuda_machine_code.py tests/builtins/test_libraries_of_gpus.py
 for arch in 75 90; do
     WEFT_EMULATED_ARCH=$arch step "suites on sm_$arch" \
-        python tools/run_tests.py --only "emulated CUDA" --keep-ptx "$build/test-ptx-$arch"
+        python tools/run_tests.py --long --only "emulated CUDA" --keep-ptx "$build/test-ptx-$arch"
 done
 step "suites with other numbers" python tools/run_tests.py --only "emulated CUDA" --other-numbers
 step "kernels through ptxas" python tools/assemble_kernels.py --large "$build/test-ptx-75" "$build/test-ptx-90"

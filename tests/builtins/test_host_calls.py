@@ -115,6 +115,7 @@ def test_output_arguments_are_written():
     assert axis == wp.vec3(0, 0, 1) and angle == pytest.approx(math.pi)
 
 
+@pytest.mark.host_memory("calls outside of kernels read the memory of the host", on="cuda")
 def test_arrays_are_passed_by_reference():
     sorted_numbers = wp.array(np.arange(0.0, 20.0), dtype=float)
     assert wp.lower_bound(sorted_numbers, 4.5) == 5

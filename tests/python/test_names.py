@@ -92,6 +92,7 @@ def test_bool_is_true_or_false_on_the_host_and_in_kernels():
         assert out.list() == [yes, False, yes] and out.numpy().dtype == np.bool_
 
 
+@pytest.mark.host_memory("asks for the address that was free", on="cuda")
 def test_zeros_are_zero_in_memory_that_was_used_before():
     for n in (3, 1000, 300_000):
         for dtype in (wp.int8, float, wp.mat33d):
@@ -233,6 +234,7 @@ def test_int_and_float_are_pythons_and_convert_in_kernels():
     assert wp.int is int and wp.float is float and wp.zeros(1, dtype=wp.int).dtype is wp.int32
 
 
+@pytest.mark.host_memory("is about blocks of the CPU", on="cuda")
 def test_blocks_of_the_cpu_have_one_thread():
     @wp.kernel
     def ask(x: wp.array[int]):

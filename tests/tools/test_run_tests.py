@@ -18,6 +18,31 @@ def test_files_of_other_devices_are_there(tool):
     assert len(named) > 50 and all((ROOT / name).exists() for name in named)
 
 
+def test_every_file_runs_on_the_emulated_device_or_says_why_not(tool):
+    run_tests = tool("run_tests")
+    on_cuda = run_tests.files_on_cuda()
+    left_out = run_tests.files(*run_tests.NOT_ON_CUDA.values())
+    listed = [*on_cuda, *left_out]
+    there = {str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*.py")}
+    assert sorted(listed) == sorted(there), "a file that is in no list, is in two, or is gone"
+    assert all(len(reason) > 10 for reason in run_tests.NOT_ON_CUDA)
+
+
+def test_tests_of_minutes_are_there_and_left_out_of_short_runs(tool):
+    run_tests = tool("run_tests")
+
+    def options(**chosen):
+        parts = run_tests.parts(**chosen)
+        return [option for name, given, _, _ in parts if name.startswith("emulated CUDA") for option in given]
+
+    for test in run_tests.LONG_ON_CUDA:
+        file, name = test.split("::")
+        assert f"\ndef {name}(" in (ROOT / file).read_text() and file in run_tests.files_on_cuda()
+        assert options().count(f"--deselect={test}") == 1
+    assert not [option for option in options(long=True) if option.startswith("--deselect")]
+    assert set(options(long=True)) < set(options())
+
+
 def test_other_numbers_are_for_what_kernels_compute(tool):
     def on_cuda(**options):
         parts = tool("run_tests").parts(**options)
