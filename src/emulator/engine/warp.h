@@ -125,8 +125,10 @@ private:
     std::byte* check(Allocation& allocation, int lane, uint64_t address, uint32_t bytes, Access access,
                      const void* value);
     [[noreturn]] void fail_access(int lane, uint64_t address, uint32_t bytes, Access access, const Allocation* found);
+    template <uint32_t kPart>
     bool note_words(Allocation& allocation, const uint64_t* addresses, uint32_t bytes, Access access,
                     const std::byte* values);
+    template <uint32_t kPart>
     void check_words(Allocation& allocation, int lane, uint64_t offset, uint32_t bytes, Access access,
                      const void* value);
 

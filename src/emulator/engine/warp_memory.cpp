@@ -1,6 +1,7 @@
 // Addresses of lanes become places in the host's memory, with every check.
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "emulator/engine/block.h"
 
@@ -20,6 +21,14 @@ const char* verb(Access access) {
 
 std::string what(Access access, uint64_t address, uint32_t bytes) {
     return std::string(verb(access)) + " of " + std::to_string(bytes) + " bytes at " + hexadecimal(address);
+}
+
+// Calls `function` with the size of the parts that the shadow keeps of such an access: words, or what is smaller.
+template <typename Function>
+void in_parts(uint32_t bytes, Function&& function) {
+    if (bytes == 1) return function(std::integral_constant<uint32_t, 1>());
+    if (bytes == 2) return function(std::integral_constant<uint32_t, 2>());
+    function(std::integral_constant<uint32_t, 4>());
 }
 
 // "thread 5 of block 3", of an entry of the shadow; the numbers of blocks are kept to 18 bits.
@@ -73,15 +82,16 @@ void Warp::fail_access(int lane, uint64_t address, uint32_t bytes, Access access
     throw Fault(FaultKind::OutOfBounds, lane, text + ", " + space.describe_near(address));
 }
 
+template <uint32_t kPart>
 void Warp::check_words(Allocation& allocation, int lane, uint64_t offset, uint32_t bytes, Access access,
                        const void* value) {
-    const Actor now{actor_.bits + (uint64_t(lane) << 20)};
+    const Actor now = actor_.of_lane(lane, offset & 3, kPart);
     std::byte* data = allocation.data + offset;
-    for (uint32_t at = 0; at < bytes; at += 4) {
+    for (uint32_t at = 0; at < bytes; at += kPart) {
         ShadowWord& word = allocation.words[(offset + at) / 4];
         const Actor writer = writer_of(word), reader = reader_of(word);
         const uint64_t address = allocation.address + offset + at;
-        if (access == Access::LoadReadOnly && writer.launch() == now.launch()) {
+        if (access == Access::LoadReadOnly && writer.meets(now)) {
             throw Fault(FaultKind::ReadOnlyWritten, lane,
                         "ld.global.nc at " + hexadecimal(address) + ", which " + who(writer, now) +
                             " has written in this launch");
@@ -89,9 +99,9 @@ void Warp::check_words(Allocation& allocation, int lane, uint64_t offset, uint32
         if (is_store(access)) {
             const std::byte* part = static_cast<const std::byte*>(value) + at;
             const bool fine = may_write(word, now);
-            if (std::memcmp(data + at, part, 4) == 0) continue;
+            if (std::memcmp(data + at, part, kPart) == 0) continue;
             if (fine) {
-                std::memcpy(data + at, part, 4);
+                std::memcpy(data + at, part, kPart);
                 note_write(word, now);
                 continue;
             }
@@ -100,7 +110,7 @@ void Warp::check_words(Allocation& allocation, int lane, uint64_t offset, uint32
         }
         const bool wrote = conflicts(writer, now);
         throw Fault(FaultKind::Race, lane,
-                    what(access, address, 4) + " that " + who(wrote ? writer : reader, now) +
+                    what(access, address, kPart) + " that " + who(wrote ? writer : reader, now) +
                         (wrote ? " has written" : " has read") + ", with no barrier between, in " +
                         describe(allocation));
     }
@@ -131,8 +141,8 @@ std::byte* Warp::check(Allocation& allocation, int lane, uint64_t address, uint3
                             describe(allocation) + " was never written");
         }
     }
-    if (allocation.words && bytes >= 4 && is_plain(access) && !(fenced_ >> lane & 1)) {
-        check_words(allocation, lane, offset, bytes, access, value);
+    if (allocation.words && is_plain(access) && !(fenced_ >> lane & 1)) {
+        in_parts(bytes, [&](auto part) { check_words<part()>(allocation, lane, offset, bytes, access, value); });
     } else if (is_store(access)) {
         std::memcpy(allocation.data + offset, value, bytes);
     }
@@ -140,13 +150,14 @@ std::byte* Warp::check(Allocation& allocation, int lane, uint64_t address, uint3
 }
 
 // Whether no lane races. Where one does nothing is noted for it, so that reach() finds the same.
+template <uint32_t kPart>
 bool Warp::note_words(Allocation& allocation, const uint64_t* addresses, uint32_t bytes, Access access,
                       const std::byte* values) {
     for (Mask rest = mask & ~fenced_; rest; rest &= rest - 1) {
         const int lane = __builtin_ctz(rest);
-        const Actor now{actor_.bits + (uint64_t(lane) << 20)};
         const uint64_t offset = addresses[lane] - allocation.address;
-        for (uint32_t at = 0; at < bytes; at += 4) {
+        const Actor now = actor_.of_lane(lane, offset & 3, kPart);
+        for (uint32_t at = 0; at < bytes; at += kPart) {
             ShadowWord& word = allocation.words[(offset + at) / 4];
             if (access == Access::Load) {
                 if (!note_read(word, now)) return false;
@@ -154,9 +165,9 @@ bool Warp::note_words(Allocation& allocation, const uint64_t* addresses, uint32_
             }
             const std::byte* part = values + size_t(lane) * bytes + at;
             const bool fine = may_write(word, now);
-            if (std::memcmp(allocation.data + offset + at, part, 4) == 0) continue;
+            if (std::memcmp(allocation.data + offset + at, part, kPart) == 0) continue;
             if (!fine) return false;
-            std::memcpy(allocation.data + offset + at, part, 4);
+            std::memcpy(allocation.data + offset + at, part, kPart);
             note_write(word, now);
         }
     }
@@ -208,8 +219,11 @@ Allocation* Warp::reach_all(ptx::Space space, const uint64_t* addresses, uint32_
     }
     if (stores) acted_ |= mask;
     const bool plain = access == Access::Load || access == Access::Store;
-    const Mask noted = found->words && plain && bytes >= 4 ? mask & ~fenced_ : 0;
-    if (noted && !note_words(*found, addresses, bytes, access, values)) return nullptr;
+    const Mask noted = found->words && plain ? mask & ~fenced_ : 0;
+    bool is_fine = true;
+    if (noted)
+        in_parts(bytes, [&](auto part) { is_fine = note_words<part()>(*found, addresses, bytes, access, values); });
+    if (!is_fine) return nullptr;
     if (!stores) return found;
     for (Mask rest = mask & ~noted; rest; rest &= rest - 1) {
         const int lane = __builtin_ctz(rest);

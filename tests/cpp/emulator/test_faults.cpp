@@ -143,6 +143,34 @@ TEST(EmulatedFaults, RacesBetweenThreadsOfABlock) {
     EXPECT_RUNS(Kernel(text("st.global.b32 [%d0], 7; ret;")).run({.blocks = 8}, a.address()));
 }
 
+// Which bytes of a word a thread accesses is kept, so that numbers of 8 and 16 bits race as words do.
+TEST(EmulatedFaults, RacesOfPartsOfAWord) {
+    DeviceArray<int> a(numbers(65));
+    const auto of_element = [](const std::string& shift, const std::string& body) {
+        return text("shl.b32 %r5, %r0, " + shift + "; cvt.u64.u32 %d7, %r5; add.s64 %d7, %d0, %d7; " + body + " ret;");
+    };
+    // each thread its own
+    EXPECT_RUNS(Kernel(of_element("0", "st.global.b8 [%d7], %r0; ld.global.b8 %r2, [%d7];")).run({}, a.address()));
+    EXPECT_RUNS(Kernel(of_element("1", "ld.global.b16 %r2, [%d7]; st.global.b16 [%d7], %r0;")).run({}, a.address()));
+    // the element of the next thread
+    expect_fault(Kernel(of_element("0", "ld.global.b8 %r2, [%d7+1]; st.global.b8 [%d7], %r0;")).run({}, a.address()),
+                 FaultKind::Race, {"of 1 bytes", "has read"});
+    expect_fault(Kernel(of_element("1", "ld.global.b16 %r2, [%d7+2]; st.global.b16 [%d7], %r0;")).run({}, a.address()),
+                 FaultKind::Race, {"of 2 bytes", "has read"});
+    expect_fault(Kernel(of_element("1", "st.global.b16 [%d7], %r0; st.global.b16 [%d7+2], 99;")).run({}, a.address()),
+                 FaultKind::Race, {"that thread", "has written"});
+    // all threads one element, which others read as a part of a word
+    expect_fault(Kernel(text("st.global.b8 [%d0+3], %r0; ret;")).run({}, a.address()), FaultKind::Race, {});
+    expect_fault(Kernel(text("ld.global.b32 %r2, [%d0]; st.global.b8 [%d0+3], %r0; ret;")).run({}, a.address()),
+                 FaultKind::Race, {"several threads"});
+    // several read one byte, one of them writes another
+    EXPECT_RUNS(Kernel(text("ld.global.b8 %r2, [%d0+1]; setp.eq.s32 %p0, %r0, 3; @%p0 bra WRITE; ret; WRITE: "
+                            "st.global.b8 [%d0+2], 7; ret;"))
+                    .run({.blocks = 1}, a.address()));
+    expect_fault(Kernel(text("st.global.b8 [%d0+1], %r1; ret;")).run({.blocks = 2, .threads = 1}, a.address()),
+                 FaultKind::Race, {"of block"});
+}
+
 TEST(EmulatedFaults, RacesBetweenBlocks) {
     DeviceArray<int> a(numbers(64));
     expect_fault(
