@@ -5,6 +5,7 @@
 
 #include "codegen/codegen.h"
 #include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Metadata.h"
 #include "llvm/IR/Module.h"
@@ -48,8 +49,12 @@ std::unique_ptr<llvm::Module> open(const DevlibPart& part, llvm::Module& into) {
     return std::move(*library);
 }
 
-// The code is for the processor that the kernel is for, not for the one that clang was told.
-void adopt(llvm::Function& function) {
+// The code is for the processor that the kernel is for, not for the one that clang was told. For GPUs, clang drops the
+// scope that atomics ask for, which is the device.
+void adopt(llvm::Function& function, Target::Kind kind) {
+    const llvm::SyncScope::ID device = function.getContext().getOrInsertSyncScopeID("device");
+    for (llvm::Instruction& instruction : llvm::instructions(function))
+        if (kind == Target::Kind::cuda && instruction.isAtomic()) llvm::setAtomicSyncScopeID(&instruction, device);
     function.setLinkage(llvm::GlobalValue::InternalLinkage);
     for (const char* attribute : {"target-cpu", "target-features", "tune-cpu", "min-legal-vector-width", "no-builtins",
                                   "stack-protector-buffer-size", "no-trapping-math"})
@@ -81,7 +86,7 @@ void link_devlib(llvm::Module& module, Target::Kind kind) {
     for (const std::string& name : wanted) {
         llvm::Function& function = *module.getFunction(name);
         if (function.isDeclaration()) throw InternalError("the device library has no function '" + name + "'");
-        adopt(function);
+        adopt(function, kind);
         if (function.getInstructionCount() <= kMostInlined && !function.hasFnAttribute(llvm::Attribute::NoInline))
             inline_calls_of(function);
     }
