@@ -66,12 +66,15 @@ Kernel::Kernel(std::string name, std::shared_ptr<const sema::FunctionSource> sou
 
 // ---- options ----
 
+// Whose faults name the line.
+static bool is_emulated(const runtime::Device& device) { return device.ordinal >= 0 && device.cuda()->is_emulated; }
+
 Variant Kernel::configured(const runtime::Device& device) const {
     const Settings& set = settings();
     Variant variant;
     variant.debug = options_.debug.value_or(set.debug);
     variant.fast_math = options_.fast_math.value_or(set.fast_math);
-    variant.line_info = options_.line_info.value_or(set.line_info || variant.debug);
+    variant.line_info = options_.line_info.value_or(set.line_info || variant.debug || is_emulated(device));
     variant.finite = set.verify_fp;
     variant.gpu = device.ordinal + 1;
     variant.serial = set.serial || (variant.debug && variant.gpu == 0);
