@@ -22,6 +22,13 @@ std::vector<ArrayView> views_of(std::span<const runtime::Array> arrays) {
     return views;
 }
 
+// The user's arguments, with room behind them for what is not the user's.
+std::vector<std::byte> with_room(const Kernel& kernel, const std::byte* block, const KernelFacts& facts) {
+    std::vector<std::byte> larger(static_cast<std::size_t>(facts.layout.size_bytes));
+    std::memcpy(larger.data(), block, static_cast<std::size_t>(kernel.layout().size_bytes));
+    return larger;
+}
+
 }  // namespace
 
 // ---- the kernel itself ----
@@ -59,8 +66,7 @@ std::shared_ptr<const CompiledKernel> code_in_grid_order(Kernel& kernel, const C
     const std::optional<Variant> variant = variant_in_grid_order(kernel, compiled, device, block, grid);
     if (!variant) return nullptr;
     // Copies are packed, and show no memory yet.
-    std::vector<std::byte> larger(static_cast<std::size_t>(kernel.facts(*variant).layout.size_bytes));
-    std::memcpy(larger.data(), block, static_cast<std::size_t>(kernel.layout().size_bytes));
+    const std::vector<std::byte> larger = with_room(kernel, block, kernel.facts(*variant));
     return std::make_shared<const CompiledKernel>(kernel.choose(*variant, larger.data()));
 }
 
@@ -87,8 +93,7 @@ const CompiledKernel& launch_keeping_returned(Kernel& kernel, runtime::Device& d
     variant.keeps_returned = true;
     const std::vector<ArrayView> views = views_of(returned);
     const auto show = [&](const KernelFacts& facts) {
-        std::vector<std::byte> larger(static_cast<std::size_t>(facts.layout.size_bytes));
-        std::memcpy(larger.data(), block, static_cast<std::size_t>(kernel.layout().size_bytes));
+        std::vector<std::byte> larger = with_room(kernel, block, facts);
         point_implicit_parameters(facts, larger.data(), block, views);
         return larger;
     };
@@ -108,10 +113,8 @@ const char* api_of(const DerivedLaunch& what) { return what.tangents ? "jvp()" :
 
 // The arguments of such a launch with room for what is not the user's, which is filled in.
 std::vector<std::byte> block_of(const Kernel& kernel, const DerivedLaunch& what, const KernelFacts& facts) {
-    std::vector<std::byte> block(static_cast<std::size_t>(facts.layout.size_bytes));
-    std::memcpy(block.data(), what.before, static_cast<std::size_t>(kernel.layout().size_bytes));
-    std::vector<std::byte> after = block;
-    std::memcpy(after.data(), what.after, static_cast<std::size_t>(kernel.layout().size_bytes));
+    std::vector<std::byte> block = with_room(kernel, what.before, facts);
+    std::vector<std::byte> after = with_room(kernel, what.after, facts);
     const std::vector<Type>& types = kernel.types();
     for (std::size_t i = 0; what.tangents && i < types.size(); ++i) {
         const std::int64_t to = facts.layout.offsets[types.size() + i], from = kernel.layout().offsets[i];
