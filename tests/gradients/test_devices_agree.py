@@ -15,7 +15,7 @@ from generated import PARAMETERS, THREADS, Program
 from rewritten import absolute, exact, moved, single
 from runs import ROOMS, as_numbers, compiled, numbers
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.own_launches("compares both devices by itself")]
 
 DEVICES = ("cpu", "cuda:0")
 LEVELS = ('{"lanes": 1}', '{"lanes": 1, "optimization_level": 0}')
