@@ -461,6 +461,30 @@ def test_a_kernel_that_writes_elsewhere_is_named():
     assert re.search(r"\n  at \S+:6\n  PTX line \d+: st", text)
 
 
+ONE_OF_TWO = """
+import warp as wp
+@wp.kernel
+def wrong(x: wp.array[float]):
+    x[wp.tid() + 1000000] = 1.0
+x = wp.zeros(10, dtype=float, device="cuda:1")
+wp.launch(wrong, 10, inputs=[x], device="cuda:1")
+for device in ("cuda:1", "cuda:0"):
+    try:
+        with wp.ScopedMempool(device, False):
+            wp.zeros(1 << 40, dtype=float, device=device)
+            wp.synchronize_device(device)
+    except RuntimeError as error:
+        print(device, "says", error)
+print(wp.ones(3, dtype=float, device="cuda:0").list())
+"""
+
+
+def test_an_error_tells_of_faults_of_its_own_device():
+    text = run(ONE_OF_TWO, WARP_CUDA_DRIVER="emulated")
+    ours, other = text.split("cuda:0 says")
+    assert "out of bounds: a store" in ours and "out of bounds" not in other and "[1.0, 1.0, 1.0]" in other
+
+
 BESIDE_BYTES = """
 import warp as wp
 number, size = wp.{type}, {size}

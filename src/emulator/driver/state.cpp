@@ -172,7 +172,7 @@ void note_fault(Context& context, CUresult result, const std::string& text) {
     State& state = State::instance();
     const std::lock_guard lock(state.mutex);
     context.failed = result;
-    state.last_fault = text;
+    context.fault = text;
 }
 
 void note_fault(Context& context, const Report& report) { note_fault(context, result_of(report.kind), report.text); }
@@ -195,7 +195,9 @@ extern "C" const char* weftEmulatedLastFault() {
     thread_local std::string text;
     State& state = State::instance();
     const std::lock_guard lock(state.mutex);
-    text = refusal().empty() ? state.last_fault : refusal();
+    const Context* const context = state.current();
+    const bool has_failed = context && context->failed != CUDA_SUCCESS;
+    text = !refusal().empty() ? refusal() : has_failed ? context->fault : "";
     return text.c_str();
 }
 

@@ -84,6 +84,7 @@ struct Context {
     bool primary = false;
     unsigned int flags = 0;
     CUresult failed = CUDA_SUCCESS;  // of a kernel: every later call gives it
+    std::string fault;               // what the kernel did
     Stream default_stream, thread_stream;
     std::map<Module*, std::unique_ptr<Module>> modules;
     std::map<Stream*, std::unique_ptr<Stream>> streams;
@@ -109,7 +110,6 @@ public:
     Device devices[AddressSpace::kDevices];
     std::set<Context*> contexts;
     std::vector<std::unique_ptr<Context>> made;  // besides the primary ones; those that were destroyed too
-    std::string last_fault;
 
     // Not in a child process either: as with the real driver.
     bool is_usable() const { return initialised && !forked; }
