@@ -567,3 +567,42 @@ print(count.list(), x.numpy()[0] > 1.0)
         tmp_path,
     )
     assert printed == "handled\n[0] True\n"
+
+
+AT_THE_END = """
+import sys
+import threading
+import time
+import warp as wp
+@wp.kernel
+def long(x: wp.array[int]):
+    for q in range(400000000):
+        x[0] = (x[0] + q) % 1000
+x = wp.zeros(1, dtype=int, device="{device}")
+def work():
+    if "{device}" == "cpu":
+        wp.launch(long, 1, inputs=[x], device="cpu")
+    else:
+        wp.synchronize()
+if "{device}" != "cpu":
+    wp.launch(long, 1, inputs=[x], device="{device}")
+threading.Thread(target=work, daemon=True).start()
+time.sleep(0.2)
+print("ended", flush=True)
+"""
+
+
+@pytest.mark.parametrize("device", ["cpu", DEVICE])
+def test_a_program_ends_while_a_daemon_thread_waits(device, tmp_path):
+    """Python ends that thread by unwinding it, which ended the process by a signal."""
+    program = tmp_path / "program.py"
+    program.write_text(AT_THE_END.format(device=device))
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, program],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "WARP_CUDA_DRIVER": "emulated"},
+            timeout=120,
+        )
+        assert done.returncode == 0 and done.stdout == "ended\n", done.stderr

@@ -40,6 +40,7 @@
 #include "bindings/kernels/running.h"
 #include "bindings/python/device.h"
 #include "bindings/python/fastcall.h"
+#include "bindings/python/lock.h"
 #include "bindings/python/log.h"
 #include "bindings/python/stream.h"
 #include "bindings/structs/structs.h"
@@ -57,7 +58,7 @@ namespace {
 
 bool interrupted() {
     if (is_call_of_xla()) return false;
-    nb::gil_scoped_acquire acquire;
+    const PythonLock lock;
     return PyErr_CheckSignals() != 0;  // leaves KeyboardInterrupt set in this thread
 }
 
@@ -313,24 +314,18 @@ static constexpr runtime::WaitingHost kWaitingHost{
     .check =
         [] {
             if (is_call_of_xla()) return;
-            const nb::gil_scoped_acquire acquire;
+            const PythonLock lock;
             if (PyErr_CheckSignals() != 0) throw nb::python_error();  // takes what Python has set with it
         },
     .leave = []() -> void* { return is_call_of_xla() || !PyGILState_Check() ? nullptr : PyEval_SaveThread(); },
-    .enter =
-        [](void* state) {
-            if (state) PyEval_RestoreThread(static_cast<PyThreadState*>(state));
-        },
+    .enter = &take_back_lock,
 };
 
 void bind_launch(nb::module_& m) {
     program::host() = {.interrupted = &interrupted,
                        .stop = [] { throw nb::python_error(); },
                        .leave = []() -> void* { return is_call_of_xla() ? nullptr : PyEval_SaveThread(); },
-                       .enter =
-                           [](void* state) {
-                               if (state) PyEval_RestoreThread(static_cast<PyThreadState*>(state));
-                           },
+                       .enter = &take_back_lock,
                        .print = &print_to_python,
                        .log = &log};
     runtime::waiting_host = &kWaitingHost;
