@@ -205,6 +205,7 @@ void launch_graph(const std::shared_ptr<runtime::Graph>& graph, runtime::Stream&
                                                  "'. help: leave the stream out, or take one of '" +
                                                  graph->device().alias + "'");
     }
+    runtime::refuse_beside_recording(stream.device(), "capture_launch()", "the graph");
     if (runtime::Recording* const recording = stream.recording()) {
         if (recording->runs_nodes()) {
             recording->add("graph", [graph, &stream = stream.device().default_stream()] { graph->launch(stream); }, {});

@@ -422,9 +422,7 @@ void forget_overwritten(const Array& array) {
 }
 
 // Who carries out a copy: of two devices that whose memory the host cannot reach.
-Device& copier(const Array& destination, const Array& source) {
-    return destination.device->is_host_memory ? *source.device : *destination.device;
-}
+Device& copier(Device& to, Device& from) { return to.is_host_memory ? from : to; }
 
 }  // namespace
 
@@ -479,7 +477,7 @@ void transfer(const Array& destination, const Array& source) {
         plan = plan_line(plan.to, plan.from, source.size_bytes());
         plan.overlapping = true;
     }
-    Device& device = copier(destination, source);
+    Device& device = copier(*destination.device, *source.device);
     if (!same_device) plan.sides = &device == source.device ? CopyPlan::Sides::to_host : CopyPlan::Sides::from_host;
     device.copy(plan, current_stream(device));
 }
@@ -488,6 +486,18 @@ bool overlap(const Array& a, const Array& b) {
     auto [a_low, a_high] = a.extent();
     auto [b_low, b_high] = b.extent();
     return a_low < b_high && b_low < a_high;
+}
+
+void refuse_lost_copy(Device& to, Device& from) {
+    if (&to == &from) return;
+    const Device& works = copier(to, from);
+    const Device& other = &works == &to ? from : to;
+    const Recording* const recording = current_recording(other);
+    if (!recording || recording == current_recording(works)) return;
+    throw UsageError("copy()", "a graph is being captured on '" + other.alias + "', and a copy from '" + from.alias +
+                                   "' to '" + to.alias + "' is work of '" + works.alias +
+                                   "', which the graph would not do. help: copy before the capture or after "
+                                   "wp.capture_launch()");
 }
 
 void copy(const Array& destination, const Array& source) {

@@ -136,6 +136,8 @@ bool overlap(const Array& a, const Array& b);
 void copy(const Array& destination, const Array& source);
 // The bytes alone: what they point to is the caller's business.
 void transfer(const Array& destination, const Array& source);
+// A copy between two devices is work of one of them: throws UsageError where a capture of the other would not have it.
+void refuse_lost_copy(Device& to, Device& from);
 // `element` lies in the host's memory.
 void fill(const Array& array, const void* element);
 void zero(const Array& array);

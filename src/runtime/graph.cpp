@@ -418,6 +418,10 @@ std::shared_ptr<Graph> end_recording(Stream& stream) {
         throw UsageError("capture_end()",
                          "the stream has joined a capture of another stream. help: capture_end() with that one");
     }
+    if (found->is_in_branch())
+        throw UsageError("capture_end()",
+                         "the body of a condition is being captured, which ends with it. help: capture_end() behind "
+                         "capture_if() or capture_while()");
     const std::unique_ptr<Recording> recording(found);
     return recording->finish();
 }
@@ -433,6 +437,17 @@ WithoutRecording::~WithoutRecording() { --without_recording; }
 void count_write(const BufferPtr& buffer) {
     ++buffer->version;
     if (Recording* const recording = current_recording(*buffer->device)) recording->memory().note_written(buffer);
+}
+
+void refuse_beside_recording(const Device& device, std::string_view api, std::string_view what) {
+    if (current_recording(device)) return;
+    for (const Recording* recording : own_recordings()) {
+        const Device& captured = recording->stream().device();
+        if (&captured == &device) continue;
+        throw UsageError(api, std::string(what) + " is of '" + device.alias + "', and a graph is being captured on '" +
+                                  captured.alias + "', which would not have it. help: what is of '" + captured.alias +
+                                  "', or call " + std::string(api) + " outside of the capture");
+    }
 }
 
 void refuse_recording(const Device& device, std::string_view api, std::string_view help) {

@@ -170,6 +170,7 @@ public:
     virtual void begin_branch(bool on_true);
     virtual std::shared_ptr<Graph> end_branch();
     virtual void end_condition(bool is_complete) = 0;
+    virtual bool is_in_branch() const { return !outer_.empty(); }
 
     // Of the nodes so far. The recording is over.
     virtual std::shared_ptr<Graph> finish() = 0;
@@ -232,6 +233,9 @@ public:
 
 // The one of this thread with the number; null where it is over.
 Recording* find_recording(std::uint64_t number);
+
+// What would be done at once, on `device`, while this thread captures another one: throws UsageError.
+void refuse_beside_recording(const Device& device, std::string_view api, std::string_view what);
 
 // Those of this thread whose stream another thread has let go of: nobody can end them.
 void end_abandoned_recordings() noexcept;

@@ -189,3 +189,143 @@ def test_a_driver_that_is_too_old_for_the_code(run, tmp_path):
         file.write_text(re.sub(r"\.version \d+\.\d+", ".version 99.1", file.read_text()))
     printed = run(PROGRAM, WEFT_TAKE_PTX=str(texts))
     assert printed.count(text) == 2 and "version of its PTX (99.1;" in printed
+
+
+# ---- captures that would not have the work ----
+
+
+@on_gpu
+@pytest.mark.parametrize(
+    "copy",
+    [
+        lambda x, y: x.to(OTHER),
+        lambda x, y: wp.copy(y, x),
+        lambda x, y: wp.clone(x, device=OTHER),
+        lambda x, y: wp.array(x, device=OTHER),
+        lambda x, y: y.assign(x),
+        lambda x, y: y.__setitem__(slice(0, 2), x[:2]),
+    ],
+    ids=["to", "copy", "clone", "array", "assign", "slice"],
+)
+def test_a_copy_that_another_gpu_would_do(two_gpus, copy):
+    """It ran at once, and read what was there before the work of the capture."""
+    x, y = wp.full(4, 7.0, dtype=float, device=DEVICE), wp.zeros(4, dtype=float, device=OTHER)
+    with (
+        pytest.raises(RuntimeError, match=f"a copy from '{DEVICE}' to '{OTHER}' is work of '{OTHER}', which the graph"),
+        wp.ScopedCapture(device=DEVICE),
+    ):
+        wp.launch(add_one, 4, inputs=[x], device=DEVICE)
+        copy(x, y)
+    assert x.list() == [7.0] * 4 and y.list() == [0.0] * 4
+
+
+@on_gpu
+def test_a_copy_from_another_gpu_is_in_the_graph(two_gpus):
+    """What the other one does is done before the graph can run."""
+    x, y = wp.zeros(4, dtype=float, device=DEVICE), wp.zeros(4, dtype=float, device=OTHER)
+    y.fill_(3.0)
+    with wp.ScopedCapture(device=DEVICE) as capture:
+        wp.copy(x, y)
+        wp.launch(add_one, 4, inputs=[x], device=DEVICE)
+    for _ in range(2):
+        wp.capture_launch(capture.graph)
+        assert x.list() == [4.0] * 4
+
+
+@on_gpu
+def test_a_copy_that_a_capture_of_the_cpu_would_not_have():
+    x, y = wp.zeros(1, dtype=float, device=DEVICE), wp.zeros(1, dtype=float, device="cpu")
+    for to, source in ((x, y), (y, x)):
+        with (
+            pytest.raises(RuntimeError, match="a graph is being captured on 'cpu', and a copy from"),
+            wp.ScopedCapture(device="cpu"),
+        ):
+            wp.copy(to, source)
+    with wp.ScopedCapture(device="cpu"):  # numbers of Python are there
+        assert wp.array([1.0, 2.0], dtype=float, device=DEVICE).list() == [1.0, 2.0]
+
+
+@on_gpu
+def test_graphs_and_conditions_of_another_device_in_a_capture(two_gpus):
+    """They were done at once, and the condition's answer stayed."""
+    x, y = wp.zeros(1, dtype=float, device=DEVICE), wp.zeros(1, dtype=float, device=OTHER)
+    here, there = wp.zeros(1, dtype=int, device=DEVICE), wp.zeros(1, dtype=int, device=OTHER)
+    with wp.ScopedCapture(device=OTHER) as other:
+        wp.launch(add_one, 1, inputs=[y], device=OTHER)
+    with pytest.raises(RuntimeError, match=f"the graph is of '{OTHER}', and a graph is being captured on '{DEVICE}'"):
+        with wp.ScopedCapture(device=DEVICE):
+            wp.capture_launch(other.graph)
+    if wp.is_conditional_graph_supported():
+        with pytest.raises(RuntimeError, match=f"the graph is of '{OTHER}'"), wp.ScopedCapture(device=DEVICE):
+            wp.capture_if(here, other.graph)
+    for name, condition in (("capture_if", wp.capture_if), ("capture_while", wp.capture_while)):
+        with pytest.raises(RuntimeError, match=f"{name}\\(\\): the condition is of '{OTHER}'"):
+            with wp.ScopedCapture(device=DEVICE):
+                condition(there, lambda: wp.launch(add_one, 1, inputs=[x], device=DEVICE))
+    assert x.list() == y.list() == [0.0]
+
+
+@on_gpu
+def test_launches_on_another_device_are_no_part_of_a_capture(two_gpus):
+    """As CUDA has it: they are done at once."""
+    x, y = wp.zeros(1, dtype=float, device=DEVICE), wp.zeros(1, dtype=float, device=OTHER)
+    with wp.ScopedCapture(device=DEVICE) as capture:
+        wp.launch(add_one, 1, inputs=[x], device=DEVICE)
+        wp.launch(add_one, 1, inputs=[y], device=OTHER)
+    assert x.list() == [0.0] and y.list() == [1.0]
+    wp.capture_launch(capture.graph)
+    assert x.list() == [1.0] and y.list() == [1.0]
+
+
+# ---- structs ----
+
+
+@wp.struct
+class Holder:
+    a: wp.array[float]
+
+
+@wp.kernel
+def of_first(holders: wp.array[Holder], y: wp.array[float]):
+    i = wp.tid()
+    y[i] = holders[0].a[i] + 1.0
+
+
+@on_gpu
+@pytest.mark.parametrize("other", ["cpu", OTHER])
+def test_structs_whose_arrays_are_elsewhere(two_gpus, other):
+    """Kernels would follow addresses of another device."""
+    holder = Holder()
+    holder.a = wp.array([1.0, 2.0], dtype=float, device=DEVICE)
+    there = wp.zeros(2, dtype=Holder, device=other)
+
+    def set_element():
+        there[0] = holder
+
+    def set_slice():
+        there[0:1] = holder
+
+    stores = [lambda: wp.array([holder], dtype=Holder, device=other), set_element, set_slice]
+    for store in [*stores, lambda: there.fill_(holder)]:
+        with pytest.raises(RuntimeError, match=f"the struct holds an array on '{DEVICE}', and is stored on '{other}'"):
+            store()
+    here = wp.array([holder], dtype=Holder, device=DEVICE)
+    copies = [lambda: here.to(other), lambda: wp.copy(there, here, count=1), lambda: wp.clone(here, device=other)]
+    for copy in copies:
+        with pytest.raises(RuntimeError, match=f"hold arrays on '{DEVICE}', and are copied to '{other}'"):
+            copy()
+    y = wp.zeros(2, dtype=float, device=DEVICE)
+    wp.launch(of_first, 2, inputs=[here, y], device=DEVICE)
+    assert y.list() == [2.0, 3.0] and here.list()[0].a.list() == [1.0, 2.0]
+
+
+# ---- events ----
+
+
+@on_gpu
+def test_what_is_no_event():
+    stream, other = wp.Stream(DEVICE), wp.Stream(DEVICE)
+    with pytest.raises(TypeError, match=r"Stream.record_event\(\): event is int 5, expected a wp.Event or None"):
+        stream.record_event(5)
+    with pytest.raises(TypeError, match=r"Stream.wait_stream\(\): event is int 5, expected a wp.Event or None"):
+        stream.wait_stream(other, 5)

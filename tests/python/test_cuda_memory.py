@@ -250,6 +250,25 @@ def test_copies_of_pinned_memory_take_place_in_the_order_of_the_stream():
         assert late
 
 
+def test_a_graph_reads_pinned_memory_at_each_launch():
+    """And other memory of the host at the capture."""
+    pinned, plain = (wp.full(3, 1.0, dtype=float, device="cpu", pinned=is_pinned) for is_pinned in (True, False))
+    x, y = (wp.zeros(3, dtype=float, device=DEVICE) for _ in range(2))
+    with wp.ScopedCapture(device=DEVICE) as capture:
+        wp.copy(x, pinned)
+        wp.copy(y, plain)
+    for number in (5.0, 6.0):
+        pinned.fill_(number)
+        plain.fill_(number)
+        wp.capture_launch(capture.graph)
+        assert x.list() == [number] * 3 and y.list() == [1.0] * 3
+    del pinned  # the graph keeps it
+    others = [wp.full(3, 9.0, dtype=float, device="cpu", pinned=True) for _ in range(4)]
+    x.zero_()
+    wp.capture_launch(capture.graph)
+    assert x.list() == [6.0] * 3 and len(others) == 4
+
+
 def test_other_copies_of_pinned_memory_are_done_when_they_return():
     host = wp.full(4, 1.0, device="cpu", pinned=True)
     there = host.to(DEVICE)
@@ -272,6 +291,45 @@ def test_pinned_memory_that_nobody_has_any_more_is_freed_after_its_copies():
 
 
 # ---- where there is no more ----
+
+
+BUSY = """
+import time
+import warp as wp
+@wp.kernel
+def wait(x: wp.array[int]):
+    while x[0] < 1:
+        x[1] = x[1] + 1
+x = wp.zeros(2, dtype=int, device="cuda:0")
+pinned = wp.zeros(4, dtype=float, device="cpu", pinned=True)
+with wp.ScopedMempool("cuda:0", False):
+    plain = wp.zeros(4, dtype=float, device="cuda:0")
+wp.synchronize()
+wp.launch(wait, 1, inputs=[x], device="cuda:0")
+start = time.monotonic()
+del pinned, plain
+more = wp.zeros(4, dtype=float, device="cpu", pinned=True)
+print("went on", flush=True)
+import os; os._exit(0)
+"""
+
+
+def test_memory_is_given_back_while_a_kernel_runs_that_does_not_end(run):
+    """The driver frees pinned and plain memory when all work is done: nobody waits for that, with Python's lock held
+    and deaf to Ctrl-C."""
+    assert "went on" in run(BUSY, WARP_CUDA_DRIVER="emulated")
+
+
+def test_memory_that_is_given_back_while_something_runs_is_freed():
+    x = wp.zeros(1 << 16, dtype=float, device=DEVICE)
+    with wp.ScopedMempool(DEVICE, False):
+        plain = [wp.zeros(1 << 20, dtype=float, device=DEVICE) for _ in range(3)]
+    wp.synchronize_device(DEVICE)
+    before = wp.get_device(DEVICE).free_memory
+    x.fill_(1.0)
+    del plain
+    wp.synchronize_device(DEVICE)
+    assert wp.get_device(DEVICE).free_memory >= before + (3 << 22)
 
 
 def test_an_error_says_what_was_asked_for_and_what_is_there():

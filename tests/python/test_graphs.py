@@ -592,6 +592,29 @@ def test_mistakes_leave_everything_usable():
     assert a.list() == [3.0, 3.0]
 
 
+@pytest.mark.parametrize("condition", [wp.capture_if, wp.capture_while], ids=["if", "while"])
+def test_the_body_of_a_condition_leaves_the_capture_as_it_is(condition):
+    """It ended the process."""
+    n, a = wp.array([1], dtype=int), wp.zeros(2)
+    stream = wp.Stream()
+    mistakes = [
+        (wp.capture_end, "the body of a condition is being captured, which ends with it"),
+        (lambda: wp.set_stream(stream), "has made another stream of"),
+    ]
+    before = wp.get_stream()
+    for body, message in mistakes:
+        with pytest.raises(RuntimeError, match=message), wp.ScopedCapture() as capture:
+            try:
+                condition(n, body)
+            finally:
+                wp.set_stream(before)
+        assert capture.graph is None and not wp.get_device().is_capturing
+    with wp.ScopedCapture() as capture:
+        wp.launch(add_one, dim=2, inputs=[a])
+    wp.capture_launch(capture.graph)
+    assert a.list() == [1.0, 1.0]
+
+
 def test_a_graph_on_a_stream_of_another_device_is_an_error():
     from protected_device import NAME, add
 

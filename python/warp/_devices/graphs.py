@@ -227,7 +227,7 @@ def capture_if(
     bodies = [(on_true, "on_true"), (on_false, "on_false")]
     branches = [None if body is None else _body(body, name, api, kwargs) for body, name in bodies]
     with ScopedStream(stream, sync_enter=False):
-        if _graphs.is_capturing(condition.device, stream):
+        if _graphs.captures_condition(condition, stream, api):
             _graphs.add_if(condition, *_branches(condition, False, branches))
             return
         chosen = branches[0] if holds() else branches[1]
@@ -247,10 +247,11 @@ def capture_while(condition: Any, while_body: Callable | Graph, stream: Stream |
     Raises:
         UsageError (a TypeError): the condition is no such array, or the body is neither function nor graph.
     """
-    holds = _condition(condition, "capture_while()")
-    body = _body(while_body, "while_body", "capture_while()", kwargs)
+    api = "capture_while()"
+    holds = _condition(condition, api)
+    body = _body(while_body, "while_body", api, kwargs)
     with ScopedStream(stream, sync_enter=False):
-        if _graphs.is_capturing(condition.device, stream):
+        if _graphs.captures_condition(condition, stream, api):
             _graphs.add_while(condition, *_branches(condition, True, [body]))
             return
         while holds():

@@ -235,6 +235,7 @@ bool is_number(PyObject* object) {
 void write_leaves(PyObject* list, const Array& to, std::size_t depth, std::byte*& at, std::int64_t& written,
                   const char* api) {
     if (depth == static_cast<std::size_t>(to.ndim)) {
+        if (to.dtype.is_struct()) require_arrays_on(*to.device, list, api);
         if (!write_value(list, to.dtype, at)) {
             throw_unfit(api, "an element is " + describe(list) + ", expected " + to.dtype.python_name(), list,
                         to.dtype);
@@ -324,6 +325,7 @@ Array from_array(const Array& source, Type dtype, const std::optional<Shape>& sh
     if (dtype.is_none() || dtype == source.dtype) {
         Array result = dtype.is_none() ? as_scalars(source, api) : source;
         result.view.grad = nullptr;
+        runtime::refuse_lost_copy(device, *source.device);
         if (copy || source.device != &device)
             without_gil(source.size_bytes(), [&] { result = runtime::clone(result, device); });
         return reshaped(std::move(result), shape);

@@ -164,6 +164,7 @@ PyObject* read_element(const Array& element) {
 
 void write_element(const Array& element, PyObject* value) {
     runtime::require_writable(element, "array[...] = ...");
+    if (element.dtype.is_struct()) require_arrays_on(*element.device, value, "array[...] = ...");
     runtime::HostElement bytes(element);
     if (!write_value(value, element.dtype, bytes.data())) {
         throw_unfit("array[]", "cannot store " + describe(value) + " as " + element.dtype.python_name(), value,
@@ -177,6 +178,8 @@ void write_view(const Array& view, PyObject* value) {
     if (PyArray* source = array_pointer(value)) {
         const Array& from = memory_of(value, "array[]").array;
         if (from.dtype == view.dtype && std::ranges::equal(from.shape(), view.shape())) {
+            require_same_reach(view, from, "array[...] = ...");
+            runtime::refuse_lost_copy(*view.device, *from.device);
             without_gil(view.size_bytes(), [&] { runtime::copy(view, from); });
             return;
         }
@@ -187,6 +190,7 @@ void write_view(const Array& view, PyObject* value) {
                              ErrorCategory::type);
         }
     } else if (auto element = element_bytes(value, view.dtype)) {
+        if (view.dtype.is_struct()) require_arrays_on(*view.device, value, "array[...] = ...");
         without_gil(view.size_bytes(), [&] { runtime::fill(view, element->data()); });
         if (view.dtype.is_struct()) keep_arrays(value, *view.buffer);
         return;

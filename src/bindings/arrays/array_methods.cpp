@@ -41,6 +41,7 @@ void fill_array(PyArray& array, PyObject* value, const char* api) {
         throw UsageError(api, "cannot fill an array of " + array.array.dtype.python_name() + " with " + describe(value),
                          ErrorCategory::value);
     }
+    if (array.array.dtype.is_struct()) require_arrays_on(*array.array.device, value, api);
     record_write(array);
     without_gil(array.array.size_bytes(), [&] { runtime::fill(array.array, element->data()); });
     if (array.array.dtype.is_struct()) keep_arrays(value, *array.array.buffer);
@@ -92,6 +93,18 @@ nb::object same_bytes(nb::handle array, Type dtype, const char* api) {
     return nb::steal(make_array(std::move(bytes)));
 }
 
+void require_same_reach(const Array& to, const Array& from, const char* api) {
+    if (to.device == from.device || !from.buffer || !ir::holds_array(from.dtype)) return;
+    for (const runtime::BufferPtr& kept : from.buffer->references.all()) {
+        if (kept->device == to.device) continue;
+        throw UsageError(api, "the elements are structs that hold arrays on '" + kept->device->alias +
+                                  "', and are copied to '" + to.device->alias +
+                                  "', where kernels could not reach these. help: make the array of structs from "
+                                  "struct.to('" +
+                                  to.device->alias + "')");
+    }
+}
+
 void copy_elements(PyArray& to, PyArray& from, std::int64_t to_offset, std::int64_t from_offset, std::int64_t count,
                    const char* api) {
     if (!same_memory(to.array.dtype, from.array.dtype)) {
@@ -110,6 +123,8 @@ void copy_elements(PyArray& to, PyArray& from, std::int64_t to_offset, std::int6
     const auto source = [&](const Array& of) {
         return is_whole ? of : run_of(of, from_offset, count, api, "the source");
     };
+    require_same_reach(to.array, from.array, api);
+    runtime::refuse_lost_copy(*to.array.device, *from.array.device);
     const auto move = [&](const Array& into, const Array& of) {
         const Array read = source(of), written = target(into);
         without_gil(read.size_bytes(), [&] { runtime::copy(written, read); });

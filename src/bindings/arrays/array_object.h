@@ -130,6 +130,9 @@ void fill_array(PyArray& array, PyObject* value, const char* api);
 // The array for a copy to elements of `dtype`: itself where these hold the same numbers, else its bytes as such
 // elements, without a gradient. Throws where the elements are not of one size.
 nb::object same_bytes(nb::handle array, Type dtype, const char* api);
+// Structs have the addresses of their arrays, which stay where they are: throws where a copy would take these to
+// another device.
+void require_same_reach(const runtime::Array& to, const runtime::Array& from, const char* api);
 // wp.copy: all of `source` where count is 0.
 void copy_elements(PyArray& to, PyArray& from, std::int64_t to_offset, std::int64_t from_offset, std::int64_t count,
                    const char* api);

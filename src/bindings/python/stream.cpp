@@ -78,13 +78,14 @@ void require_may_wait(const Device& waiting, const Device& other, const char* ap
                  "by wp.synchronize_stream() and wp.synchronize_event()");
 }
 
-PyEvent record_event(PyStream& self, nb::handle event, bool external) {
+PyEvent record_event(PyStream& self, nb::handle event, bool external, const char* api) {
     PyEvent made;
     if (event.is_none())
         made = {self.device().make_event(), &self.device(), false};
-    else
-        made = nb::cast<PyEvent&>(event);
-    require_same(self.device(), *made.device, "Stream.record_event()", "the event",
+    else if (!nb::try_cast(event, made))
+        throw UsageError(api, "event is " + describe(event.ptr()) + ", expected a wp.Event or None",
+                         ErrorCategory::type);
+    require_same(self.device(), *made.device, api, "the event",
                  "an event is recorded in streams of its own device, and streams of all CUDA devices may wait for it");
     made.event->record(*self.stream, external);
     return made;
@@ -97,7 +98,7 @@ void wait_event(PyStream& self, PyEvent& event, bool external) {
 
 void wait_stream(PyStream& self, PyStream& other, nb::handle event, bool external) {
     require_may_wait(self.device(), other.device(), "Stream.wait_stream()", "the other stream");
-    PyEvent recorded = record_event(other, event, false);
+    PyEvent recorded = record_event(other, event, false, "Stream.wait_stream()");
     recorded.event->make_wait(*self.stream, external);
 }
 
@@ -122,6 +123,15 @@ runtime::Recording* recording_of(Device& device) { return runtime::current_recor
 
 const runtime::Array& condition_of(nb::handle object) {
     return array_argument(object.ptr(), "capture_if()", "condition").array;
+}
+
+// That of the current stream, which a body of the condition may have changed.
+runtime::Recording& recording_of_condition(nb::handle condition) {
+    Device& device = *condition_of(condition).device;
+    if (runtime::Recording* const found = recording_of(device)) return *found;
+    throw UsageError("capture_if()", "the body of a condition has made another stream of '" + device.alias +
+                                         "' the current one, which is not being captured. help: "
+                                         "wp.ScopedStream() in the body, which gives the stream back");
 }
 
 void bind_graphs(nb::module_& m) {
@@ -171,24 +181,27 @@ void bind_graphs(nb::module_& m) {
         nb::arg(), nb::arg().none());
     graphs.def("dot", [](const std::shared_ptr<runtime::Graph>& graph, bool verbose) { return graph->dot(verbose); });
     graphs.def(
-        "is_capturing",
-        [](nb::handle device, nb::handle stream) {
-            return stream_argument(stream, device, "capture")->recording() != nullptr;
+        "captures_condition",
+        [](nb::handle condition, nb::handle stream, const std::string& api) {
+            const runtime::Array& array = condition_of(condition);
+            const PyStream of = stream_argument(stream, device_to_python(*array.device), api.c_str());
+            if (of->recording()) return true;
+            runtime::refuse_beside_recording(*array.device, api, "the condition");
+            return false;
         },
-        nb::arg().none(), nb::arg().none());
+        nb::arg(), nb::arg().none(), nb::arg(),
+        "Whether the work on a condition is captured; an error where another device is.");
     graphs.def("begin_condition", [](nb::handle condition, bool repeats) {
         const runtime::Array& array = condition_of(condition);
-        recording_of(*array.device)
-            ->begin_condition(array, repeats ? runtime::ConditionKind::repeat : runtime::ConditionKind::choose);
+        recording_of_condition(condition).begin_condition(
+            array, repeats ? runtime::ConditionKind::repeat : runtime::ConditionKind::choose);
     });
     graphs.def("end_condition", [](nb::handle condition, bool is_complete) {
-        recording_of(*condition_of(condition).device)->end_condition(is_complete);
+        recording_of_condition(condition).end_condition(is_complete);
     });
-    graphs.def("begin_branch", [](nb::handle condition, bool on_true) {
-        recording_of(*condition_of(condition).device)->begin_branch(on_true);
-    });
-    graphs.def("end_branch",
-               [](nb::handle condition) { return recording_of(*condition_of(condition).device)->end_branch(); });
+    graphs.def("begin_branch",
+               [](nb::handle condition, bool on_true) { recording_of_condition(condition).begin_branch(on_true); });
+    graphs.def("end_branch", [](nb::handle condition) { return recording_of_condition(condition).end_branch(); });
     graphs.def(
         "add_if",
         [](nb::handle condition, std::shared_ptr<runtime::Graph> on_true, std::shared_ptr<runtime::Graph> on_false) {
@@ -306,7 +319,7 @@ void bind_streams(nb::module_& m) {
         .def(
             "record_event",
             [](PyStream& self, nb::object event, bool external) {
-                PyEvent recorded = record_event(self, event, external);
+                PyEvent recorded = record_event(self, event, external, "Stream.record_event()");
                 return event.is_none() ? nb::cast(std::move(recorded)) : event;
             },
             nb::arg("event") = nb::none(), nb::arg("external") = false,

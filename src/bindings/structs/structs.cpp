@@ -7,6 +7,7 @@
 #include "bindings/interop/foreign.h"
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
+#include "runtime/pool.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -337,6 +338,16 @@ nb::object struct_to_python(Type type, const void* from, const runtime::Buffer* 
         slot.array = array_from_view(view, slot.type, memory);
     }
     return made;
+}
+
+void require_arrays_on(runtime::Device& device, nb::handle value, const char* api) {
+    for (const PyArray* array : arrays_in(value)) {
+        const runtime::Array& held = array->array;
+        if (held.device == &device || runtime::launches_take(device, held)) continue;
+        throw UsageError(api, "the struct holds an array on '" + held.device->alias + "', and is stored on '" +
+                                  device.alias + "', where kernels could not reach it. help: store struct.to('" +
+                                  device.alias + "')");
+    }
 }
 
 void keep_array(const PyArray& value, runtime::Buffer& holder, std::int64_t place) {

@@ -98,6 +98,8 @@ nb::object struct_to_python(Type type, const void* from, const runtime::Buffer* 
 // After `value`, an array or a struct, was written to memory of `holder`: its arrays live as long as the holder.
 // `place` is where it was written, in bytes from the holder's begin, if that is one place.
 void keep_array(const PyArray& value, runtime::Buffer& holder, std::int64_t place = runtime::References::kAnywhere);
+// Before a struct is stored in memory of a device: its arrays have to be there.
+void require_arrays_on(runtime::Device& device, nb::handle value, const char* api);
 void keep_arrays(nb::handle value, runtime::Buffer& holder, std::int64_t place = runtime::References::kAnywhere);
 
 nb::object get_field(nb::handle self, std::size_t index);

@@ -58,12 +58,13 @@ bool is_captured(CUstream stream) {
     return driver().cuStreamIsCapturing(stream, &status) != kSuccess || status != kCaptureNone;
 }
 
-void require_conditions() {
+void require_conditions(ConditionKind kind) {
     if (has_conditions()) return;
-    throw UsageError("capture_if()", "the CUDA driver is too old for conditions in a graph: it is of CUDA " +
-                                         std::to_string(driver().version / 1000) + "." +
-                                         std::to_string(driver().version % 1000 / 10) +
-                                         ", expected 12.4 or later. help: choose outside of the capture");
+    const char* const api = kind == ConditionKind::repeat ? "capture_while()" : "capture_if()";
+    throw UsageError(api, "the CUDA driver is too old for conditions in a graph: it is of CUDA " +
+                              std::to_string(driver().version / 1000) + "." +
+                              std::to_string(driver().version % 1000 / 10) +
+                              ", expected 12.4 or later. help: choose outside of the capture");
 }
 
 }  // namespace
@@ -307,8 +308,14 @@ void* CudaRecording::allocate(std::int64_t size_bytes, bool zeroed, Stream& stre
     const WithoutRecording without;
     const RelaxedCapture relaxed;
     void* const data = cuda_.allocate(size_bytes, zeroed, Recording::stream());
-    if (data) made_[data] = size_bytes;
-    settle();
+    if (!data) return nullptr;
+    made_[data] = size_bytes;
+    try {
+        settle();
+    } catch (...) {
+        spare_.push_back({data, size_bytes, &stream});
+        throw;
+    }
     return data;
 }
 
@@ -318,7 +325,21 @@ void CudaRecording::settle() {
     used_aside_ = true;
     if (!external_) return;
     const RelaxedCapture relaxed;
-    cuda_.check(driver().cuStreamSynchronize(static_cast<CudaStream&>(stream()).aside()), "cuStreamSynchronize");
+    const auto wait = [&] {
+        cuda_.check(driver().cuStreamSynchronize(static_cast<CudaStream&>(stream()).aside()), "cuStreamSynchronize");
+    };
+    try {
+        wait();
+    } catch (const Error&) {
+        // What is under way there touches memory that will be given back: once more, and the first error is told.
+        const std::exception_ptr problem = std::current_exception();
+        try {
+            wait();
+        } catch (const Error&) {
+            std::rethrow_exception(problem);
+        }
+        std::rethrow_exception(problem);
+    }
 }
 
 bool CudaRecording::take_back(void* data, std::int64_t size_bytes, Stream& stream) {
@@ -436,7 +457,7 @@ void CudaRecording::set_condition(const Condition& condition, bool for_all) {
 
 // Both answers are given before a body may change the array.
 void CudaRecording::begin_condition(const Array& condition, ConditionKind kind) {
-    require_conditions();
+    require_conditions(kind);
     auto& stream = static_cast<CudaStream&>(current_stream(cuda_));
     const CudaDevice::Inside inside(cuda_);
     const Place place = place_in(handle(stream));

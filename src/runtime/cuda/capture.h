@@ -109,6 +109,7 @@ public:
     void begin_condition(const Array& condition, ConditionKind kind) override;
     void begin_branch(bool on_true) override;
     std::shared_ptr<Graph> end_branch() override;
+    bool is_in_branch() const override { return !bodies_.empty(); }
     void end_condition(bool is_complete) override;
     std::shared_ptr<Graph> finish() override;
     void release(Stream& stream) noexcept override;

@@ -65,6 +65,10 @@ void CudaDevice::run_plan(const CopyPlan& plan, Stream& stream) {
     launch_strided(kernel, *this, stream, plan, plan.size_bytes() / unit, copy);
 }
 
+bool CudaDevice::is_pinned_line(const CopyPlan& plan) {
+    return is_line(plan, &CopyPlan::Axis::from) && is_pinned(reinterpret_cast<std::uintptr_t>(plan.from));
+}
+
 CopyPlan CudaDevice::kept_on_device(const CopyPlan& plan, CudaRecording& recording) {
     const std::int64_t bytes = plan.size_bytes();
     std::unique_ptr<std::byte[]> line;

@@ -7,6 +7,7 @@
 #include "runtime/cuda/primitives/primitives.h"
 #include "runtime/cuda/timing.h"
 #include "runtime/out_of_memory.h"
+#include "runtime/pinned.h"
 #include "runtime/waiting.h"
 #include "support/error.h"
 
@@ -148,15 +149,12 @@ CudaDevice::Inside::~Inside() {
 // ---- streams ----
 
 void CudaDevice::synchronize() {
-    std::vector<std::shared_ptr<Stream>> others;
     {
         const std::lock_guard lock(mutex_);
         std::erase_if(streams_, [](const std::weak_ptr<Stream>& stream) { return stream.expired(); });
-        for (const std::weak_ptr<Stream>& stream : streams_)
-            if (std::shared_ptr<Stream> there = stream.lock()) others.push_back(std::move(there));
     }
-    default_stream().synchronize();
-    for (const std::shared_ptr<Stream>& stream : others) stream->synchronize();
+    for_each_stream([](Stream& stream) { stream.synchronize(); });
+    free_late_memory();
 }
 
 std::shared_ptr<Stream> CudaDevice::make_stream(int priority) {
@@ -268,7 +266,8 @@ void CudaDevice::put_to_host(void* to, const void* from, std::int64_t size_bytes
 // Of memory that is not pinned the driver has made a copy when it returns.
 void CudaDevice::from_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream) {
     const Inside inside(*this);
-    if (CudaRecording* const recording = cuda_recording(stream))
+    CudaRecording* const recording = cuda_recording(stream);
+    if (recording && !is_pinned(reinterpret_cast<std::uintptr_t>(from)))
         return copy_line(to, recording->keep_bytes(from, size_bytes), size_bytes, stream);
     const TimedWork timed(static_cast<CudaStream&>(stream), kTimedCopy, "memcpy HtoD");
     check(driver().cuMemcpyHtoDAsync_v2(device_address(to), from, count(size_bytes),

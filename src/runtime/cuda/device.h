@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -18,6 +19,9 @@
 #include "runtime/pool.h"
 
 namespace weft::runtime {
+
+// Memory whose freeing waits for all work, where there is none now.
+void free_late_memory();
 
 class CudaDevice;
 
@@ -112,6 +116,8 @@ public:
     // The same, or UsageError where there is no more memory.
     void* require_memory(std::int64_t size_bytes, bool zeroed, Stream& stream);
 
+    // Whether the source is a line in memory that the driver reads in its turn.
+    static bool is_pinned_line(const CopyPlan& plan);
     // What the recording of the stream keeps of a copy from the host: one inside of the device.
     CopyPlan kept_on_device(const CopyPlan& plan, CudaRecording& recording);
     void put_clear(void* data, std::int64_t size_bytes, Stream& stream);
@@ -120,8 +126,7 @@ public:
     // For the work that is in the stream, and nothing else.
     void wait(Stream& stream);
 
-    // Returns when what is in its streams is done; leaves what launches have to say to whoever synchronizes.
-    void wait_for_copies();
+    void for_each_stream(const std::function<void(Stream&)>& visit);
     // Whether memory that begins there is from its pool.
     bool is_pooled(const void* data) const;
 

@@ -117,42 +117,100 @@ bool CudaDevice::forget_plain(void* data) {
     return plain_.erase(data) > 0;
 }
 
-// What a call did not do is tried once more, by one that waits for the device.
+namespace {
+
+// Memory that the driver frees only when all work is done, where some is under way: it is freed when somebody comes
+// here and finds none. To wait would keep the program's other threads from going on, and Ctrl-C from ending it.
+class LateFrees {
+public:
+    static void add(std::function<void()> free) {
+        {
+            const std::lock_guard lock(mutex());
+            all().push_back(std::move(free));
+        }
+        free_if_idle();
+    }
+    static void free_if_idle() {
+        std::vector<std::function<void()>> idle;
+        {
+            const std::lock_guard lock(mutex());
+            if (all().empty()) return;
+        }
+        // A capture in global mode would forbid it to all threads; but nobody captures what is given back here.
+        const RelaxedCapture relaxed;
+        if (!is_idle()) return;
+        {
+            const std::lock_guard lock(mutex());
+            idle.swap(all());
+        }
+        for (const std::function<void()>& free : idle) free();
+    }
+
+private:
+    static bool is_idle() {
+        bool is_idle = true;
+        for (Device* device : cuda_devices()) {
+            if (!as_cuda(*device).is_open()) continue;
+            as_cuda(*device).for_each_stream([&](Stream& stream) {
+                if (is_idle && !stream.is_recorded()) is_idle = is_complete(stream);
+            });
+        }
+        return is_idle;
+    }
+    static bool is_complete(Stream& stream) {
+        try {
+            return stream.is_complete();
+        } catch (const Error&) {
+            return true;  // nothing runs there any more; who waits is told
+        }
+    }
+    // Never destroyed: threads may come here while the program ends.
+    static std::mutex& mutex() {
+        static auto* const one = new std::mutex;
+        return *one;
+    }
+    static std::vector<std::function<void()>>& all() {
+        static auto* const one = new std::vector<std::function<void()>>;
+        return *one;
+    }
+};
+
+}  // namespace
+
+void free_late_memory() { LateFrees::free_if_idle(); }
+
+// What a call did not do is tried once more, by one that frees at once.
 void CudaDevice::give_back(void* data, Stream& stream) {
     auto& queue = static_cast<CudaStream&>(stream);
     --allocations_;
     if (!forget_plain(data) && driver().cuMemFreeAsync(address_of(data), queue.handle()) == kSuccess) return;
-    // A capture in global mode would forbid it to all threads; but nobody captures what is given back here.
-    const RelaxedCapture relaxed;
-    const Uninterrupted uninterrupted;
-    try {
-        queue.wait();
-    } catch (const Error&) {
-        driver().cuStreamSynchronize(queue.handle());  // where only the question has failed
-    }
-    give_up(driver().cuMemFree_v2, address_of(data));
+    LateFrees::add([this, data] {
+        const Inside inside(*this, std::nothrow);
+        if (inside.is_inside()) give_up(driver().cuMemFree_v2, address_of(data));
+    });
 }
 
-// A stream that is captured cannot be waited for.
-void CudaDevice::wait_for_copies() {
-    if (!is_open()) return;
+void CudaDevice::for_each_stream(const std::function<void(Stream&)>& visit) {
     std::vector<std::shared_ptr<Stream>> others;
     {
         const std::lock_guard lock(mutex_);
         for (const std::weak_ptr<Stream>& stream : streams_)
             if (std::shared_ptr<Stream> there = stream.lock()) others.push_back(std::move(there));
     }
-    const Uninterrupted uninterrupted;
-    const auto wait = [&](Stream& stream) {
-        if (!stream.is_recorded()) static_cast<CudaStream&>(stream).wait();
-    };
-    wait(default_stream());
-    for (const std::shared_ptr<Stream>& stream : others) wait(*stream);
+    visit(default_stream());
+    for (const std::shared_ptr<Stream>& stream : others) visit(*stream);
 }
 
+// A stream that is captured cannot be waited for.
 void CudaDevice::make_room() {
     if (!is_open()) return;
-    wait_for_copies();
+    {
+        const Uninterrupted uninterrupted;
+        for_each_stream([](Stream& stream) {
+            if (!stream.is_recorded()) static_cast<CudaStream&>(stream).wait();
+        });
+    }
+    LateFrees::free_if_idle();
     const Inside inside(*this);
     pool_.trim();
 }
@@ -167,6 +225,10 @@ bool CudaDevice::copy_from(void* to, Device& other, const void* from, std::int64
         const std::shared_ptr<Event> ready = owner.make_event();
         ready->record(theirs);
         ready->make_wait(stream);
+    } else if (!theirs.is_recorded()) {
+        // A graph waits for no other device: what is under way there is done before it can be launched.
+        const RelaxedCapture relaxed;
+        static_cast<CudaStream&>(theirs).wait();
     }
     {
         const CUcontext here = context(), there = owner.context();
@@ -299,9 +361,17 @@ bool launches_take(Device& device, const Array& array) {
 void* allocate_pinned(std::int64_t size_bytes) {
     if (gpus().empty()) return nullptr;
     CudaDevice& device = *gpus().front();
+    LateFrees::free_if_idle();
     const CudaDevice::Inside inside(device);
     void* data = nullptr;
-    const CUresult result = driver().cuMemHostAlloc(&data, static_cast<std::size_t>(size_bytes), kPortable);
+    const auto allocate = [&] {
+        return driver().cuMemHostAlloc(&data, static_cast<std::size_t>(size_bytes), kPortable);
+    };
+    CUresult result = allocate();
+    if (result == kOutOfMemory) {
+        for (Device* each : cuda_devices()) each->make_room();
+        result = allocate();
+    }
     if (result == kOutOfMemory)
         throw UsageError("array memory",
                          "cannot allocate " + std::to_string(size_bytes) +
@@ -314,16 +384,10 @@ void* allocate_pinned(std::int64_t size_bytes) {
 
 // Copies may still be under way, on any device and in any stream.
 void free_pinned(void* data) {
-    for (Device* device : cuda_devices()) {
-        try {
-            as_cuda(*device).wait_for_copies();
-        } catch (const Error&) {
-            continue;  // told by whoever waits for that work
-        }
-    }
-    const CudaDevice::Inside inside(*gpus().front(), std::nothrow);
-    if (!inside.is_inside()) return;
-    give_up(driver().cuMemFreeHost, data);
+    LateFrees::add([data] {
+        const CudaDevice::Inside inside(*gpus().front(), std::nothrow);
+        if (inside.is_inside()) give_up(driver().cuMemFreeHost, data);
+    });
 }
 
 bool is_pinned(std::uintptr_t address) {

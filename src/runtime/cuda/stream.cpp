@@ -58,6 +58,7 @@ CUstream CudaStream::share_handle() {
 Recording* CudaStream::find_recording() {
     const CUstream own = handle_.load(std::memory_order_acquire);
     if (own == nullptr) return nullptr;
+    std::unique_ptr<CudaRecording> over;  // gives memory back, and asks here again, without the lock
     const std::lock_guard lock(external_mutex_);
     const CudaDevice::Inside inside(cuda_, std::nothrow);
     CUstreamCaptureStatus status = kCaptureNone;
@@ -68,9 +69,9 @@ Recording* CudaStream::find_recording() {
     };
     if (driver().cuStreamGetCaptureInfo_v3 && ask() != kSuccess && ask() != kSuccess) status = kCaptureNone;
     if (status != kCaptureActive) {
-        external_.reset();
+        over = std::move(external_);
     } else if (!external_ || external_id_ != id) {
-        external_.reset();
+        over = std::move(external_);
         external_ = std::make_unique<CudaRecording>(*this, graph);
         external_id_ = id;
     }
@@ -88,8 +89,9 @@ void CudaStream::begin_external() {
 }
 
 void CudaStream::end_external() {
+    std::unique_ptr<CudaRecording> over;
     const std::lock_guard lock(external_mutex_);
-    external_.reset();
+    over = std::move(external_);
 }
 
 // One that the legacy default stream waits for, and that waits for it: the order that other libraries expect.

@@ -24,8 +24,9 @@ void CudaDevice::copy(const CopyPlan& plan, Stream& stream) {
     if (plan.sides == CopyPlan::Sides::to_host && stream.recording())
         refuse_recording(*this, "copy()", "copy to the host after wp.capture_launch()");
     if (CudaRecording* const recording = cuda_recording(stream)) {
-        const bool is_of_host = plan.sides == CopyPlan::Sides::from_host;
-        const CopyPlan inside = is_of_host ? kept_on_device(plan, *recording) : plan;
+        // Pinned memory is read by each launch of the graph, other memory of the host now.
+        const bool is_read_now = plan.sides == CopyPlan::Sides::from_host && !is_pinned_line(plan);
+        const CopyPlan inside = is_read_now ? kept_on_device(plan, *recording) : plan;
         put_copy(inside, stream);
         return recording->describe("copy", {inside.to, inside.from},
                                    [this, inside](Stream& again) { copy(inside, again); });
