@@ -499,6 +499,23 @@ def test_an_array_of_shown_memory_is_no_copy():
 
 
 @pytest.mark.parametrize(
+    "changes, error",
+    [
+        ({"data": (0, False)}, "has the address 0, and elements"),
+        ({"mask": np.zeros(12, bool)}, "it has a mask, and arrays have none"),
+        ({"strides": (16, 3)}, "no multiples of 4 bytes, the size of its numbers"),
+    ],
+)
+def test_shown_memory_that_no_kernel_could_read(changes, error):
+    a = wp.zeros((3, 4), dtype=float, device=DEVICE)
+    with pytest.raises(RuntimeError, match=error):
+        wp.array(Shown(a, **changes), device=DEVICE)
+    moved = Shown(a, data=(a.ptr + 2, False), shape=(2, 4))
+    with pytest.raises(RuntimeError, match="no multiples of 4 bytes"):
+        wp.array(moved, device=DEVICE)
+
+
+@pytest.mark.parametrize(
     "change, message",
     [
         ({"typestr": "<c8"}, "its numbers are '<c8'"),

@@ -54,6 +54,18 @@ runtime::Device& device_of(void* data, nb::handle object, const ForeignName& nam
     return *found;
 }
 
+// A GPU reads numbers at multiples of their size only.
+void require_reachable(const ForeignArray& array, std::uint64_t address, nb::handle object, const ForeignName& name) {
+    if (address == 0) refuse(name, object, "its __cuda_array_interface__ has the address 0, and elements");
+    const auto size = static_cast<std::int64_t>(info(array.scalar).bytes());
+    bool is_aligned = address % static_cast<std::uint64_t>(size) == 0;
+    for (int i = 0; i < array.ndim; ++i) is_aligned &= array.shape[i] < 2 || array.strides[i] % size == 0;
+    if (!is_aligned)
+        refuse(name, object,
+               "its address or its strides are no multiples of " + std::to_string(size) +
+                   " bytes, the size of its numbers, which a GPU cannot read. help: copy it first");
+}
+
 }  // namespace
 
 ForeignArray read_cuda_interface(nb::handle object, nb::handle interface, const ForeignName& name) {
@@ -81,6 +93,9 @@ ForeignArray read_cuda_interface(nb::handle object, nb::handle interface, const 
             refuse(name, object, "its __cuda_array_interface__ has strides of another length than its shape");
         std::ranges::copy(strides, result.strides);
     }
+    if (const nb::object mask = entry(fields, "mask"); mask.is_valid() && !mask.is_none())
+        refuse(name, object, "it has a mask, and arrays have none. help: fill what is masked, and pass it without");
+    if (result.size() > 0) require_reachable(result, address, object, name);
     result.data = result.size() > 0 ? reinterpret_cast<void*>(address) : nullptr;
     result.device = &device_of(result.data, object, name);
     result.is_read_only = is_read_only;
