@@ -7,11 +7,14 @@ memory of its own or more spills than the table beside this file says.
     python tools/assemble_kernels.py FOLDER --large                         those of more than 1 MB as well
     python tools/assemble_kernels.py FOLDER --update                        takes what was found into the table
 
-A row is a kernel (by its name, which several kernels may have: then the greatest numbers) on an architecture. A kernel
-that has no row is reported and is no failure. Numbers are compared where `ptxas` has the version of the table.
+A row is a kernel on an architecture, by its name and the function that it stands in, which its line tables tell; of
+several such kernels (a test with parameters) it has the greatest numbers. A kernel that has no row is a failure where
+all are checked. Numbers are compared where `ptxas` has the version of the table.
 """
 
 import argparse
+import ast
+import functools
 import os
 import re
 import shutil
@@ -47,6 +50,25 @@ def find_ptxas():
     return found, re.search(r"release ([\d.]+)", text)[1]
 
 
+@functools.cache
+def functions_of(path):
+    """[(first line, last line, name)] of the outermost functions and classes of a file."""
+    try:
+        tree = ast.parse(Path(path).read_text())
+    except (OSError, SyntaxError):
+        return []  # a program that a test has written
+    kinds = ast.FunctionDef, ast.ClassDef
+    return [(node.lineno, node.end_lineno, node.name) for node in tree.body if isinstance(node, kinds)]
+
+
+def place_of(path, line, kernel):
+    """The file of a kernel, from the tests' folder or the package on, and the function that it stands in."""
+    match = re.search(r"/(?:tests/|(?=warp/|bench/))(.*)$", path)
+    place = match[1] if match else "a program"
+    around = [name for first, last, name in functions_of(path) if first <= line <= last and name != kernel]
+    return ":".join([place, *around])
+
+
 @dataclass
 class Text:
     """A PTX file of a run."""
@@ -57,20 +79,17 @@ class Text:
 
     @classmethod
     def read(cls, path):
-        """Its name says what it is, and so does its beginning."""
-        kernels, arch = [], None
-        with open(path) as file:
-            for line in file:
-                if line.startswith("// kernel "):
-                    kernels.append(line.removeprefix("// kernel ").strip())
-                elif line.startswith("// adjoint of kernel "):
-                    kernels.append(line.removeprefix("// ").strip())
-                elif line.startswith(".target "):
-                    arch = re.match(r"\.target (\w+)", line)[1]
-                    break
-        if not kernels or arch is None:
+        """Its first lines say what it is."""
+        text = path.read_text()
+        heads = re.findall(r"^// (adjoint of kernel .*|kernel .*)$", text, re.MULTILINE)
+        arch = re.search(r"^\.target (\w+)", text, re.MULTILINE)
+        if not heads or not arch:
             raise ToolError(f"{path} is no text that WEFT_KEEP_PTX has left: it names no kernel or no target")
-        return cls(path, kernels, arch)
+        files = dict(re.findall(r'^\s*\.file\s+(\d+) "([^"]*)"', text, re.MULTILINE))
+        # Of what was inlined, where the kernel calls it.
+        line = re.search(r"^\s*\.loc\s+(?:.*inlined_at )?(\d+) (\d+)", text, re.MULTILINE)
+        place = place_of(files[line[1]], int(line[2]), heads[0].split()[-1]) + " " if line and line[1] in files else ""
+        return cls(path, [place + head.removeprefix("kernel ") for head in heads], arch[1])
 
     def is_large(self):
         return self.path.stat().st_size > LARGEST_TEXT
@@ -168,6 +187,8 @@ def main():
         )
         write_table(version, {**kept, **found})
     elif of_table == version:
+        if new and options.share == 1:
+            failures.append(f"{len(new)} kernels have no row, as {new[0][0]} ({new[0][1]})")
         for row in sorted(set(found) & set(table)):
             if grown := worse(table[row], found[row]):
                 failures.append(f"{row[0]} ({row[1]}) needs more than in {TABLE.name}: {grown}")

@@ -125,10 +125,11 @@ def parts(keep_ptx=None, other_numbers=False, long=False):
     settings = {"WARP_CUDA_DRIVER": "emulated", **({"WEFT_KEEP_PTX": str(keep_ptx)} if keep_ptx else {})}
     options = ["--device", "cuda:0", *(["--other-numbers"] if other_numbers else [])]
     left_out = [] if long else [f"--deselect={test}" for test in LONG_ON_CUDA]
-    for name, suites in ON_CUDA.items():
+    for (name, suites), arch in zip(ON_CUDA.items(), (90, 75), strict=True):
+        on_arch = {**settings, "WEFT_EMULATED_ARCH": os.environ.get("WEFT_EMULATED_ARCH", str(arch))}
         chosen = [file for file in files(*suites) if not (other_numbers and NUMBERS_MATTER.search(file))]
         unwanted = [option for option in left_out if option.split("=")[1].split("::")[0] in chosen]
-        yield f"emulated CUDA: {name}", [*options, *unwanted, *chosen], settings, True
+        yield f"emulated CUDA: {name}", [*options, *unwanted, *chosen], on_arch, True
     for folder in folders():
         yield folder, [f"tests/{folder}"], no_gpu, True
 

@@ -61,10 +61,17 @@ def test_what_a_kernel_needs_may_not_grow_unseen(assemble):
     assert assemble({"first": (9, 0, 0), "second": (40, 16, 24)})[0] == 0
 
 
-def test_a_kernel_without_a_row_is_no_failure_and_one_that_ptxas_refuses_is(assemble):
-    assemble({"first": (8, 0, 0)}, "--update")
-    code, text = assemble({"first": (8, 0, 0), "other": (8, 0, 0)})
+def test_a_kernel_without_a_row_is_a_failure_where_all_are_checked(assemble, tool):
+    is_chosen = tool("assemble_kernels").is_chosen
+    one, other = [name for name in map("kernel{}".format, range(100)) if is_chosen(name, 10)][:2]
+    assemble({one: (8, 0, 0)}, "--update")
+    code, text = assemble({one: (8, 0, 0), other: (8, 0, 0)}, "--share", "10")
     assert code == 0 and "2 rows, 1 of them new" in text
+    code, text = assemble({one: (8, 0, 0), other: (8, 0, 0)})
+    assert code == 1 and f"1 kernels have no row, as {other} (sm_90)" in text
+
+
+def test_a_kernel_that_ptxas_refuses_is_a_failure(assemble):
     code, text = assemble({"first": "line 7: Arguments mismatch"})
     assert code == 1 and "first (sm_90, first.ptx): line 7: Arguments mismatch" in text
 
@@ -76,6 +83,38 @@ def test_texts_of_more_than_a_megabyte_are_taken_where_that_is_asked_for(assembl
     assert code == 0 and "took 2 of 2 texts; 0 larger than 1 MB were left out; 2 rows, 1 of them new" in text
     code, text = assemble({"large": (255, 900, 90)}, "--large")
     assert code == 1 and "large (sm_90) needs more than in table.tsv: stack bytes 800 -> 900" in text
+
+
+PLACES = """
+import warp as wp
+def test_something():
+    @wp.kernel
+    def k(x: wp.array[int]):
+        x[0] = 1
+@wp.kernel
+def alone(x: wp.array[int]):
+    x[0] = 1
+"""
+
+
+@pytest.mark.parametrize(
+    "kernel, location, row",
+    [
+        ("k", "1 6 1", "python/test_x.py:test_something k"),
+        ("k", "2 90 3, function_name $L__info_string0, inlined_at 1 6 1", "python/test_x.py:test_something k"),
+        ("alone", "1 9 1", "python/test_x.py alone"),
+    ],
+)
+def test_kernels_of_one_name_are_told_apart_by_where_they_stand(tool, tmp_path, kernel, location, row):
+    file = tmp_path / "tests" / "python" / "test_x.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(PLACES)
+    path = tmp_path / "x.ptx"
+    lines = f'\t.loc\t{location}\n\tret;\n}}\n\t.file\t1 "{file}"\n\t.file\t2 "/elsewhere/other.py"\n'
+    path.write_text(TEXT.replace("first", kernel).replace("\tret;\n}\n", lines))
+    assert tool("assemble_kernels").Text.read(path).kernels == [row]
+    path.write_text(path.read_text().replace("// kernel", "// adjoint of kernel"))
+    assert tool("assemble_kernels").Text.read(path).kernels == [row.replace(kernel, f"adjoint of kernel {kernel}")]
 
 
 def test_a_file_that_is_no_kept_text_is_refused(tool, tmp_path):
