@@ -12,7 +12,7 @@ from collections import Counter
 import run_report
 
 ALLOWED = {
-    "a large test: run with --large": 169,
+    "a large test: run with --large": 177,
     "needs a CUDA device": 20,
     "needs the Python package cupy": 2,
     "needs an older JAX: make test-interop-old": 6,

@@ -96,6 +96,7 @@ void unmap_cuda_context(const std::string& alias) {
         throw UsageError("unmap_cuda_device()",
                          "'" + alias + "' names no context. help: what wp.map_cuda_device() has named");
     const Uninterrupted uninterrupted;
+    if (!device->is_primary()) device->synchronize();
     const std::lock_guard lock(mapped().mutex);
     const auto names = std::ranges::count(mapped().names, device, [](const auto& each) { return each.second; });
     if (names == 1 && !device->is_primary()) {

@@ -89,7 +89,6 @@ CudaDevice::CudaDevice(std::string alias, int ordinal, CUcontext context)
 }
 
 void CudaDevice::close(const char* api) {
-    synchronize();
     if (const std::int64_t count = allocations_; count > 0)
         throw UsageError(api, std::to_string(count) + " allocations of '" + alias +
                                   "' are in use. help: delete its arrays and graphs first");

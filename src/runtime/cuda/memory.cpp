@@ -119,42 +119,51 @@ bool CudaDevice::forget_plain(void* data) {
 
 namespace {
 
-// Memory that the driver frees only when all work is done, where some is under way: it is freed when somebody comes
-// here and finds none. To wait would keep the program's other threads from going on, and Ctrl-C from ending it.
+// Memory that the driver frees only when the work of a device is done, or that of all where `device` is null: while
+// some is under way it waits here, and is freed when somebody comes and finds none. To wait for that would keep the
+// program's other threads from going on, and Ctrl-C from ending it.
 class LateFrees {
 public:
-    static void add(std::function<void()> free) {
+    static void add(CudaDevice* device, std::function<void()> free) {
         {
             const std::lock_guard lock(mutex());
-            all().push_back(std::move(free));
+            all().push_back({device, std::move(free)});
         }
         free_if_idle();
     }
     static void free_if_idle() {
-        std::vector<std::function<void()>> idle;
         {
             const std::lock_guard lock(mutex());
             if (all().empty()) return;
         }
         // A capture in global mode would forbid it to all threads; but nobody captures what is given back here.
         const RelaxedCapture relaxed;
-        if (!is_idle()) return;
+        std::vector<const CudaDevice*> busy;
+        for (Device* device : cuda_devices())
+            if (!is_idle(as_cuda(*device))) busy.push_back(&as_cuda(*device));
+        std::vector<Late> idle;
         {
             const std::lock_guard lock(mutex());
-            idle.swap(all());
+            std::erase_if(all(), [&](Late& late) {
+                if (late.device ? std::ranges::count(busy, late.device) > 0 : !busy.empty()) return false;
+                idle.push_back(std::move(late));
+                return true;
+            });
         }
-        for (const std::function<void()>& free : idle) free();
+        for (const Late& late : idle) late.free();
     }
 
 private:
-    static bool is_idle() {
+    struct Late {
+        const CudaDevice* device;
+        std::function<void()> free;
+    };
+    static bool is_idle(CudaDevice& device) {
         bool is_idle = true;
-        for (Device* device : cuda_devices()) {
-            if (!as_cuda(*device).is_open()) continue;
-            as_cuda(*device).for_each_stream([&](Stream& stream) {
-                if (is_idle && !stream.is_recorded()) is_idle = is_complete(stream);
-            });
-        }
+        if (!device.is_open()) return true;
+        device.for_each_stream([&](Stream& stream) {
+            if (is_idle && !stream.is_recorded()) is_idle = is_complete(stream);
+        });
         return is_idle;
     }
     static bool is_complete(Stream& stream) {
@@ -169,8 +178,8 @@ private:
         static auto* const one = new std::mutex;
         return *one;
     }
-    static std::vector<std::function<void()>>& all() {
-        static auto* const one = new std::vector<std::function<void()>>;
+    static std::vector<Late>& all() {
+        static auto* const one = new std::vector<Late>;
         return *one;
     }
 };
@@ -184,7 +193,7 @@ void CudaDevice::give_back(void* data, Stream& stream) {
     auto& queue = static_cast<CudaStream&>(stream);
     --allocations_;
     if (!forget_plain(data) && driver().cuMemFreeAsync(address_of(data), queue.handle()) == kSuccess) return;
-    LateFrees::add([this, data] {
+    LateFrees::add(this, [this, data] {
         const Inside inside(*this, std::nothrow);
         if (inside.is_inside()) give_up(driver().cuMemFree_v2, address_of(data));
     });
@@ -384,7 +393,7 @@ void* allocate_pinned(std::int64_t size_bytes) {
 
 // Copies may still be under way, on any device and in any stream.
 void free_pinned(void* data) {
-    LateFrees::add([data] {
+    LateFrees::add(nullptr, [data] {
         const CudaDevice::Inside inside(*gpus().front(), std::nothrow);
         if (inside.is_inside()) give_up(driver().cuMemFreeHost, data);
     });
