@@ -100,8 +100,8 @@ public:
 
     cuda::CUcontext context();
     bool is_primary() const { return properties_.is_primary; }
-    // Precondition: its work is done. From then on it is no device any more. Throws UsageError in the name of `api` where
-    // memory of it is in use.
+    // Precondition: its work is done. From then on it is no device any more. Throws UsageError in the name of `api`
+    // where memory of it is in use.
     void close(const char* api);
     bool is_open() const { return context_.load(std::memory_order_acquire) != nullptr; }
     // Throws UsageError where `result` is a failure of `call`.
