@@ -289,12 +289,14 @@ def stores_that_are_overwritten(lines):
     st.global.b64 [%place+8], %r1;
     st.global.b64 [%place+8], %r2;
     """
-    found, stores = set(), {}  # (opcode, place): number of the line
+    found, stores = set(), {}  # (opcode, address): number of the line
     for number, line in enumerate(lines):
         guard, opcode, operands = instruction(line) or ("", "", [""])
         if opcode.startswith("st.") and not guard:
-            found |= {stores[key] for key in [(opcode, operands[0])] if key in stores}
-            stores[opcode, operands[0]] = number
+            place = opcode, operands[0]
+            if place in stores:
+                found.add(stores[place])
+            stores[place] = number
         elif COMPUTES.match(opcode):
             # The register may be part of another place from here on.
             stores = {key: store for key, store in stores.items() if operands[0] not in re.findall(r"%\w+", key[1])}
