@@ -34,7 +34,7 @@ def numbers(seed):
     return made, weights
 
 
-def arrays_of_weft(values, Body):
+def arrays_of_weft(values, Body, scalar=wp.float64):
     made = []
     for name, kind in PARAMETERS:
         value = values[name]
@@ -45,7 +45,7 @@ def arrays_of_weft(values, Body):
             bodies["m"], bodies["p"] = value[:, 0], value[:, 1:]
             made.append(wp.array(bodies, dtype=Body, requires_grad=True))
         else:
-            dtype = wp.vec3d if "vec3d" in kind else wp.float64
+            dtype = wp.types.vector(3, scalar) if "vec3d" in kind else scalar
             made.append(wp.array(value, dtype=dtype, requires_grad=True))
     return made
 

@@ -13,7 +13,7 @@ import pytest
 import warp as wp
 from generated import PARAMETERS, THREADS, Program
 from rewritten import absolute, exact, moved, single
-from runs import ROOMS, as_numbers, compiled, numbers
+from runs import ROOMS, arrays_of_weft, as_numbers, compiled, numbers
 
 pytestmark = [pytest.mark.gpu, pytest.mark.own_launches("compares both devices by itself")]
 
@@ -56,32 +56,17 @@ class Case:
         self.program.text = single(text) if self.dtype is wp.float32 else text
         return compiled(self.program, self.folder, f"agree_{self.seed}_{self.dtype.__name__}{name}", options)
 
-    def arrays(self, values, Body):
-        made = []
-        for name, kind in PARAMETERS:
-            value = values[name]
-            if name == "n":
-                made.append(wp.array(value, dtype=int))
-            elif name == "q":
-                bodies = np.zeros(THREADS, dtype=wp.zeros(1, dtype=Body).numpy().dtype)
-                bodies["m"], bodies["p"] = value[:, 0], value[:, 1:]
-                made.append(wp.array(bodies, dtype=Body, requires_grad=True))
-            else:
-                element = wp.types.vector(3, self.dtype) if "vec3d" in kind else self.dtype
-                made.append(wp.array(value, dtype=element, requires_grad=True))
-        return made
-
     def run(self, device, threads, module=None, values=None, weights=None):
         """{"value": the arrays by name, "gradient": those of their weighted sum}"""
         module = module or self.module
         wp.config.gradient_loop_bytes = ROOMS[self.seed // 2 % 2]
         with wp.ScopedDevice(device):
-            arrays = self.arrays(values or self.values, module.Body)
+            arrays = arrays_of_weft(values or self.values, module.Body, self.dtype)
             with wp.Tape() as tape:
                 for kernel in self.program.launches:
                     wp.launch(getattr(module, kernel), dim=threads, inputs=arrays)
             named = {name: array for (name, _), array in zip(PARAMETERS, arrays, strict=True) if name != "n"}
-            seeds = self.arrays({**self.values, **(weights or self.weights)}, module.Body)
+            seeds = arrays_of_weft({**self.values, **(weights or self.weights)}, module.Body, self.dtype)
             found = {name: as_numbers(array, name).copy() for name, array in named.items()}
             seeds = {name: seed for (name, _), seed in zip(PARAMETERS, seeds, strict=True) if name != "n"}
             tape.backward(grads={array: seeds[name] for name, array in named.items()})
