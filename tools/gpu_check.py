@@ -1,11 +1,12 @@
 """`make gpu-check`: what only a machine with a GPU can tell, in one report file.
 
-    python tools/gpu_check.py [--report gpu-report.json] [--driver PATH] [--suites NAME ...] [--no-suites]
+    python tools/gpu_check.py [--report gpu-report.json] [--driver PATH] [--suites NAME ...] [--no-suites] [--jobs N]
 
 1. **Opcodes.** Each opcode of the emulated device (weft-emulated-cuda.so) is executed on the same numbers by it and by
    the driver: exact ones have to agree in every bit, approximations to the error that PTX allows. What the driver's
    compiler refuses is listed: the emulated device takes some modifiers that PTX does not have.
-2. **Suites.** The tests that run on the emulated device in `make test` run on the GPU.
+2. **Suites.** The tests that run on the emulated device in `make test` run on the GPU, a process for each file and
+   several of them at a time. A file that takes longer than SECONDS_OF_A_SUITE is stopped, and counts as failed.
 
 Needs an installed Weft (a wheel will do), pytest and NumPy, and no CUDA toolkit. Suites that need hypothesis or SciPy
 are left out where these are missing, and the last lines say so. Where there is no GPU it says so and fails;
@@ -21,7 +22,9 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +34,14 @@ ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = 1024  # numbers for each opcode
 BATCH = 48  # opcodes of a module
 FAILURES_SHOWN = 40
+# Other frameworks in one process with Weft, where the machine has builds of them for its GPU.
+FRAMEWORKS = ["tests/interop/test_gpu_frameworks.py", "tests/interop/test_numba_cupy.py"]
+OUTPUT_KEPT = 100_000  # characters of a suite that failed
 NO_TESTS = 5  # what pytest returns where it has collected none
+ENDED_WELL = (0, 1, NO_TESTS)  # 1: with failures
+SECONDS_OF_A_SUITE = 300
+TIMED_OUT = "timed out"  # in the place of what pytest returns
+MOST_AT_A_TIME = 8  # processes that share the GPU
 
 # The PTX version that a driver of a CUDA version knows.
 PTX_OF_CUDA = {
@@ -341,21 +351,45 @@ def compare_opcodes(emulated, driver):
 # ---- suites ----
 
 
-def run_suite(name, arguments, driver):
+def run_suite(name, driver):
+    """Runs one file, and says how it went: counts of outcomes, the tests that failed, and their output."""
+    start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder, "report.json")
-        command = [sys.executable, "-m", "pytest", "-q", "--device", "cuda:0", "--report", report, *arguments]
+        report, output = Path(folder, "report.json"), Path(folder, "output")
+        # A test that hangs shows where, before the file is stopped.
+        hangs = f"faulthandler_timeout={SECONDS_OF_A_SUITE // 2}"
+        command = [sys.executable, "-m", "pytest", "-q", "-o", hangs, "--device", "cuda:0", "--report", report, name]
         environment = {**os.environ, **({"WARP_CUDA_DRIVER": driver} if driver else {})}
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+        with output.open("w") as file:
+            process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT)
+            try:
+                returned = process.wait(SECONDS_OF_A_SUITE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                returned = TIMED_OUT
+        if not report.exists() and returned in ENDED_WELL:
+            returned = f"{returned} without a report"
         tests = json.loads(report.read_text()) if report.exists() else {}
+        text = output.read_text(errors="replace")
     outcomes = [test["outcome"] for test in tests.values()]
     failed = [test for test, shown in tests.items() if shown["outcome"] in ("failed", "not run")]
     counts = {outcome: outcomes.count(outcome) for outcome in sorted(set(outcomes))}
-    print(f"{name}: {counts}", flush=True)
-    crashed = done.returncode not in (0, 1, NO_TESTS)
-    output = (done.stdout + done.stderr)[-20000:] if failed or crashed else ""
+    seconds = round(time.monotonic() - start, 1)
+    print(f"{name}: {counts}, {seconds} s", flush=True)
     skipped = Counter(test["reason"] for test in tests.values() if test["outcome"] == "skipped")
-    return {"returned": done.returncode, **counts, "failures": failed, "skips": skipped, "output": output}
+    return {
+        "returned": returned,
+        "seconds": seconds,
+        **counts,
+        "failures": failed,
+        "skips": skipped,
+        "output": text[-OUTPUT_KEPT:] if failed or crashed(returned) else "",
+    }
+
+
+def crashed(returned):
+    return returned not in ENDED_WELL
 
 
 def left_out(suites):
@@ -382,6 +416,7 @@ def main():
     parser.add_argument("--driver", help="a driver's library, or 'emulated'; else that of the machine")
     parser.add_argument("--suites", nargs="*", help="only these files or folders of tests")
     parser.add_argument("--no-suites", action="store_true", help="the opcodes only")
+    parser.add_argument("--jobs", type=int, help=f"files at a time; else a file for each CPU, {MOST_AT_A_TIME} at most")
     options = parser.parse_args()
     import warp as wp
 
@@ -403,20 +438,24 @@ def main():
     found = report["opcodes"]
     print(f"opcodes: {found['agree']} agree, {len(found['differ'])} differ, {len(found['refused'])} are refused")
     if not options.no_suites:
-        suites = options.suites or run_tests.files_on_cuda()
-        report["suites"] = {name: run_suite(name, [name], options.driver) for name in suites}
+        suites = options.suites or [*run_tests.files_on_cuda(), *FRAMEWORKS]
+        jobs = options.jobs or min(MOST_AT_A_TIME, len(os.sched_getaffinity(0)))
+        with ThreadPoolExecutor(jobs) as pool:
+            results = pool.map(lambda name: run_suite(name, options.driver), suites)
+            report["suites"] = dict(zip(suites, results, strict=True))
     options.report.write_text(json.dumps(report, indent=1))
     failures = [test for suite in report.get("suites", {}).values() for test in suite["failures"]]
-    crashed = [name for name, suite in report.get("suites", {}).items() if suite["returned"] not in (0, 1, NO_TESTS)]
     crashes = [
-        f"{name}: pytest gave {report['suites'][name]['returned']}, see 'output' in the report" for name in crashed
+        f"{name}: pytest gave {suite['returned']}, see 'output' in the report"
+        for name, suite in report.get("suites", {}).items()
+        if crashed(suite["returned"])
     ]
     for text in [*found["differ"], *crashes, *failures][:FAILURES_SHOWN]:
         print("  " + text)
     for line in left_out(report.get("suites", {})):
         print(line)
     print(f"wrote {options.report}")
-    return 1 if failures or found["differ"] or crashed else 0
+    return 1 if failures or found["differ"] or crashes else 0
 
 
 if __name__ == "__main__":

@@ -78,6 +78,7 @@ NOT_ON_CUDA = {
         " paddle tensor_programs torch torch_op",
         "seeds": "old_jax tensor_documents",
     },
+    "needs a GPU, and other frameworks for it: `make gpu-check`": {"interop": "gpu_frameworks"},
     "is about the CPU's lanes": {"builtins": "lanes", "python": "lane_choice"},
     "is about functions in C++, which are the CPU's": {"python": "native"},
     "is about a process without a GPU: its default device, what it logs and answers": {
