@@ -259,13 +259,20 @@ def as_numbers(words, kind):
 
 
 def undefined(opcode, inputs):
-    """Where PTX says nothing of the result: divisions of integers by zero and beyond the greatest one."""
-    if not re.match(r"(div|rem)\.[us]\d", opcode):
-        return np.zeros(len(inputs), dtype=bool)
-    bits = np.uint64(int(opcode[-2:]))
-    ones = (np.uint64(1) << bits) - np.uint64(1) if bits < 64 else np.uint64(2**64 - 1)
-    a, b = inputs[:, 0] & ones, inputs[:, 1] & ones
-    return (b == 0) | ((b == ones) & (a == (ones >> np.uint64(1)) + np.uint64(1)))
+    """Where PTX says nothing of the result: divisions of integers by zero and beyond the greatest one, bit fields at
+    places and of lengths that no byte has, approximate sines and cosines of large angles."""
+    if re.match(r"(div|rem)\.[us]\d", opcode):
+        bits = np.uint64(int(opcode[-2:]))
+        ones = (np.uint64(1) << bits) - np.uint64(1) if bits < 64 else np.uint64(2**64 - 1)
+        a, b = inputs[:, 0] & ones, inputs[:, 1] & ones
+        return (b == 0) | ((b == ones) & (a == (ones >> np.uint64(1)) + np.uint64(1)))
+    if re.match(r"bf[ei]\.", opcode):
+        first = 1 if opcode.startswith("bfe") else 2
+        return ((inputs[:, first : first + 2] & np.uint64(0xFFFFFFFF)) > 255).any(axis=1)
+    if re.match(r"(sin|cos)\.approx", opcode):
+        with np.errstate(all="ignore"):
+            return ~(np.abs(inputs[:, 0].astype(np.uint32).view(np.float32)) <= 2 * np.pi)
+    return np.zeros(len(inputs), dtype=bool)
 
 
 def differing(opcode, inputs, expected, found):

@@ -116,7 +116,8 @@ def test_the_default_device_may_be_a_gpu():
 @on_gpu
 def test_a_forked_process_is_told_that_it_cannot_use_cuda():
     text = run("""
-import os
+import os, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of os.fork() in a process with threads, from Python 3.12 on
 import warp as wp
 x = wp.ones(3, device="cuda")
 if os.fork() == 0:
@@ -434,6 +435,32 @@ def test_simple_code_is_what_it_should_be():
     for operation in ("mul", "add", "sub", "div", "sqrt"):
         assert f"{operation}.rn.f32" in code
         assert f"{operation}.f32" not in code and f"{operation}.approx" not in code
+
+
+def conversion(source, target):
+    @wp.kernel
+    def convert(x: wp.array(dtype=source), y: wp.array(dtype=target)):
+        i = wp.tid()
+        y[i] = target(x[i])
+
+    return convert
+
+
+@on_gpu
+@pytest.mark.parametrize("source", [wp.float16, wp.bfloat16, wp.float32, wp.float64])
+def test_floats_become_integers_as_on_the_cpu(source):
+    """Not a number, infinite, and beyond all integers, too: instructions of GPUs differ there by their types."""
+    numbers = [np.nan, np.inf, -np.inf, -1.5, -0.5, 0.5, 300.7, 6e4, -6e4, 5e9, -5e9, 1e19, -1e19, 3e20]
+    if source is wp.float16:
+        numbers = [value for value in numbers if not 65504 < abs(value) < np.inf]
+    for target in (wp.int8, wp.uint8, wp.int16, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64):
+        found = {}
+        for device in ("cpu", DEVICE):
+            x = wp.array(numbers, dtype=source, device=device)
+            y = wp.zeros(len(numbers), dtype=target, device=device)
+            wp.launch(conversion(source, target), len(numbers), inputs=[x, y], device=device)
+            found[device] = y.list()
+        assert found["cpu"] == found[DEVICE], target
 
 
 # ---- what the emulated device finds ----

@@ -31,7 +31,7 @@ def test_it_writes_one_report(tmp_path):
     )
     found = json.loads(report.read_text())
     assert done.returncode == 0, done.stdout + done.stderr
-    assert found["opcodes"]["agree"] > 1500 and found["opcodes"]["differ"] == {} and found["device"].startswith("Weft")
+    assert found["opcodes"]["agree"] > 1400 and found["opcodes"]["differ"] == {} and found["device"].startswith("Weft")
     assert found["suites"]["tests/python/test_cuda.py"]["passed"] > 40
 
 
@@ -105,6 +105,15 @@ def test_a_carry_counts_too(check):
 def test_divisions_that_ptx_does_not_define_are_left_out(check):
     inputs = np.array([[8, 0, 0, 0], [0x80000000, 0xFFFFFFFF, 0, 0], [8, 2, 0, 0]], dtype=np.uint64)
     assert check.undefined("div.s32", inputs).tolist() == [True, True, False]
+
+
+def test_what_ptx_leaves_open_is_left_out(check):
+    fields = np.array([[7, 3, 4, 0], [7, 256, 4, 0], [7, 3, 256, 0]], dtype=np.uint64)
+    assert check.undefined("bfe.u64", fields).tolist() == [False, True, True]
+    assert check.undefined("bfi.b64", fields).tolist() == [False, False, True]
+    angles = np.zeros((3, 4), dtype=np.uint64)
+    angles[:, 0] = np.array([-6.0, 7.0, np.nan], np.float32).view(np.uint32)
+    assert check.undefined("sin.approx.ftz.f32", angles).tolist() == [False, True, True]
 
 
 def test_a_wrong_opcode_is_found(check, emulated):

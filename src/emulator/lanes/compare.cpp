@@ -104,9 +104,10 @@ bool is_finite(T a) {
 }
 template <class T>
 constexpr T kLeast = sizeof(T) == 4 ? T(kLeastNormal32) : T(kLeastNormal64);
+// PTX counts zeros.
 template <class T>
 bool is_normal(T a) {
-    return is_finite(a) & ((a >= kLeast<T>) | (a <= -kLeast<T>));
+    return is_finite(a) & ((a >= kLeast<T>) | (a <= -kLeast<T>) | (a == 0));
 }
 template <class T>
 bool is_subnormal(T a) {

@@ -62,7 +62,7 @@ F from_integer(T x, Flags flags) {
 
 f64 as_double(f64 x, Flags) { return x; }
 f64 as_double(f32 x, Flags flags) { return flags & kFlush ? flushed(x) : x; }
-f64 as_double(Half x, Flags flags) { return wide(flags & kFlush ? flushed(x) : x); }
+f64 as_double(Half x, Flags) { return wide(x); }
 f64 as_double(Brain x, Flags) { return wide(x); }
 
 f64 to_integral(f64 x, Flags flags) {
@@ -76,11 +76,12 @@ f64 to_integral(f64 x, Flags flags) {
     whole += rounds_up(negative, u64(whole) & 1, part, 2, flags & kRoundMask);
     return negative ? -whole : whole;
 }
-// Numbers that do not fit become the nearest that does, NaN becomes zero.
+// Numbers that do not fit become the nearest that does. NaN becomes zero, or, where one of the two types has 64 bits,
+// the integer whose highest bit alone is set.
 template <class T, class F>
 T to_integer(F x, Flags flags) {
     const f64 value = to_integral(as_double(x, flags), flags);
-    if (value != value) return 0;
+    if (value != value) return sizeof(F) == 8 || sizeof(T) == 8 ? T(T(1) << (sizeof(T) * 8 - 1)) : T(0);
     const f64 least = f64(kLeast<T>), beyond = std::is_signed_v<T> ? -f64(kLeast<T>) : f64(kMost<T>);
     if (value < least) return kLeast<T>;
     if (std::is_signed_v<T> ? value >= beyond : sizeof(T) == 8 ? value >= 18446744073709551616.0 : value > beyond)
@@ -103,11 +104,13 @@ template <class F>
 f64 to_wide(F x, Flags flags) {
     return flags & kSaturate ? saturate(wide(x)) : wide(x);
 }
+// Between f16 and f32 .ftz changes nothing: subnormal numbers of both stay.
 template <class To, class From>
 To to_small(From x, Flags flags) {
+    if (std::is_same_v<To, Half> || std::is_same_v<From, Half>) flags = Flags(flags & ~kFlush);
     To result = narrow<To>(as_double(x, flags), flags & kRoundMask);
-    if (flags & kFlush) {
-        if constexpr (!std::is_same_v<To, Brain>) result = flushed(result);
+    if constexpr (std::is_same_v<To, f32>) {
+        if (flags & kFlush) result = flushed(result);
     }
     if (flags & kSaturate) result = narrow<To>(saturate(wide(result)));
     if ((flags & kRelu) && wide(result) <= 0) result = narrow<To>(0);
@@ -174,10 +177,14 @@ Pair<Half> from_eighths(u16 x, Flags flags) {
 
 #define WEFT_FROM_EACH_INTEGER(WITH, T) \
     WITH(T, u8) WITH(T, s8) WITH(T, u16) WITH(T, s16) WITH(T, u32) WITH(T, s32) WITH(T, u64) WITH(T, s64)
-#define WEFT_TO_INTEGER(To, From) \
-    LANES("cvt." #To "." #From, exactly<To, From>) SLOW("cvt.sat." #To "." #From, saturated<To, From>)
+#define WEFT_FROM_EACH_SIGNED(WITH, T) WITH(T, s8) WITH(T, s16) WITH(T, s32) WITH(T, s64)
+#define WEFT_TO_INTEGER(To, From) LANES("cvt." #To "." #From, exactly<To, From>)
+#define WEFT_SATURATED(To, From) SLOW("cvt.sat." #To "." #From, saturated<To, From>)
 #define WEFT_TO_FLOAT(F, T) SLOW("cvt(.rn|.rz|.rm|.rp)[.sat]." #F "." #T, from_integer<F, T>)
-#define WEFT_FLOAT_TO_INTEGER(F, T) SLOW("cvt(.rni|.rzi|.rmi|.rpi)[.ftz][.sat]." #T "." #F, to_integer<T, F>)
+#define WEFT_TO_BRAIN(T) SLOW("cvt(.rn|.rz|.rm|.rp).bf16." #T, from_integer<bf16, T>)
+#define WEFT_SINGLE_TO_INTEGER(F, T) SLOW("cvt(.rni|.rzi|.rmi|.rpi)[.ftz][.sat]." #T "." #F, to_integer<T, F>)
+#define WEFT_FLOAT_TO_INTEGER(F, T) SLOW("cvt(.rni|.rzi|.rmi|.rpi)[.sat]." #T "." #F, to_integer<T, F>)
+#define WEFT_BRAIN_TO_INTEGER(T) SLOW("cvt(.rni|.rzi|.rmi|.rpi)." #T ".bf16", to_integer<T, bf16>)
 
 constexpr Row kRows[] = {
 #include "emulator/lanes/convert.def"

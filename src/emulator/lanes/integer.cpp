@@ -1,4 +1,5 @@
 // The lane functions of lanes/integer.def. Sums and products are of unsigned numbers, which may overflow.
+#include "emulator/lanes/floats.h"
 #include "emulator/lanes/loops.h"
 
 namespace weft::emulator::WEFT_LEVEL {
@@ -202,6 +203,10 @@ T select_sign(T a, T b, s32 which) {
 template <class T>
 T select_float_sign(T a, T b, f32 which) {
     return which >= 0 ? a : b;
+}
+template <class T>
+T select_flushed_sign(T a, T b, f32 which) {
+    return flushed(which) >= 0 ? a : b;
 }
 template <class T>
 u32 count_ones(T a) {

@@ -64,14 +64,16 @@ double float_value(Format format, uint64_t raw, bool flush) {
     double value = format.kind == 'b'  ? small_value(kBrain, raw & 0xffff)
                    : format.bits == 16 ? small_value(kHalf, raw & 0xffff)
                                        : double(from_bits<float>(raw));
-    const double least = format.bits == 16 ? (format.kind == 'b' ? 0 : 0x1p-14) : 0x1p-126;
-    if (flush && value != 0 && std::fabs(value) < least) value = std::copysign(0.0, value);
+    if (flush && format.bits == 32 && std::fabs(value) < 0x1p-126) value = std::copysign(0.0, value);
     return value;
 }
 
+// .ftz says nothing of a conversion from or to f16: a GPU keeps the subnormal numbers of both types.
+bool flushes(const Words& words) { return has(words, "ftz") && !has(words, "f16"); }
+
 // A double in a format, by the host's conversion or the table.
 uint64_t in_format(Format format, long double x, const std::string& rounding, const Words& words) {
-    const bool saturates = has(words, "sat"), relu = has(words, "relu"), flush = has(words, "ftz");
+    const bool saturates = has(words, "sat"), relu = has(words, "relu"), flush = flushes(words);
     if (std::isnan(x))
         return saturates || (relu && false) ? 0
                : format.bits == 64          ? 0x7ff8000000000000
@@ -95,7 +97,6 @@ uint64_t in_format(Format format, long double x, const std::string& rounding, co
     const SmallFloat small = format.kind == 'b' ? kBrain : kHalf;
     uint32_t bits = small_bits(small, x, rounding.empty() ? "rn" : rounding);
     const double value = small_value(small, bits);
-    if (flush && format.kind == 'f' && value != 0 && std::fabs(value) < 0x1p-14) bits &= 0x8000;
     if (saturates && value > 1) bits = small_bits(small, 1, "rn");
     if (saturates && std::signbit(value)) bits = 0;
     if (relu && std::signbit(value)) bits = 0;
@@ -103,8 +104,11 @@ uint64_t in_format(Format format, long double x, const std::string& rounding, co
 }
 
 std::optional<Answer> to_integer(Format to, Format from, const Words& words, const Input& in) {
-    const double value = integral(float_value(from, in.operand[0], has(words, "ftz")), rounding_of(words));
-    if (std::isnan(value)) return Answer{0, {}, 0};
+    const double value = integral(float_value(from, in.operand[0], flushes(words)), rounding_of(words));
+    if (std::isnan(value)) {
+        const bool zero = words.back() != "f64" && to.bits != 64;
+        return Answer{zero ? 0 : raw_of(to, Wide(1) << (to.bits - 1)), {}, 0};
+    }
     const Wide whole = value > 0x1p100 ? Wide(1) << 100 : value < -0x1p100 ? -(Wide(1) << 100) : Wide(value);
     return Answer{raw_of(to, clamped(to, whole)), {}, 0};
 }
@@ -173,7 +177,7 @@ Oracle convert_oracle(const Words& words) {
         };
     }
     return [=](const Input& in) -> std::optional<Answer> {
-        double value = float_value(from, in.operand[0], has(words, "ftz"));
+        double value = float_value(from, in.operand[0], flushes(words));
         if (to.kind == from.kind && to.bits == from.bits)
             return Answer{in_format(to, integral(value, rounding), "rn", words), {}, 0};
         return Answer{in_format(to, value, rounding, words), {}, 0};

@@ -159,6 +159,9 @@ Oracle approximation(const Words& words) {
         if (single) {
             const float a = modified_input(from_bits<float>(in.operand[0]), words),
                         b = modified_input(from_bits<float>(in.operand[1]), words);
+            // a quotient by so great a number is zero, or NaN
+            if (words[0] == "div" && has(words, "approx") && std::fabs(b) > 0x1p126f && std::isfinite(b))
+                return Answer{to_bits(std::isfinite(a) ? std::copysign(0.0f, std::signbit(b) ? -a : a) : NAN), {}, 0};
             const double exact = approximated(words[0], a, b);
             // at the borders of the format an error changes the kind of the result
             if (std::isfinite(exact) && exact != 0 && (std::fabs(exact) < 1.2e-38 || std::fabs(exact) > 3.3e38))
@@ -220,7 +223,7 @@ Oracle compare_oracle(const Words& words) {
                                 : what == "infinite"   ? kind == FP_INFINITE
                                 : what == "number"     ? kind != FP_NAN
                                 : what == "notanumber" ? kind == FP_NAN
-                                : what == "normal"     ? kind == FP_NORMAL
+                                : what == "normal"     ? kind == FP_NORMAL || kind == FP_ZERO
                                                        : kind == FP_SUBNORMAL;
             return Answer{result, {}, 0};
         };

@@ -228,9 +228,12 @@ Oracle permute(const Words& words) {
 }
 
 Oracle select_by_sign(const Words& words, Int t) {
-    const bool by_float = words.back() == "f32";
+    const bool by_float = words.back() == "f32", flush = has(words, "ftz");
     return plain([=](const uint64_t* v) {
-        const bool first = by_float ? from_bits<float>(v[2]) >= 0 : int32_t(v[2]) >= 0;
+        const float real = from_bits<float>(v[2]);
+        // a subnormal number is a zero, of whatever sign
+        const bool zero = flush && std::fpclassify(real) == FP_SUBNORMAL;
+        const bool first = by_float ? zero || real >= 0 : int32_t(v[2]) >= 0;
         return t.raw(Wide(first ? v[0] : v[1]));
     });
 }
