@@ -14,7 +14,7 @@ import run_report
 ALLOWED = {
     "a large test: run with --large": 177,
     "needs a CUDA device": 20,
-    "needs a GPU, and PyTorch, JAX and CuPy for it": 13,
+    "needs a GPU, and PyTorch and CuPy for it": 12,
     "needs the Python package cupy": 2,
     "needs an older JAX: make test-interop-old": 6,
     "the seed documents are not beside the repository": 75,  # each has a counterpart of ours

@@ -1,6 +1,8 @@
 """What the contract says of devices, arrays and launches where there are GPUs: the halves that a CPU cannot show."""
 
+import ctypes
 import gc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -196,13 +198,14 @@ def test_more_threads_than_32_bits_count():
 @pytest.mark.seed("S-LCH-009")
 def test_a_launch_returns_before_its_work_is_done(run):
     """What the kernel does wrong is found by who waits for it, and not by the launch."""
+    # An address that no allocation has. A little beyond an array there may be other memory of the device.
     printed = run("""
         @wp.kernel
-        def beyond(x: wp.array(dtype=float), n: int):
-            x[wp.tid() + n] = 1.0
+        def beyond(x: wp.array(dtype=float)):
+            x[wp.tid()] = 1.0
 
-        x = wp.zeros(4, device="cuda")
-        wp.launch(beyond, dim=4, inputs=[x, 1000], device="cuda")
+        x = wp.array(ptr=4096, shape=4, dtype=float, device="cuda")
+        wp.launch(beyond, dim=4, inputs=[x], device="cuda")
         print("launched")
         try:
             wp.synchronize()
@@ -463,6 +466,82 @@ class Shown:
     def __init__(self, array, **changes):
         self.array = array
         self.__cuda_array_interface__ = {**array.__cuda_array_interface__, **changes}
+
+
+def class_without_a_usable_buffer():
+    """A class whose instances have the buffer protocol and refuse it with a TypeError, as CuPy's arrays do. Python
+    before 3.12 has no way to write one, so this asks the C API; PyObject_Size is the function, as it raises a TypeError
+    and returns -1."""
+
+    class Slot(ctypes.Structure):
+        _fields_ = [("number", ctypes.c_int), ("function", ctypes.c_void_p)]
+
+    class Specification(ctypes.Structure):
+        _fields_ = [
+            ("name", ctypes.c_char_p),
+            ("size", ctypes.c_int),
+            ("item_size", ctypes.c_int),
+            ("flags", ctypes.c_uint),
+            ("slots", ctypes.POINTER(Slot)),
+        ]
+
+    get_buffer, may_have_subclasses = 1, 1 << 10  # Py_bf_getbuffer, Py_TPFLAGS_BASETYPE
+    raises = ctypes.cast(ctypes.pythonapi.PyObject_Size, ctypes.c_void_p)
+    slots = (Slot * 2)(Slot(get_buffer, raises), Slot(0, None))
+    name = ctypes.create_string_buffer(b"others.Refuses")
+    specification = Specification(ctypes.cast(name, ctypes.c_char_p), 0, 0, may_have_subclasses, slots)
+    make = ctypes.pythonapi.PyType_FromSpec
+    make.argtypes, make.restype = [ctypes.POINTER(Specification)], ctypes.py_object
+    return make(specification), name  # which the class may point to
+
+
+REFUSES, NAME_OF_REFUSES = class_without_a_usable_buffer()
+
+
+class ShownLikeCupy(Shown, REFUSES):
+    """What NumPy cannot read, in a way that is an error of its own."""
+
+    def __array__(self, *given, **named):
+        raise TypeError("Implicit conversion to a NumPy array is not allowed")
+
+
+class ShownByDlpack(REFUSES):
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **named):
+        return self.array.__dlpack__(**named)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+@wp.kernel
+def double_all(x: wp.array(dtype=Any)):
+    i = wp.tid()
+    x[i] = x[i] + x[i]
+
+
+@pytest.mark.parametrize("kind", [Shown, ShownLikeCupy, ShownByDlpack])
+def test_memory_of_others_goes_into_arrays_and_launches(kind):
+    """Also where the object has the buffer protocol, and says by a TypeError that its memory is not the host's."""
+    a = wp.array(np.arange(12), dtype=float, device=DEVICE)
+    if kind is not Shown:
+        with pytest.raises(TypeError, match="no len"):
+            memoryview(kind(a))
+    for copy in (False, True):
+        b = wp.array(kind(a), device=DEVICE, copy=copy)
+        assert b.ptr == a.ptr and b.list() == list(range(12)) and b.dtype is wp.float32
+    every_other = wp.array(kind(a[::2]), device=DEVICE, copy=False)
+    assert every_other.ptr == a.ptr and every_other.strides == (8,) and every_other.list() == [0, 2, 4, 6, 8, 10]
+    with pytest.raises(RuntimeError, match="in memory of 'cuda:0', and the array is for 'cpu'. help: device='cuda:0'"):
+        wp.array(kind(a), device="cpu", copy=False)
+    x = wp.full(12, 1.0, dtype=float, device=DEVICE)
+    wp.launch(saxpy, dim=12, inputs=[2.0, kind(x), kind(a)], device=DEVICE)
+    assert a.list() == [k + 2.0 for k in range(12)]
+    if kind is not ShownByDlpack:
+        wp.launch(double_all, dim=6, inputs=[kind(a[::2])], device=DEVICE)
+        assert a.list() == [(1 + (k % 2 == 0)) * (k + 2.0) for k in range(12)]
 
 
 @pytest.mark.seed("S-USE-010")

@@ -58,12 +58,14 @@ std::optional<Scalar> scalar_of_format(const char* format, Py_ssize_t bytes) {
     return std::nullopt;
 }
 
-// Nothing where the object has no buffer now, as JAX says of its bfloat16: another protocol may know more.
+// Nothing where the object has no buffer now, as JAX says of its bfloat16, and CuPy of memory of a GPU by a TypeError:
+// another protocol may know more.
 std::optional<ForeignArray> read_buffer(nb::handle object) {
     auto held = std::make_unique<HeldBuffer>();
     if (PyObject_GetBuffer(object.ptr(), &held->buffer, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
-        if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_ValueError))
-            throw nb::python_error();
+        const bool has_none = PyErr_ExceptionMatches(PyExc_BufferError) || PyErr_ExceptionMatches(PyExc_ValueError) ||
+                              PyErr_ExceptionMatches(PyExc_TypeError);
+        if (!has_none) throw nb::python_error();
         PyErr_Clear();
         return std::nullopt;
     }

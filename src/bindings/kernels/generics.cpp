@@ -7,6 +7,7 @@
 #include "bindings/arrays/array.h"
 #include "bindings/arrays/array_object.h"
 #include "bindings/arrays/numpy_api.h"
+#include "bindings/interop/foreign.h"
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
 #include "frontend/frontend.h"
@@ -115,19 +116,29 @@ Type element_of_numbers(Scalar scalar, std::span<const Py_intptr_t> shape, const
     return Type::scalar(scalar);
 }
 
+// Arrays of the host may have the attribute too, and raise where it is asked for.
+bool shows_cuda_memory(nb::handle value) {
+    return PyObject_HasAttrString(value.ptr(), "__cuda_array_interface__") != 0;
+}
+
 ArgumentType foreign_type(nb::handle value, const TypePattern& pattern) {
+    const auto type_of = [&](Scalar scalar, std::span<const std::int64_t> shape) -> ArgumentType {
+        if (pattern.ndim > 0) return {.type = Type::array(element_of_numbers(scalar, shape, pattern), pattern.ndim)};
+        if (shape.empty() || shape.size() > kMaxDims) return {.why_not = "arrays have 1 to 4 dimensions"};
+        return {.type = Type::array(Type::scalar(scalar), static_cast<int>(shape.size()))};
+    };
     nb::object kept = nb::borrow(value);
     const numpy::NdArray* data = numpy::ndarray_pointer(value);
+    if (!data && shows_cuda_memory(value)) {  // which NumPy cannot read
+        const std::optional<ForeignArray> found = read_foreign(value, {"launch()", "an array"});
+        return found ? type_of(found->scalar, found->extents()) : ArgumentType{.why_not = "it is no array"};
+    }
     if (!data) {
         kept = numpy::as_array(value);
         data = numpy::ndarray_pointer(kept);
     }
     const std::optional<Scalar> scalar = numpy::scalar_of(*data);
-    if (!scalar) return {.why_not = "its numbers have no type in Weft"};
-    if (pattern.ndim > 0)
-        return {.type = Type::array(element_of_numbers(*scalar, data->shape(), pattern), pattern.ndim)};
-    if (data->ndim < 1 || data->ndim > kMaxDims) return {.why_not = "arrays have 1 to 4 dimensions"};
-    return {.type = Type::array(Type::scalar(*scalar), data->ndim)};
+    return scalar ? type_of(*scalar, data->shape()) : ArgumentType{.why_not = "its numbers have no type in Weft"};
 }
 
 }  // namespace
@@ -228,7 +239,7 @@ ArgumentType argument_type(nb::handle value, const TypePattern& pattern) {
     if (value.is_none()) return {.why_not = "None has no type"};
     if (pattern.shape == Shape::array) {
         const bool has_memory = numpy::ndarray_pointer(value) || PyObject_CheckBuffer(value.ptr()) ||
-                                PyObject_HasAttrString(value.ptr(), "__array_interface__");
+                                PyObject_HasAttrString(value.ptr(), "__array_interface__") || shows_cuda_memory(value);
         return has_memory ? foreign_type(value, pattern) : ArgumentType{.why_not = "it is no array"};
     }
     if (PyBool_Check(value.ptr())) return {.type = bool_type()};
