@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import warp as wp
+from emulated_driver import other_library
 
 pytestmark = pytest.mark.gpu
 DEVICE, OTHER = "cuda:0", "cuda:1"
@@ -136,15 +137,31 @@ def test_a_paddle_that_cannot_take_a_stream_is_named(monkeypatch):
         wp.stream_to_paddle(wp.Stream(DEVICE))
 
 
-def test_a_stream_whose_owner_is_gone_is_an_error_and_no_crash():
+def test_a_stream_of_ours_that_comes_back_stays_alive():
     owner = wp.Stream(DEVICE)
     lent = wp.Stream(DEVICE, cuda_stream=owner.cuda_stream)
     x = wp.zeros(4, dtype=float, device=DEVICE)
     wp.synchronize()
     del owner
+    with wp.ScopedStream(lent):
+        x.fill_(1.0)
+    wp.synchronize_stream(lent)
+    assert x.numpy().tolist() == [1.0] * 4
+
+
+def test_a_stream_of_another_library_that_is_gone_is_an_error_and_no_crash():
+    """Drivers of GPUs are not as kind as the emulated one where it is used; to let go of it is safe with them, too."""
+    driver = other_library()
+    handle = driver.made("cuStreamCreate", 0)
+    lent = wp.Stream(DEVICE, cuda_stream=handle.value)
+    x = wp.zeros(4, dtype=float, device=DEVICE)
+    wp.synchronize()
+    driver.call("cuStreamDestroy_v2", handle)
     with pytest.raises(RuntimeError, match="CUDA_ERROR_INVALID_HANDLE"), wp.ScopedStream(lent):
         x.fill_(1.0)
+    calls = driver.driver.weftEmulatedCalls(b"cuStreamGetCaptureInfo_v3")
     del lent
+    assert driver.driver.weftEmulatedCalls(b"cuStreamGetCaptureInfo_v3") == calls
     x.fill_(2.0)
     assert x.numpy().tolist() == [2.0] * 4
 

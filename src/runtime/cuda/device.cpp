@@ -165,8 +165,15 @@ std::shared_ptr<Stream> CudaDevice::make_stream(int priority) {
 }
 
 std::shared_ptr<Stream> CudaDevice::adopt_stream(CUstream foreign) {
-    std::shared_ptr<CudaStream> made(new CudaStream(*this, foreign), &Recording::let_go);
+    std::vector<std::shared_ptr<Stream>> kept;  // the last owner lets go of one after the lock is given back
+    std::shared_ptr<CudaStream> owner;
     const std::lock_guard lock(mutex_);
+    for (const std::weak_ptr<Stream>& each : streams_) {
+        kept.push_back(each.lock());
+        if (auto there = std::static_pointer_cast<CudaStream>(kept.back()); there && there->lends(foreign))
+            owner = there;
+    }
+    std::shared_ptr<CudaStream> made(new CudaStream(*this, foreign, std::move(owner)), &Recording::let_go);
     streams_.push_back(made);
     return made;
 }

@@ -17,7 +17,7 @@ class CudaStream final : public Stream {
 public:
     explicit CudaStream(CudaDevice& device, int priority = 0);
     // A stream of another library, which lives longer than this object.
-    CudaStream(CudaDevice& device, cuda::CUstream foreign);
+    CudaStream(CudaDevice& device, cuda::CUstream foreign, std::shared_ptr<CudaStream> owner = nullptr);
     ~CudaStream() override;
 
     // Collects what the launches in it have to say, too. Throws UsageError where this thread captures it.
@@ -59,6 +59,10 @@ public:
     void begin_external();
     void end_external();
     bool is_foreign() const { return is_foreign_; }
+    // Whether the driver's stream is its own, and this one.
+    bool lends(cuda::CUstream handle) const {
+        return !is_foreign_ && handle_.load(std::memory_order_acquire) == handle;
+    }
     // Into which memory is given back; null where there has been no work.
     Handle handle_outside_if_made();
 
@@ -69,7 +73,11 @@ private:
 
     CudaDevice& cuda_;
     const bool is_foreign_ = false;
+    // A stream of ours that was lent to us again, by way of another library: it stays as long.
+    const std::shared_ptr<CudaStream> owner_;
     const int priority_ = 0;
+    bool is_ending_ =
+        false;  // in the destructor of a foreign one, whose handle may be gone with the library that lent it
     std::mutex external_mutex_;
     std::unique_ptr<CudaRecording> external_;  // while its capture, `external_id_` to the driver, goes on
     std::uint64_t external_id_ = 0;
