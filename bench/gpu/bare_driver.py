@@ -51,10 +51,13 @@ class Driver:
     def copied(self, array: np.ndarray) -> ctypes.c_void_p:
         """Memory of the device with these bytes."""
         memory = self.made("cuMemAlloc_v2", ctypes.c_size_t(array.nbytes))
+        self.write(memory, array)
+        return memory
+
+    def write(self, memory: ctypes.c_void_p, array: np.ndarray) -> None:
         self.call("cuMemcpyHtoDAsync_v2", memory, ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes),
                   self.stream)  # fmt: skip
         self.synchronize()
-        return memory
 
     def read(self, memory: ctypes.c_void_p, like: np.ndarray) -> np.ndarray:
         result = np.empty_like(like)

@@ -250,7 +250,7 @@ bool holds(const runtime::Array& condition) {
 void put_bodies(const runtime::Array& condition, runtime::ConditionKind kind, runtime::Stream& stream,
                 std::array<const runtime::Graph*, 2> bodies, std::shared_ptr<runtime::Graph> (&made)[2]) {
     runtime::Recording& recording = *stream.recording();
-    recording.begin_condition(condition, kind);
+    recording.begin_condition(condition, kind, {bodies[0] != nullptr, bodies[1] != nullptr});
     try {
         for (int i = 0; i < 2; ++i) {
             if (!bodies[static_cast<std::size_t>(i)]) continue;

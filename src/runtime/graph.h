@@ -140,6 +140,10 @@ private:
 
 // What a condition chooses from: one body that is repeated, or one or two of which one is done.
 enum class ConditionKind { repeat, choose };
+struct Branches {
+    bool on_true = true;  // the one that is repeated, too
+    bool on_false = false;
+};
 
 class Recording {
 public:
@@ -166,7 +170,7 @@ public:
     // after the other, `on_true` (or the one that is repeated) and `on_false`, each between begin_branch() and
     // end_branch(); ended in any case, not complete after an exception. They nest. The node that has the bodies is
     // added by whoever asks for all this.
-    virtual void begin_condition(const Array& condition, ConditionKind kind) = 0;
+    virtual void begin_condition(const Array& condition, ConditionKind kind, Branches branches) = 0;
     virtual void begin_branch(bool on_true);
     virtual std::shared_ptr<Graph> end_branch();
     virtual void end_condition(bool is_complete) = 0;
@@ -226,7 +230,7 @@ public:
     bool runs_nodes() const override { return true; }
     using Recording::add;
     void add(std::string name, std::function<void()> work, std::initializer_list<const void*> addresses) override;
-    void begin_condition(const Array&, ConditionKind) override {}
+    void begin_condition(const Array&, ConditionKind, Branches) override {}
     void end_condition(bool) override {}
     std::shared_ptr<Graph> finish() override;
 };

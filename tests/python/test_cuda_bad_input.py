@@ -177,11 +177,16 @@ for attempt in range(2):
 def test_a_driver_that_is_too_old_for_the_code(run, tmp_path):
     """It says that it does not know the version of the PTX."""
     # without the cache, as a driver that links the text for it has known its version
-    printed = run("wp.config.cache_kernels = False\n" + PROGRAM, WEFT_EMULATED_FAIL="cuModuleLoadDataEx:1:222")
-    text = "error launch(): the CUDA driver is too old for the code of a kernel on 'cuda:0': it is of CUDA 13.0"
-    assert printed.startswith(text) and re.search(r"version of its PTX \(\d\.\d; .* help: a newer driver", printed)
+    printed = run(
+        "wp.config.cache_kernels = False\n" + PROGRAM,
+        WARP_CUDA_DRIVER="emulated",  # which says so when it is told to
+        WEFT_EMULATED_FAIL="cuModuleLoadDataEx:1:222",
+    )
+    text = "error launch(): the CUDA driver is too old for the code of a kernel on 'cuda:0': it is of CUDA "
+    assert printed.startswith(text + "13.0")
+    assert re.search(r"version of its PTX \(\d\.\d; .* help: a newer driver", printed)
     assert printed.endswith("done [3.0, 3.0]\n")
-    # the emulated driver knows PTX up to 9.0, and says the same of a later one
+    # every driver says the same of a version that it does not know; the emulated one knows PTX up to 9.0
     texts = tmp_path / "ptx"
     texts.mkdir()
     run(PROGRAM, WEFT_KEEP_PTX=str(texts), WARP_CACHE_PATH=str(tmp_path / "cache"))

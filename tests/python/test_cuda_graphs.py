@@ -30,12 +30,13 @@ def test_verify_cuda_names_the_kernel_that_failed_and_its_line(run):
         @wp.kernel
         def wrong(x: wp.array(dtype=float)):
             i = wp.tid()
-            x[i + 1000000] = 1.0
+            x[i] = 1.0
 
         x = wp.zeros(10, device="cuda:0")
+        nowhere = wp.array(ptr=4096, shape=10, dtype=float, device="cuda:0")
         wp.launch(fine, dim=10, inputs=[x], device="cuda:0")
         try:
-            wp.launch(wrong, dim=10, inputs=[x], device="cuda:0")
+            wp.launch(wrong, dim=10, inputs=[nowhere], device="cuda:0")
         except RuntimeError as error:
             print("launch:", error)
         try:
@@ -54,10 +55,10 @@ def test_without_verify_cuda_the_error_comes_from_who_waits(run):
         @wp.kernel
         def wrong(x: wp.array(dtype=float)):
             i = wp.tid()
-            x[i + 1000000] = 1.0
+            x[i] = 1.0
 
-        x = wp.zeros(10, device="cuda:0")
-        wp.launch(wrong, dim=10, inputs=[x], device="cuda:0")
+        nowhere = wp.array(ptr=4096, shape=10, dtype=float, device="cuda:0")
+        wp.launch(wrong, dim=10, inputs=[nowhere], device="cuda:0")
         print("launched")
         try:
             wp.synchronize_device("cuda:0")

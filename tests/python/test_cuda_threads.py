@@ -331,7 +331,8 @@ def test_calls_of_other_threads_while_one_captures(mode):
         capture = None
         gc.collect()
         wp.synchronize()
-        assert wp.get_device(DEVICE).free_memory == used
+        if wp.get_device(DEVICE).is_emulated:  # other processes take memory of a GPU, too
+            assert wp.get_device(DEVICE).free_memory == used
     assert all("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED" in error for error in errors)
 
 

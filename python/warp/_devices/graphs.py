@@ -187,7 +187,8 @@ def _body(body: Any, name: str, api: str, kwargs: dict) -> Callable:
 def _branches(condition: array, repeats: bool, bodies: list) -> list[Graph | None]:
     """What the bodies of a condition do, as graphs: first that for a condition which holds."""
     graphs: list[Graph | None] = []
-    _graphs.begin_condition(condition, repeats)
+    on_true, on_false = (*(body is not None for body in bodies), False)[:2]
+    _graphs.begin_condition(condition, repeats, on_true, on_false)
     try:
         for body, on_true in zip(bodies, (True, False), strict=False):
             if body is None:

@@ -191,10 +191,10 @@ void bind_graphs(nb::module_& m) {
         },
         nb::arg(), nb::arg().none(), nb::arg(),
         "Whether the work on a condition is captured; an error where another device is.");
-    graphs.def("begin_condition", [](nb::handle condition, bool repeats) {
+    graphs.def("begin_condition", [](nb::handle condition, bool repeats, bool on_true, bool on_false) {
         const runtime::Array& array = condition_of(condition);
         recording_of_condition(condition).begin_condition(
-            array, repeats ? runtime::ConditionKind::repeat : runtime::ConditionKind::choose);
+            array, repeats ? runtime::ConditionKind::repeat : runtime::ConditionKind::choose, {on_true, on_false});
     });
     graphs.def("end_condition", [](nb::handle condition, bool is_complete) {
         recording_of_condition(condition).end_condition(is_complete);

@@ -245,8 +245,10 @@ GraphNode* add_condition(Graph& graph, std::vector<GraphNode*> after, CUDA_CONDI
     return node;
 }
 
-// What may be inside of a condition.
+// What may be inside of a condition; and each handle of one belongs to a node.
 void check_bodies(const Graph& graph, bool is_inside) {
+    for (const Condition& condition : graph.conditions)
+        require(std::ranges::any_of(graph.nodes, [&](const auto& node) { return node->handle == condition.handle; }));
     for (const std::unique_ptr<GraphNode>& node : graph.nodes) {
         const bool is_condition = node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
         require(!is_inside || is_condition || node->type == CU_GRAPH_NODE_TYPE_KERNEL ||

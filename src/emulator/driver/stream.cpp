@@ -112,6 +112,7 @@ CUresult cuStreamDestroy_v2(CUstream stream) {
 CUresult cuStreamSynchronize(CUstream handle) {
     return entry([&] {
         const TaskPtr last = last_task(handle);
+        require_no_unsafe_capture();
         Tasks::instance().finish(last);
         trim_pools();
         write_printed();
@@ -122,6 +123,7 @@ CUresult cuStreamSynchronize(CUstream handle) {
 CUresult cuStreamQuery(CUstream handle) {
     return entry([&] {
         const TaskPtr last = last_task(handle);
+        require_no_unsafe_capture();
         Tasks::instance().advance(last);
         require_no_fault();
         require(!last || last->done, CUDA_ERROR_NOT_READY);
@@ -227,6 +229,7 @@ CUresult cuEventQuery(CUevent event) {
             require(!state.event(event)->capture, CUDA_ERROR_CAPTURED_EVENT);
             record = state.event(event)->record;
         }
+        require_no_unsafe_capture();
         Tasks::instance().advance(record);
         require_no_fault();
         require(!record || record->done, CUDA_ERROR_NOT_READY);
@@ -243,6 +246,7 @@ CUresult cuEventSynchronize(CUevent event) {
             require(!state.event(event)->capture, CUDA_ERROR_CAPTURED_EVENT);
             record = state.event(event)->record;
         }
+        require_no_unsafe_capture();
         Tasks::instance().finish(record);
         trim_pools();
         write_printed();

@@ -240,6 +240,7 @@ std::shared_ptr<Graph> CudaRecording::finish() {
     memory_->hold(held_);
     // Launches of the graph in any stream find what was copied for it.
     if (used_aside_) {
+        const RelaxedCapture relaxed;
         const CUresult copied = driver().cuStreamSynchronize(origin.aside());
         if (copied != kSuccess) give_up(driver().cuGraphDestroy, graph);
         cuda_.check(copied, "cuStreamSynchronize");
@@ -455,18 +456,19 @@ void CudaRecording::set_condition(const Condition& condition, bool for_all) {
     launch_own({k_condition_ptx, "weft_set_condition"}, cuda_, *condition.stream, 1, 1, &plan);
 }
 
-// Both answers are given before a body may change the array.
-void CudaRecording::begin_condition(const Array& condition, ConditionKind kind) {
+// Both answers are given before a body may change the array. A graph with a handle that no node has is an error of the
+// driver, so there is one for each branch and no more.
+void CudaRecording::begin_condition(const Array& condition, ConditionKind kind, Branches branches) {
     require_conditions(kind);
     auto& stream = static_cast<CudaStream&>(current_stream(cuda_));
     const CudaDevice::Inside inside(cuda_);
     const Place place = place_in(handle(stream));
     Condition made{&stream, kind, condition.view.data};
-    for (CUgraphConditionalHandle& handle : made.handles) {
-        cuda_.check(driver().cuGraphConditionalHandleCreate(&handle, place.graph, cuda_.context(), 0, 0),
-                    "cuGraphConditionalHandleCreate");
-        if (kind == ConditionKind::repeat) break;
-    }
+    const bool is_there[] = {branches.on_true, branches.on_false};
+    for (std::size_t i = 0; i < 2; ++i)
+        if (is_there[i])
+            cuda_.check(driver().cuGraphConditionalHandleCreate(&made.handles[i], place.graph, cuda_.context(), 0, 0),
+                        "cuGraphConditionalHandleCreate");
     set_condition(made, /*for_all=*/true);
     conditions_.push_back(made);
     has_conditions_ = true;

@@ -22,7 +22,8 @@
 
 namespace weft::runtime {
 
-// While it lives, the driver lets this thread do what is no work of a stream, whatever is captured: load code, say.
+// While it lives, the driver lets this thread do what is no work of a captured stream, whatever is captured: load code,
+// take memory, ask and wait for other streams. Else the driver refuses that, and ends captures of this thread.
 class RelaxedCapture {
 public:
     RelaxedCapture();
@@ -106,7 +107,7 @@ public:
     // A node of work that is in the stream already; `again` puts it into another one.
     void describe(const char* name, std::initializer_list<const void*> addresses, std::function<void(Stream&)> again);
     void join(Stream& stream) override;
-    void begin_condition(const Array& condition, ConditionKind kind) override;
+    void begin_condition(const Array& condition, ConditionKind kind, Branches branches) override;
     void begin_branch(bool on_true) override;
     std::shared_ptr<Graph> end_branch() override;
     bool is_in_branch() const override { return !bodies_.empty(); }

@@ -1,3 +1,4 @@
+#include "runtime/cuda/capture.h"
 #include "runtime/cuda/device.h"
 #include "runtime/foreign_memory.h"
 #include "runtime/graph.h"
@@ -58,6 +59,7 @@ std::uint64_t event_for_others(Event& event) {
 void wait_for_cuda_stream(Device& device, std::uint64_t stream) {
     auto& gpu = static_cast<CudaDevice&>(device);
     const CudaDevice::Inside inside(gpu);
+    const RelaxedCapture relaxed;
     wait_until([&] { return driver().cuStreamQuery(reinterpret_cast<CUstream>(stream)) != kNotReady; });
     gpu.check(driver().cuStreamSynchronize(reinterpret_cast<CUstream>(stream)), "cuStreamSynchronize");
 }

@@ -87,9 +87,11 @@ void* CudaDevice::take(std::int64_t size_bytes, Stream& stream) {
     CUdeviceptr made = 0;
     const auto bytes = static_cast<std::size_t>(size_bytes);
     const bool is_pooled = pool_.is_enabled();
-    const CUresult result = is_pooled
-                                ? driver().cuMemAllocAsync(&made, bytes, static_cast<CudaStream&>(stream).handle())
-                                : driver().cuMemAlloc_v2(&made, bytes);
+    const CUresult result = [&] {
+        if (!is_pooled) return driver().cuMemAlloc_v2(&made, bytes);
+        const RelaxedCapture relaxed;  // nothing waits for the device
+        return driver().cuMemAllocAsync(&made, bytes, static_cast<CudaStream&>(stream).handle());
+    }();
     if (result == kOutOfMemory) return nullptr;
     check(result, is_pooled ? "cuMemAllocAsync" : "cuMemAlloc");
     void* const data = reinterpret_cast<void*>(made);
@@ -192,7 +194,9 @@ void free_late_memory() { LateFrees::free_if_idle(); }
 void CudaDevice::give_back(void* data, Stream& stream) {
     auto& queue = static_cast<CudaStream&>(stream);
     --allocations_;
-    if (!forget_plain(data) && driver().cuMemFreeAsync(address_of(data), queue.handle()) == kSuccess) return;
+    const bool is_pooled = !forget_plain(data);
+    const RelaxedCapture relaxed;
+    if (is_pooled && driver().cuMemFreeAsync(address_of(data), queue.handle()) == kSuccess) return;
     LateFrees::add(this, [this, data] {
         const Inside inside(*this, std::nothrow);
         if (inside.is_inside()) give_up(driver().cuMemFree_v2, address_of(data));
@@ -260,6 +264,7 @@ bool CudaDevice::copy_from(void* to, Device& other, const void* from, std::int64
     } catch (...) {
         // The other device's memory may be freed at once.
         const Inside inside(*this, std::nothrow);
+        const RelaxedCapture relaxed;
         driver().cuStreamSynchronize(static_cast<CudaStream&>(stream).handle());
         throw;
     }

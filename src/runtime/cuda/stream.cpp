@@ -17,14 +17,19 @@ using namespace cuda;
 CudaStream::CudaStream(CudaDevice& device, int priority) : Stream(device), cuda_(device), priority_(priority) {}
 
 // 0 names the legacy default stream.
-CudaStream::CudaStream(CudaDevice& device, CUstream foreign)
-    : Stream(device), cuda_(device), is_foreign_(true), handle_(foreign ? foreign : reinterpret_cast<CUstream>(1)) {
+CudaStream::CudaStream(CudaDevice& device, CUstream foreign, std::shared_ptr<CudaStream> owner)
+    : Stream(device),
+      cuda_(device),
+      is_foreign_(true),
+      owner_(std::move(owner)),
+      handle_(foreign ? foreign : reinterpret_cast<CUstream>(1)) {
     std::call_once(once_, [] {});
     share();
 }
 
 // Nobody waits for it any more; what its launches say is lost with it.
 CudaStream::~CudaStream() {
+    is_ending_ = is_foreign_;
     reports_.drop();
     external_.reset();
     drop_recording(*this);  // its capture, which nobody can end
@@ -57,7 +62,7 @@ CUstream CudaStream::share_handle() {
 // says why: the stream may be gone with the library that lent it.
 Recording* CudaStream::find_recording() {
     const CUstream own = handle_.load(std::memory_order_acquire);
-    if (own == nullptr) return nullptr;
+    if (own == nullptr || is_ending_) return nullptr;
     std::unique_ptr<CudaRecording> over;  // gives memory back, and asks here again, without the lock
     const std::lock_guard lock(external_mutex_);
     const CudaDevice::Inside inside(cuda_, std::nothrow);
@@ -139,8 +144,10 @@ void CudaStream::end_aside() noexcept {
     if (!inside.is_inside()) return;
     // Where it cannot be told to wait, it waits here.
     if (driver().cuEventRecord(border_, aside_) != kSuccess ||
-        driver().cuStreamWaitEvent(handle_.load(std::memory_order_acquire), border_, 0) != kSuccess)
+        driver().cuStreamWaitEvent(handle_.load(std::memory_order_acquire), border_, 0) != kSuccess) {
+        const RelaxedCapture relaxed;
         driver().cuStreamSynchronize(aside_);
+    }
 }
 
 void CudaStream::synchronize() {
@@ -165,6 +172,7 @@ void CudaStream::synchronize() {
 
 void CudaStream::wait() {
     const CudaDevice::Inside inside(cuda_);
+    const RelaxedCapture relaxed;
     wait_until([&] { return driver().cuStreamQuery(handle()) != kNotReady; });
     // It is done, or this says why not; and pools keep to their thresholds when somebody synchronizes.
     cuda_.check(driver().cuStreamSynchronize(handle()), "cuStreamSynchronize");
@@ -177,6 +185,7 @@ bool CudaStream::is_complete() {
                                                    "capture");
     if (handle_.load(std::memory_order_acquire) == nullptr) return true;  // nothing was put into it
     const CudaDevice::Inside inside(cuda_);
+    const RelaxedCapture relaxed;
     const CUresult result = driver().cuStreamQuery(handle());
     if (result == kNotReady) return false;
     cuda_.check(result, "cuStreamQuery");
@@ -239,6 +248,7 @@ void CudaEvent::require_inside(Stream& stream) const {
     if (!is_recorded() || !stream.recording()) return;
     if (is_shared_) {
         const CudaDevice::Inside inside(device_);
+        const RelaxedCapture relaxed;
         if (driver().cuEventQuery(handle_) == kCapturedEvent) return;
     }
     throw UsageError("wait_event()",
@@ -273,6 +283,7 @@ void CudaEvent::make_wait(Stream& stream, bool by_graph) {
 void CudaEvent::synchronize() {
     require_no_capture("synchronize_event()");
     const CudaDevice::Inside inside(device_);
+    const RelaxedCapture relaxed;
     wait_until([&] { return driver().cuEventQuery(handle_) != kNotReady; });
     device_.check(driver().cuEventSynchronize(handle_), "cuEventSynchronize");
 }
@@ -280,6 +291,7 @@ void CudaEvent::synchronize() {
 bool CudaEvent::is_complete() {
     require_no_capture("Event.is_complete");
     const CudaDevice::Inside inside(device_);
+    const RelaxedCapture relaxed;
     const CUresult result = driver().cuEventQuery(handle_);
     if (result == kNotReady) return false;
     device_.check(result, "cuEventQuery");

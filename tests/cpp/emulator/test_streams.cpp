@@ -1,6 +1,7 @@
 // Streams are lazy, in an order chosen against the program; graphs are captured from them.
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <thread>
 
@@ -297,6 +298,19 @@ TEST_F(EmulatedStreams, UnsafeCallsAreForbiddenUnlessTheThreadAllowsThem) {
     CUmodule module = nullptr;
     EXPECT_EQ(driver().cuModuleLoadData(&module, kernel_text("ret;").c_str()), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     EXPECT_EQ(driver().cuStreamEndCapture(a, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    // to ask and to wait for another stream, as an H200 has it
+    const CUstream other = stream();
+    CUevent moment = nullptr;
+    EXPECT_OK(cuEventCreate(&moment, 0));
+    EXPECT_OK(cuEventRecord(moment, other));
+    const std::function<CUresult()> calls[] = {
+        [&] { return driver().cuStreamSynchronize(other); }, [&] { return driver().cuStreamQuery(other); },
+        [&] { return driver().cuEventSynchronize(moment); }, [&] { return driver().cuEventQuery(moment); }};
+    for (const std::function<CUresult()>& call : calls) {
+        begin(a);
+        EXPECT_EQ(call(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        EXPECT_EQ(driver().cuStreamEndCapture(a, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    }
 }
 
 TEST_F(EmulatedStreams, MemoryOfAGraphIsThereWhileItRuns) {
@@ -367,6 +381,9 @@ TEST_F(EmulatedStreams, AGraphRepeatsABodyWhileAConditionHolds) {
     EXPECT_OK(cuStreamEndCapture(a, &same));
     CUgraphExec refused = nullptr;
     EXPECT_EQ(driver().cuGraphInstantiateWithFlags(&refused, graph, 0), CUDA_ERROR_NOT_SUPPORTED);
+    // nor is there a graph with a handle that no node has
+    EXPECT_OK(cuGraphConditionalHandleCreate(&handle, outer, context, 0, 0));
+    EXPECT_EQ(driver().cuGraphInstantiateWithFlags(&refused, outer, 0), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_F(EmulatedStreams, AChildIsPutIntoACapture) {
