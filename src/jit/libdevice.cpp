@@ -11,7 +11,10 @@
 #include "jit/toolkits.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/Metadata.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
@@ -124,6 +127,21 @@ void answer_questions(llvm::Module& module, const std::string& processor) {
     reflect->eraseFromParent();
 }
 
+// libclc converts numbers to integers before it looks whether they are finite, and takes them for places in tables. An
+// integer of what is not a number is poison to LLVM and anything on a GPU: zero is a place in each table.
+void saturate_conversions(llvm::Module& module) {
+    for (llvm::Function& function : module)
+        for (llvm::Instruction& each : llvm::make_early_inc_range(llvm::instructions(function))) {
+            if (!llvm::isa<llvm::FPToSIInst, llvm::FPToUIInst>(each)) continue;
+            llvm::IRBuilder<> builder(&each);
+            const auto wanted =
+                llvm::isa<llvm::FPToSIInst>(each) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+            llvm::Value* const from = each.getOperand(0);
+            each.replaceAllUsesWith(builder.CreateIntrinsic(wanted, {each.getType(), from->getType()}, {from}));
+            each.eraseFromParent();
+        }
+}
+
 }  // namespace
 
 const Libdevice& libdevice() {
@@ -141,6 +159,7 @@ void link_libdevice(llvm::Module& module, const std::string& processor) {
     if (llvm::Linker::linkModules(module, open(module), llvm::Linker::LinkOnlyNeeded))
         fail(libdevice().name + " cannot be linked");
     answer_questions(module, processor);
+    if (libdevice().is_libclc) saturate_conversions(module);
     for (llvm::Function& function : module) {
         if (!function.getName().starts_with(prefix())) continue;
         if (function.isDeclaration()) fail(libdevice().name + " has no " + function.getName().str());

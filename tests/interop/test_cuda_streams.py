@@ -28,10 +28,19 @@ def works_in(stream, device):
     return x.numpy().tolist() == [1.0] * 4
 
 
+@pytest.fixture
+def second():
+    """The name of another GPU."""
+    if wp.get_cuda_device_count() < 2:
+        pytest.skip("needs two CUDA devices")
+    return OTHER
+
+
 @pytest.mark.seed("S-STM-001", "P-98")
-@pytest.mark.parametrize("device", [DEVICE, OTHER])
-def test_a_stream_of_torch(device):
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_stream_of_torch(number, request):
     torch = pytest.importorskip("torch")
+    device = DEVICE if number == 0 else request.getfixturevalue("second")
     owner = wp.Stream(device)
     theirs = SimpleNamespace(cuda_stream=owner.cuda_stream, device=torch.device(device))
     ours = wp.stream_from_torch(theirs)
@@ -55,7 +64,7 @@ def test_the_current_stream_of_torch(monkeypatch):
 
 
 @pytest.mark.seed("S-STM-001", "P-98")
-def test_torch_gets_a_stream(monkeypatch):
+def test_torch_gets_a_stream(monkeypatch, second):
     torch = pytest.importorskip("torch")
 
     class ExternalStream:
@@ -80,7 +89,7 @@ def test_torch_gets_a_stream(monkeypatch):
 
 @pytest.mark.seed("S-STM-002", "S-PAD-003")
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_a_stream_of_paddle(wrapped):
+def test_a_stream_of_paddle(wrapped, second):
     """Its handle is that of the stream of its core, which is in `stream_base`."""
     pytest.importorskip("paddle")
     owner = wp.Stream(OTHER)
@@ -102,7 +111,7 @@ def test_the_current_stream_of_paddle(monkeypatch):
 
 
 @pytest.mark.seed("S-STM-005", "S-PAD-003")
-def test_paddle_gets_a_stream(monkeypatch):
+def test_paddle_gets_a_stream(monkeypatch, second):
     """By its own function for streams of others, with the arguments that this takes."""
     paddle = pytest.importorskip("paddle")
 

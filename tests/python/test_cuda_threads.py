@@ -520,6 +520,8 @@ except KeyboardInterrupt:
 
 def test_ctrl_c_ends_a_wait_for_launches(tmp_path):
     """What kernels of the launches raise is told to nobody who has gone on."""
+    if not wp.get_device(DEVICE).is_emulated:
+        pytest.skip("another stream stops the loop between two of its turns, on the emulated device at any time")
     printed = interrupted(
         """
 wp.config.mode = "debug"
