@@ -325,6 +325,11 @@ std::vector<std::string> end_recordings_of_thread() {
     return devices;
 }
 
+Recording* Recording::begun_here(const Stream& stream) {
+    Recording* const any = stream.recording_;
+    return any && any != Stream::shared_mark() ? stream.recording_here(any) : nullptr;
+}
+
 Recording::Owner Recording::owner_of(const Stream& stream) {
     const std::lock_guard lock(recordings_mutex());
     const Recording* const recording = stream.recording_;
@@ -427,8 +432,8 @@ std::shared_ptr<Graph> end_recording(Stream& stream) {
 }
 
 void drop_recording(Stream& stream) noexcept {
-    Recording* const found = stream.recording();
-    if (found && !found->is_external() && &found->stream() == &stream) delete found;
+    Recording* const found = Recording::begun_here(stream);
+    if (found && &found->stream() == &stream) delete found;
 }
 
 WithoutRecording::WithoutRecording() { ++without_recording; }

@@ -186,6 +186,8 @@ public:
         bool has_ended = false;  // the thread: nobody can end the recording any more
     };
     static Owner owner_of(const Stream& stream);
+    // That of this thread, which it has begun by Weft; null where it has begun none. Asks no driver.
+    static Recording* begun_here(const Stream& stream);
     // Not 0, and no other one's.
     std::uint64_t number() const { return number_; }
     Stream& stream() const { return *streams_.front(); }

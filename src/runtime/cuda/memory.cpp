@@ -240,7 +240,6 @@ bool CudaDevice::copy_from(void* to, Device& other, const void* from, std::int64
         ready->make_wait(stream);
     } else if (!theirs.is_recorded()) {
         // A graph waits for no other device: what is under way there is done before it can be launched.
-        const RelaxedCapture relaxed;
         static_cast<CudaStream&>(theirs).wait();
     }
     {

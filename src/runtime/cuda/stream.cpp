@@ -27,9 +27,9 @@ CudaStream::CudaStream(CudaDevice& device, CUstream foreign, std::shared_ptr<Cud
     share();
 }
 
-// Nobody waits for it any more; what its launches say is lost with it.
+// Nobody waits for it any more; what its launches say is lost with it. The driver is not asked about a foreign one,
+// which may be gone with the library that lent it: on a GPU the question would end the process.
 CudaStream::~CudaStream() {
-    is_ending_ = is_foreign_;
     reports_.drop();
     external_.reset();
     drop_recording(*this);  // its capture, which nobody can end
@@ -62,7 +62,7 @@ CUstream CudaStream::share_handle() {
 // says why: the stream may be gone with the library that lent it.
 Recording* CudaStream::find_recording() {
     const CUstream own = handle_.load(std::memory_order_acquire);
-    if (own == nullptr || is_ending_) return nullptr;
+    if (own == nullptr) return nullptr;
     std::unique_ptr<CudaRecording> over;  // gives memory back, and asks here again, without the lock
     const std::lock_guard lock(external_mutex_);
     const CudaDevice::Inside inside(cuda_, std::nothrow);

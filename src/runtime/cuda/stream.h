@@ -76,8 +76,6 @@ private:
     // A stream of ours that was lent to us again, by way of another library: it stays as long.
     const std::shared_ptr<CudaStream> owner_;
     const int priority_ = 0;
-    bool is_ending_ =
-        false;  // in the destructor of a foreign one, whose handle may be gone with the library that lent it
     std::mutex external_mutex_;
     std::unique_ptr<CudaRecording> external_;  // while its capture, `external_id_` to the driver, goes on
     std::uint64_t external_id_ = 0;
