@@ -122,8 +122,8 @@ void require_no_implicit_capture(Stream& stream) {
 }
 
 void require_no_unsafe_capture() {
-    const std::lock_guard lock(State::instance().mutex);
     if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED) return;
+    const std::lock_guard lock(State::instance().mutex);
     const std::set<Capture*> endangered = captures_where([](const Stream& stream) {
         const Capture& capture = *stream.capture;
         if (capture.is_invalid || capture.mode == CU_STREAM_CAPTURE_MODE_RELAXED) return false;
