@@ -185,12 +185,11 @@ def _body(body: Any, name: str, api: str, kwargs: dict) -> Callable:
 
 
 def _branches(condition: array, repeats: bool, bodies: list) -> list[Graph | None]:
-    """What the bodies of a condition do, as graphs: first that for a condition which holds."""
+    """What the two bodies of a condition do, as graphs: first that for a condition which holds."""
     graphs: list[Graph | None] = []
-    on_true, on_false = (*(body is not None for body in bodies), False)[:2]
-    _graphs.begin_condition(condition, repeats, on_true, on_false)
+    _graphs.begin_condition(condition, repeats, *(body is not None for body in bodies))
     try:
-        for body, on_true in zip(bodies, (True, False), strict=False):
+        for body, on_true in zip(bodies, (True, False), strict=True):
             if body is None:
                 graphs.append(None)
                 continue
@@ -253,7 +252,8 @@ def capture_while(condition: Any, while_body: Callable | Graph, stream: Stream |
     body = _body(while_body, "while_body", api, kwargs)
     with ScopedStream(stream, sync_enter=False):
         if _graphs.captures_condition(condition, stream, api):
-            _graphs.add_while(condition, *_branches(condition, True, [body]))
+            repeated, _ = _branches(condition, True, [body, None])
+            _graphs.add_while(condition, repeated)
             return
         while holds():
             body()
