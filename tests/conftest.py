@@ -165,3 +165,16 @@ def device(request):
     if request.param == protected_device.NAME:
         protected_device.add()
     return request.param
+
+
+@pytest.fixture
+def two_gpus():
+    """There are two CUDA devices, or the test is skipped."""
+    if len(cuda_devices()) < 2:
+        pytest.skip("needs two CUDA devices")
+
+
+@pytest.fixture
+def second(two_gpus):
+    """The name of another GPU."""
+    return "cuda:1"

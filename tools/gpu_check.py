@@ -368,12 +368,16 @@ def run_suite(name, driver):
         command = [sys.executable, "-m", "pytest", "-q", "-o", hangs, "--device", "cuda:0", "--report", report, name]
         environment = {**os.environ, **({"WARP_CUDA_DRIVER": driver} if driver else {})}
         with output.open("w") as file:
-            process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT)
             try:
-                returned = process.wait(SECONDS_OF_A_SUITE)
+                returned = subprocess.run(
+                    command,
+                    cwd=ROOT,
+                    env=environment,
+                    stdout=file,
+                    stderr=subprocess.STDOUT,
+                    timeout=SECONDS_OF_A_SUITE,
+                ).returncode
             except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
                 returned = TIMED_OUT
         if not report.exists() and returned in ENDED_WELL:
             returned = f"{returned} without a report"

@@ -51,14 +51,6 @@ def free_stream(other):
     other.call("cuStreamDestroy_v2", handle)
 
 
-@pytest.fixture
-def second():
-    """The name of another GPU."""
-    if wp.get_cuda_device_count() < 2:
-        pytest.skip("needs two CUDA devices")
-    return "cuda:1"
-
-
 def handle_of(stream):
     return ctypes.c_void_p(stream.cuda_stream)
 

@@ -28,14 +28,6 @@ def works_in(stream, device):
     return x.numpy().tolist() == [1.0] * 4
 
 
-@pytest.fixture
-def second():
-    """The name of another GPU."""
-    if wp.get_cuda_device_count() < 2:
-        pytest.skip("needs two CUDA devices")
-    return OTHER
-
-
 @pytest.mark.seed("S-STM-001", "P-98")
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_stream_of_torch(number, request):

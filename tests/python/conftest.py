@@ -23,12 +23,3 @@ def run(tmp_path):
         return done.stdout
 
     return run
-
-
-@pytest.fixture
-def two_gpus():
-    """There are two CUDA devices, or the test is skipped."""
-    import warp as wp  # not before tests/conftest.py has chosen the cache
-
-    if wp.get_cuda_device_count() < 2:
-        pytest.skip("needs two CUDA devices")

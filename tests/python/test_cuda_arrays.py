@@ -12,14 +12,6 @@ pytestmark = pytest.mark.gpu
 DEVICE = "cuda:0"
 
 
-@pytest.fixture
-def second():
-    """The name of another GPU."""
-    if wp.get_cuda_device_count() < 2:
-        pytest.skip("needs two CUDA devices")
-    return "cuda:1"
-
-
 @wp.kernel
 def saxpy(a: float, x: wp.array[float], y: wp.array[float]):
     i = wp.tid()

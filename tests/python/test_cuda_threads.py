@@ -411,6 +411,13 @@ def end_it():
     return done.stdout
 
 
+@pytest.fixture
+def stoppable():
+    """Another stream stops an endless graph."""
+    if not wp.get_device(DEVICE).is_emulated:
+        pytest.skip("another stream stops the loop between two of its turns, on the emulated device at any time")
+
+
 @pytest.mark.parametrize(
     "wait",
     [
@@ -424,9 +431,7 @@ def end_it():
         "x.to('cpu')",
     ],
 )
-def test_ctrl_c_ends_a_wait_for_a_graph_that_runs_on(wait, tmp_path):
-    if not wp.get_device(DEVICE).is_emulated:
-        pytest.skip("another stream stops the loop between two of its turns, on the emulated device at any time")
+def test_ctrl_c_ends_a_wait_for_a_graph_that_runs_on(wait, tmp_path, stoppable):
     printed = interrupted(
         f"""
 wp.set_stream(running)
@@ -518,10 +523,8 @@ except KeyboardInterrupt:
     assert printed == "interrupted\n"
 
 
-def test_ctrl_c_ends_a_wait_for_launches(tmp_path):
+def test_ctrl_c_ends_a_wait_for_launches(tmp_path, stoppable):
     """What kernels of the launches raise is told to nobody who has gone on."""
-    if not wp.get_device(DEVICE).is_emulated:
-        pytest.skip("another stream stops the loop between two of its turns, on the emulated device at any time")
     printed = interrupted(
         """
 wp.config.mode = "debug"
