@@ -52,9 +52,11 @@ namespace weft::codegen {
 // What a module's functions are called as.
 struct Callees {
     std::unordered_map<const ir::Function*, llvm::Function*> functions;
-    // Arrays that are passed to them may be None. Those that take arrays then take the LaunchContext and the number of
-    // the thread besides, and say at the end whether they have reported a fault and the thread is to leave.
+    // Arrays that are passed to them may be None.
     bool may_get_null = false;
+    std::unordered_set<const ir::Function*> reporting;  // those that raise or print, and those that call such
+    // Those that report, or take arrays that may be None, take the LaunchContext and the number of the thread besides,
+    // and say at the end whether they have reported a fault and the thread is to leave.
     bool may_leave(const ir::Function& function) const;
     std::vector<const ir::Operation*> checked;  // by them: one for each check
     bool have_atomics = false, find_objects = false;
@@ -370,7 +372,8 @@ protected:
     llvm::Value* first_stack_ = nullptr;  // of the region being emitted
     bool has_stacks_ = false, has_atomics_ = false, finds_objects_ = false;
 
-    std::unordered_map<const ir::Value*, LaneValue> values_;
+    using LaneValues = std::unordered_map<const ir::Value*, LaneValue>;
+    LaneValues values_;
     const ir::Value* unfused_ = nullptr;  // a product that is computed by itself at present, though it could be fused
     std::unordered_set<const ir::Operation*> done_angles_;  // those that came with their partner
     llvm::Value* mask_ = nullptr;
@@ -385,7 +388,7 @@ protected:
     bool is_rare_ = false;                       // code is written at present that hardly ever runs
     std::int64_t local_bytes_ = 0;               // of one thread's local arrays so far
     std::vector<const ir::Operation*> checked_;  // of a kernel: one for each check, those of callees first
-    llvm::Value* thread_of_caller_ = nullptr;    // in callees that may get null arrays
+    llvm::Value* thread_of_caller_ = nullptr;    // in callees that may leave
     llvm::BasicBlock* leave_ = nullptr;          // where the entry ends
     std::map<llvm::Value*, llvm::Value*> packed_;
     std::map<std::pair<llvm::Value*, llvm::BasicBlock*>, llvm::Value*> unpacked_;

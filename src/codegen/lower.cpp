@@ -33,6 +33,15 @@ void number_places(const ir::Module& module, const ir::Function& kernel, const R
     for (const ir::Operation* operation : checked) entry.sites.push_back(numbers.at(operation));
 }
 
+bool reports(const ir::Function& function) {
+    bool found = false;
+    ir::for_each_operation(function.body, [&](const ir::Operation& operation) {
+        found |= ir::op_info(operation.op).effects == ir::Effects::reports ||
+                 (operation.op == ir::Op::call && reports(*operation.function));
+    });
+    return found;
+}
+
 // The functions that are no kernels.
 void lower_callees(const transform::ModulePlan& plans, TargetCodegen& target, Callees& callees) {
     std::deque<std::unique_ptr<Emitter>> emitters;
@@ -41,6 +50,7 @@ void lower_callees(const transform::ModulePlan& plans, TargetCodegen& target, Ca
         if (plan.function->is_kernel) continue;
         callees.may_get_null |= plan.parameters_may_be_null;
         callees.depend_on_order |= plan.depends_on_order;
+        if (reports(*plan.function)) callees.reporting.insert(plan.function);
         Emitter& emitter = *emitters.emplace_back(target.callee(plan));
         callees.functions[plan.function] = emitter.declare_callee(symbol_of(*plan.function, number));
     }

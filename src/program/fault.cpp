@@ -108,6 +108,16 @@ std::string quoted_or(const std::string& name, const std::string& otherwise) {
     return name.empty() ? otherwise : "'" + name + "'";
 }
 
+// The function in whose text the operation stands; empty where it is the kernel itself.
+std::string function_of(const ir::Module& module, const Operation& operation) {
+    if (operation.inlined) return operation.inlined->function;
+    const ir::Region* region = operation.parent;
+    while (region->owner) region = region->owner->parent;
+    for (const auto& function : module.functions)
+        if (&function->body == region && !function->is_kernel) return function->name;
+    return {};
+}
+
 // The operation that the failed check belongs to.
 const Operation& faulty_operation(const CompiledKernel& kernel, const Fault& fault) {
     const std::vector<std::int32_t>& sites = kernel.description.sites;
@@ -155,8 +165,9 @@ void throw_fault(const CompiledKernel& kernel, const Fault& fault, const std::by
         throw UsageError("launch()", std::string(fault.message) + ", in kernel '" + entry.name + "', in thread " +
                                          thread_text(fault, entry.tid_rank));
     const Operation& operation = faulty_operation(kernel, fault);
-    const std::string where = (operation.inlined ? ", in '" + operation.inlined->function + "'" : std::string()) +
-                              ", in kernel '" + entry.name + "', thread " + thread_text(fault, entry.tid_rank);
+    const std::string function = function_of(*kernel.module, operation);
+    const std::string where = (function.empty() ? std::string() : ", in '" + function + "'") + ", in kernel '" +
+                              entry.name + "', thread " + thread_text(fault, entry.tid_rank);
     const auto raise = [&](const std::string& message, const Value* indexed, ErrorCategory category) {
         std::vector<Note> notes = notes_of(operation, indexed);
         throw UsageError("launch()", operation.span, message + where, notes, category);

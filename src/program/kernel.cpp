@@ -143,8 +143,7 @@ CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement,
     // An adjoint gains by them whatever the lanes: it goes through the items once, and not three times.
     const bool gains_by_runs = (in_lanes && !variant.serial) || !derivation.gradients.empty();
     lowering.runs = gains_by_runs && !variant.debug && !is_gpu;
-    // On a GPU calls are inlined: reports need what the launch gives the entry.
-    lowering.shares = code_options.lanes <= 1 && !variant.nulls && !is_gpu;
+    lowering.shares = code_options.lanes <= 1 && !variant.nulls;
     lowering.gradients = derivation.gradients;
     lowering.tangents = derivation.tangents;
     lowering.stack_bytes = settings().gradient_loop_bytes;

@@ -115,9 +115,6 @@ private:
         switch (operation.op) {
             case Op::tid:
             case Op::block_dim:
-            case Op::raise:
-            case Op::require:
-            case Op::assert_:
             case Op::note_finite:
             case Op::grad_of:
                 return true;

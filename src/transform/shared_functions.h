@@ -12,8 +12,8 @@
 namespace weft::transform {
 
 // The functions to keep in a module with one kernel; none unless the kernel is large. They need nothing that only the
-// kernel knows (the thread, where a fault is reported, as of arrays out of memory that are None), keep no arrays in
-// memory, and give none of their own.
+// kernel knows (the thread's coordinates, where a fault of arrays out of memory that are None is reported), keep no
+// arrays in memory, and give none of their own. What they raise and print is reported as of the kernel.
 std::unordered_set<const ir::Function*> shared_functions(const ir::Module& module);
 
 }  // namespace weft::transform

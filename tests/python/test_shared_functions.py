@@ -215,7 +215,7 @@ def tells(holders: wp.array[Holder], a: wp.array[wp.float64], x: wp.float64):
 def test_functions_that_keep_arrays_or_need_the_thread_are_inlined(function):
     text = often(function).listing("ir")
     assert "call @polynomial" in text
-    assert ("call @few" in text) == (function in (reads, tells))
+    assert ("call @few" in text) == (function in (reads, refuses, tells))
 
 
 def test_arrays_of_structs_in_memory_that_are_none_are_errors_in_large_kernels_too():
@@ -279,7 +279,6 @@ def test_arrays_that_are_none_are_errors_in_functions_that_stay():
         assert "# of None" in str(error.value)
 
 
-@pytest.mark.host_memory("prints come when the device is synchronized", on="cuda")
 def test_functions_that_stay_print_as_inlined_ones_do(capfd):
     shared = often(tells)
     a = wp.array(np.linspace(-1.0, 1.0, 24), dtype=wp.float64)
@@ -290,9 +289,62 @@ def test_functions_that_stay_print_as_inlined_ones_do(capfd):
     for kernel in (shared, wp.kernel(shared.func, enable_backward=False, module_options={"mode": "debug"})):
         out = wp.array([0.25, 0.5, -0.75], dtype=wp.float64)
         wp.launch(kernel, dim=1, inputs=[holders, a, out])
+        wp.synchronize()
         printed.append((capfd.readouterr().out, *out.list()))
     assert printed[0] == printed[1]
     assert len(printed[0][0].splitlines()) == 24 and printed[0][0].startswith("0.25 of 24\n1.25 of 24\n")
+
+
+def test_functions_that_stay_raise_for_the_thread_that_called():
+    """From a function that another one calls, in a loop; the thread has ended then, and writes nothing."""
+
+    @wp.func
+    def limited(x: wp.float64, limit: wp.float64):
+        if x > limit:
+            raise OverflowError(f"{x:.1f} is more than {limit:.1f}")
+        total = x
+        for k in range(12):  # long enough by itself
+            total = wp.sin(total * wp.float64(k)) + wp.cos(x + total) * wp.float64(0.5) + wp.sqrt(wp.abs(total) + x * x)
+            total = wp.clamp(total, wp.float64(-2.0), wp.float64(2.0)) - wp.floor(total) * wp.float64(0.01)
+        return polynomials(x) + total
+
+    @wp.func
+    def rows(x: wp.float64, limit: wp.float64):
+        total = x
+        for k in range(12):
+            total = wp.sin(total * wp.float64(k)) + wp.cos(x - total) * wp.float64(0.5) + wp.sqrt(wp.abs(total) + x * x)
+            total = wp.clamp(total, wp.float64(-2.0), wp.float64(2.0)) - wp.floor(total) * wp.float64(0.01)
+        total += limited(x, limit) + limited(-x, limit) * limited(x * wp.float64(0.5), limit)
+        while total <= wp.float64(-100.0):
+            total = total + limited(x, limit)
+        return total
+
+    @wp.kernel(enable_backward=False)
+    def kernel(x: wp.array[wp.float64], limit: wp.float64, out: wp.array[wp.float64]):
+        i = wp.tid()
+        out[i] = wp.float64(-1.0)
+        total = wp.float64(0.0)
+        for k in range(6):
+            total += rows(x[i] + wp.float64(k), limit) - rows(x[i] - wp.float64(k), limit) * polynomials(x[i])
+        out[i] = total
+
+    text = kernel.listing("ir")
+    assert "call @limited" in text and "call @rows" in text
+    x = wp.array(np.linspace(-2.0, 2.0, 9), dtype=wp.float64)
+    out, plain = wp.zeros(9, dtype=wp.float64), wp.zeros(9, dtype=wp.float64)
+    wp.launch(kernel, dim=9, inputs=[x, 50.0, out])
+    in_debug = wp.kernel(kernel.func, enable_backward=False, module_options={"mode": "debug"})
+    wp.launch(in_debug, dim=9, inputs=[x, 50.0, plain])
+    np.testing.assert_allclose(out.numpy(), plain.numpy(), rtol=1e-12)
+    x[6:7].fill_(60.0)
+    for one in (kernel, in_debug):
+        out.zero_()
+        with pytest.raises(
+            OverflowError, match=r"60.0 is more than 50.0, in 'limited', in kernel 'kernel', thread \(6,\)"
+        ):
+            wp.launch(one, dim=9, inputs=[x, 50.0, out])
+            wp.synchronize()
+        assert out.numpy()[6] in (0.0, -1.0)
 
 
 @wp.func
