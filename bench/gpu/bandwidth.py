@@ -1,9 +1,10 @@
-"""Kernels that memory bounds, on a GPU, beside a copy of the bare driver that moves as many bytes: saxpy, stencils and
-particles of `throughput/`.
+"""Kernels that memory bounds, on a GPU, beside a copy of the bare driver that moves as many bytes, and beside CUDA C++
+(`reference.cu`): saxpy, stencils and particles of `throughput/`.
 
 `--small` takes a few thousand elements, to show that the program runs: on the emulated device, say.
 """
 
+import ctypes
 import sys
 from pathlib import Path
 
@@ -64,8 +65,45 @@ def with_driver(driver, variant):
     return measure.Queued(lambda: driver.copy(other, one, size), driver.synchronize, check, BATCH)
 
 
+def with_cpp(driver, variant):
+    program, of_program, _ = WORK[variant]
+    data = program.problem(of_program)
+    threads = 256
+    kernels = driver.compiled(Path(__file__).with_name("reference.cu"))
+
+    def blocks(count):
+        return (count + threads - 1) // threads
+
+    if program is saxpy:
+        n, y = len(data["x"]), driver.copied(data["y"])
+        real = ctypes.c_float if of_program == "f32" else ctypes.c_double
+        name, grid = f"saxpy_{of_program}", blocks(n)
+        values = (ctypes.c_int(n), real(saxpy.A), driver.copied(data["x"]), y)
+        results = [(y, data["y"])]
+    elif program is laplacian:
+        n, result = len(data["u"]), driver.copied(np.zeros_like(data["u"]))
+        is_flat = data["u"].ndim == 2
+        name = "stencil_2d" if is_flat else "stencil_3d"
+        grid = (blocks(n - 2), n - 2, 1) if is_flat else (blocks(n), n, n)
+        values = (ctypes.c_int(n), driver.copied(data["u"]), result)
+        results = [(result, data["u"])]
+    else:
+        n, x, v = len(data["x"]), driver.copied(data["x"]), driver.copied(data["v"])
+        name, grid = "particles", blocks(n)
+        values = (ctypes.c_int(n), ctypes.c_float(particles.DT), ctypes.c_float(particles.GRAVITY), x, v)
+        results = [(x, data["x"]), (v, data["v"])]
+    kernel = driver.kernel(kernels, name)
+
+    def check():
+        found = [driver.read(memory, like) for memory, like in results]
+        found = found[0] if len(found) == 1 else np.stack(found)
+        np.testing.assert_allclose(found, program.expected(of_program, data), rtol=1e-5, atol=4e-6)
+
+    return measure.Queued(lambda: driver.launch(kernel, grid, threads, *values), driver.synchronize, check, BATCH)
+
+
 if __name__ == "__main__":
-    parser = measure.arguments(__doc__, tuple(WORK), ("weft", "driver"))
+    parser = measure.arguments(__doc__, tuple(WORK), ("weft", "driver", "cpp"))
     parser.add_argument("--small", action="store_true", help="a few thousand elements")
     options = parser.parse_args()
     resize(options.small)
@@ -73,5 +111,5 @@ if __name__ == "__main__":
         library, prepare = measure.import_warp("weft", options.fast), with_weft
         library.set_device("cuda:0")
     else:
-        library, prepare = Driver(), with_driver
+        library, prepare = Driver(), with_cpp if options.implementation == "cpp" else with_driver
     measure.queued("gpu bandwidth", options, tuple(WORK), lambda variant: prepare(library, variant))

@@ -9,6 +9,9 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import shutil
+import subprocess
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -71,13 +74,24 @@ class Driver:
 
     # ---- kernels ----
 
+    def compiled(self, source: Path, *options: str) -> str:
+        """The PTX that nvcc makes of a file in CUDA C++."""
+        compiler = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+        if not Path(compiler).exists():
+            raise SystemExit("--with cpp needs nvcc, of NVIDIA's toolkit: in $PATH, or in /usr/local/cuda/bin")
+        with tempfile.TemporaryDirectory() as folder:
+            text = Path(folder) / "kernels.ptx"
+            subprocess.run([compiler, "-O3", "-ptx", *options, "-o", text, source], check=True)
+            return text.read_text()
+
     def kernel(self, ptx: str, name: str) -> ctypes.c_void_p:
         module = self.made("cuModuleLoadDataEx", ptx.encode() + b"\0", 0, None, None)
         return self.made("cuModuleGetFunction", module, name.encode())
 
-    def launch(self, kernel: ctypes.c_void_p, blocks: int, threads: int, *values) -> None:
+    def launch(self, kernel: ctypes.c_void_p, blocks: int | tuple[int, int, int], threads: int, *values) -> None:
+        grid = blocks if isinstance(blocks, tuple) else (blocks, 1, 1)
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
-        self.call("cuLaunchKernel", kernel, blocks, 1, 1, threads, 1, 1, 0, self.stream, pointers, None)
+        self.call("cuLaunchKernel", kernel, *grid, threads, 1, 1, 0, self.stream, pointers, None)
 
     def captured(self, work) -> ctypes.c_void_p:
         """A graph of what the function puts into the stream, ready to be launched."""

@@ -1,7 +1,9 @@
 """The benchmarks for GPUs run, on the emulated device: each checks what it computes before it is timed."""
 
+import itertools
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +13,14 @@ import pytest
 BENCH = Path(__file__).resolve().parents[2] / "bench" / "gpu"
 
 
-@pytest.mark.parametrize("implementation", ["weft", "driver"])
-@pytest.mark.parametrize("program", ["bandwidth.py --small", "graph.py"])
+HAS_COMPILER = shutil.which("nvcc") is not None or Path("/usr/local/cuda/bin/nvcc").exists()
+IN_CPP = pytest.param("bandwidth.py --small", "cpp", marks=pytest.mark.skipif(not HAS_COMPILER, reason="needs nvcc"))
+
+
+@pytest.mark.parametrize(
+    "program, implementation",
+    [*itertools.product(["bandwidth.py --small", "graph.py"], ["weft", "driver"]), IN_CPP],
+)
 def test_they_run(program, implementation):
     name, *options = program.split()
     command = [sys.executable, BENCH / name, "--with", implementation, "--seconds", "0.001", *options]
