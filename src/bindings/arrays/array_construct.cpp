@@ -4,6 +4,7 @@
 #include "bindings/arrays/array_object.h"
 #include "bindings/gradients/recording.h"
 #include "bindings/python/device.h"
+#include "bindings/python/lock.h"
 #include "runtime/pinned.h"
 
 namespace weft::bindings {
@@ -83,7 +84,7 @@ void release_by(runtime::Buffer& buffer, PyObject* deleter) {
     Py_INCREF(deleter);
     buffer.release = [deleter, address = buffer.data, bytes = buffer.size_bytes] {
         if (!Py_IsInitialized()) return;
-        nb::gil_scoped_acquire gil;
+        const PythonLock lock;
         // An error here has nobody to go to: it is reported as those of __del__ are.
         nb::error_scope saved;
         PyObject* result = PyObject_CallFunction(deleter, "KL", reinterpret_cast<unsigned long long>(address),

@@ -10,6 +10,7 @@
 #include "bindings/arrays/numpy_api.h"
 #include "bindings/interop/foreign.h"
 #include "bindings/python/device.h"
+#include "bindings/python/lock.h"
 #include "bindings/python/log.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/values.h"
@@ -94,7 +95,7 @@ runtime::BufferPtr borrowed_memory(const Array& view, nb::handle owner, bool is_
     // The last view may die on any thread.
     buffer->release = [kept] {
         if (!Py_IsInitialized()) return;
-        nb::gil_scoped_acquire gil;
+        const PythonLock lock;
         Py_DECREF(kept);
     };
     return buffer;

@@ -16,6 +16,7 @@
 #include "bindings/interop/xla_function.h"
 #include "bindings/kernels/arguments.h"
 #include "bindings/kernels/kernel.h"
+#include "bindings/python/lock.h"
 #include "bindings/values/types.h"
 #include "program/grid_order.h"
 #include "program/host.h"
@@ -261,7 +262,7 @@ void require_unchanged(const Call& call) {
 
 // Arguments: the inputs, then a gradient for each output. Results: the gradient of each input that can have one.
 void run_adjoint(const xla::CallFrame& frame, const Call& call) {
-    const nb::gil_scoped_acquire gil;  // the lock of kernels and their code
+    const PythonLock lock;  // the lock of kernels and their code
     leave_call_of_xla();
     struct Place {
         const CallArray* array;

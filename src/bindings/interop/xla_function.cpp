@@ -13,6 +13,7 @@
 #include "bindings/arrays/array_object.h"
 #include "bindings/gradients/tape.h"
 #include "bindings/interop/xla_frame.h"
+#include "bindings/python/lock.h"
 #include "bindings/values/types.h"
 #include "jit/jit.h"
 #include "support/error.h"
@@ -170,7 +171,7 @@ void run_once(const FunctionCall& call, std::span<std::byte* const> inputs, std:
 }
 
 void run(const xla::CallFrame& frame, const FunctionCall& call) {
-    const nb::gil_scoped_acquire gil;
+    const PythonLock lock;
     leave_call_of_xla();
     const Unrecorded unrecorded;
     const std::size_t count = call.arguments.size();

@@ -304,7 +304,7 @@ PyMethodDef launch_method = {"launch", reinterpret_cast<PyCFunction>(reinterpret
 
 // What kernels print goes to sys.stdout.
 static void print_to_python(const std::string& text) {
-    const nb::gil_scoped_acquire gil;  // threads of XLA have it not
+    const PythonLock lock;  // threads of XLA have it not
     nb::object out = nb::module_::import_("sys").attr("stdout");
     if (out.is_none()) return;  // a process without a console (pythonw): Python's own print() does the same
     out.attr("write")(text);

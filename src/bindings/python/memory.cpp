@@ -6,6 +6,7 @@
 
 #include "bindings/arrays/array_object.h"
 #include "bindings/python/device.h"
+#include "bindings/python/lock.h"
 #include "jit/jit.h"
 #include "runtime/out_of_memory.h"
 #include "runtime/pool.h"
@@ -26,7 +27,7 @@ runtime::Pool& pool_of(nb::handle device, const char* api) {
 // Without memory Python gives back what only cycles of its objects keep. Any thread may ask.
 void collect_garbage() {
     if (!Py_IsInitialized()) return;
-    const nb::gil_scoped_acquire acquire;
+    const PythonLock lock;
     try {
         nb::module_::import_("gc").attr("collect")();  // where it is switched off, too
     } catch (nb::python_error& error) {

@@ -12,6 +12,7 @@
 #include "bindings/arrays/array_object.h"
 #include "bindings/gradients/recording.h"
 #include "bindings/python/device.h"
+#include "bindings/python/lock.h"
 #include "bindings/values/types.h"
 #include "program/recorded_run.h"
 #include "runtime/foreign_memory.h"
@@ -248,13 +249,13 @@ bool record_call(const Device& device, const char* name, std::vector<nb::object>
     std::shared_ptr<std::vector<nb::object>> objects(new std::vector<nb::object>(std::move(held)),
                                                      [](std::vector<nb::object>* all) {
                                                          if (!Py_IsInitialized()) return;
-                                                         const nb::gil_scoped_acquire acquire;
+                                                         const PythonLock lock;
                                                          delete all;
                                                      });
     recording->memory().hold(objects);
     recording->add(name,
                    [work = std::move(work)] {
-                       const nb::gil_scoped_acquire acquire;
+                       const PythonLock lock;
                        work();
                    },
                    {});
