@@ -37,7 +37,7 @@ ON_ALL_DEVICES = {
 }
 # The language and its builtins, and what is special about CUDA.
 LANGUAGE = {
-    "python": "cuda cuda_arrays cuda_failures cuda_images cuda_machine_code cuda_memory cuda_primitives cuda_texts ptx"
+    "python": "cuda cuda_arrays cuda_elements cuda_failures cuda_images cuda_machine_code cuda_memory cuda_primitives cuda_texts ptx"
     " cuda_events cuda_threads cuda_contexts cuda_bad_input"
     " deterministic large_vectors indexing control_flow generics large_kernels functions bfloat float8 kernels vectors"
     " types values raise statements sequences rotations operators partial_paths tid augmented"
@@ -50,15 +50,15 @@ LANGUAGE = {
     " host_calls",
     "seeds": "rotations documents programs gradients",
     "interop": "cuda_streams cuda_order",
-    "examples": "cloth examples rigid",
+    "examples": "examples",
 }
 MORE_GRADIENTS = {
     "gradients": "generated programs patterns conventions matrices neighbours builtins known_zeros chosen_arrays"
     " refusals supplied tape_graph tape_threads devices_agree random_tapes random_reach copies",
 }
-SEARCHES = {"examples": "descent isosurface", "geometry": "marching_cubes triangles"}
+PROGRAMS = {"examples": "cloth descent isosurface rigid", "geometry": "marching_cubes triangles"}
 # Two parts of about the same length.
-ON_CUDA = {"arrays and gradients": [ON_ALL_DEVICES, MORE_GRADIENTS, SEARCHES], "language": [LANGUAGE]}
+ON_CUDA = {"arrays, gradients and programs": [ON_ALL_DEVICES, MORE_GRADIENTS, PROGRAMS], "language": [LANGUAGE]}
 # These take minutes there: only with --long. Tests beside them take the same kernels and their gradients.
 LONG_ON_CUDA = [
     "tests/examples/test_descent.py::test_balls_and_light_are_recovered_from_their_picture",
