@@ -59,6 +59,7 @@ struct CudaEntry {
     bool prints = false;               // with room for what it prints
     std::int32_t logs = 0;             // how many logs a thread keeps (CudaLaunch::logs)
     std::int32_t most_threads = 0;     // of a block; 0: as many as the device allows
+    std::int32_t together = 1;         // how many elements a thread takes where CudaLaunch::together
     std::vector<std::string> formats;  // of what it prints and raises; their numbers count from 1
 
     bool operator==(const CudaEntry&) const = default;

@@ -15,15 +15,20 @@ namespace weft {
 //     kernel symbol(CudaLaunch launch, const byte* arguments) where n is more than kMostCudaArgumentBytes
 //     kernel symbol(CudaLaunch launch)                        where n is 0
 // It runs with any one-dimensional grid: each thread takes the elements index, index + threads, ... below `count`.
+// Where CudaLaunch::together instead, a thread has n = CudaEntry::together elements, and the grid is
+//     of one axis       x: blocks of n * threads elements; those of a thread are a block's threads apart
+//     of several axes   x: the last axis, threads of a block by threads; y: the axis before it, n by n, which are those
+//                       of a thread; z: the others, the last of them first
 struct CudaReports;
 
 // How an index is taken apart into coordinates without a division: n / extent is mulhi(n, multiplier) >> shift for all
-// n below 2^63, but for an extent of 1. T. Granlund, P. L. Montgomery, "Division by invariant integers using
-// multiplication", 1994, theorem 4.2 for 63 bits.
+// n below 2^63, and the same of `short_multiplier` in 32 bits for all n below 2^31, but for an extent of 1.
+// T. Granlund, P. L. Montgomery, "Division by invariant integers using multiplication", 1994, theorem 4.2 for 63 and 31
+// bits.
 struct CudaAxis {
     std::int64_t extent = 1;
     std::uint64_t multiplier = 0;
-    std::int64_t shift = 0;
+    std::uint32_t shift = 0, short_multiplier = 0;  // the latter where the extent is below 2^31
 };
 
 struct CudaLaunch {
@@ -33,8 +38,10 @@ struct CudaLaunch {
     // Where CudaEntry::logs: memory of threads, one part after the other of each thread, then those of the next log.
     std::byte* logs = nullptr;
     std::int64_t log_bytes = 0;  // of one part
+    std::int64_t together = 0;   // whether threads have several elements: of launches up to kMostTogether
 };
-static_assert(sizeof(CudaLaunch) == 128);
+static_assert(sizeof(CudaLaunch) == 136);
+inline constexpr std::int64_t kMostTogether = std::int64_t{1} << 30;
 
 // Elements of arrays of parameters begin at multiples of what one access of several numbers takes at most, in code for
 // dense arrays.

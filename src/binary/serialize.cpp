@@ -54,6 +54,7 @@ public:
         write(entry.prints);
         write(entry.logs);
         write(entry.most_threads);
+        write(entry.together);
         write(entry.formats);
     }
     void write(const KernelEntry& kernel) {
@@ -110,6 +111,7 @@ public:
         read(entry.prints);
         read(entry.logs);
         read(entry.most_threads);
+        read(entry.together);
         read(entry.formats);
     }
     void read(KernelEntry& kernel) {

@@ -12,7 +12,9 @@
 //                                  fast ones (single_access.cpp)
 // Under a mask, vector accesses of single numbers are masked ones, and wider elements go through a copy
 // (cpu/copied_access.cpp). Scatters write lane after lane, so that the last lane wins.
+#include <algorithm>
 #include <array>
+#include <utility>
 
 #include "binary/cuda_abi.h"
 #include "codegen/emitter.h"
@@ -35,6 +37,22 @@ std::int64_t unit_of(std::int64_t stride) {
     for (std::int64_t unit : {8, 4, 2})
         if (stride % unit == 0) return unit;
     return 1;
+}
+
+// A sum of something and a constant, as an index is that says `i + 1`; null where it is the constant alone.
+std::pair<llvm::Value*, std::int64_t> split_constant(llvm::Value* number) {
+    if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(number)) return {nullptr, constant->getSExtValue()};
+    const auto* sum = llvm::dyn_cast<llvm::BinaryOperator>(number);
+    const bool is_sum = sum != nullptr && sum->getOpcode() == llvm::Instruction::Add;
+    const bool is_difference = sum != nullptr && sum->getOpcode() == llvm::Instruction::Sub;
+    if (!is_sum && !is_difference) return {number, 0};
+    for (const unsigned at : {1U, 0U}) {
+        const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(sum->getOperand(at));
+        if (constant == nullptr || (at == 0 && is_difference)) continue;
+        const auto [variable, others] = split_constant(sum->getOperand(1 - at));
+        return {variable, is_sum ? others + constant->getSExtValue() : others - constant->getSExtValue()};
+    }
+    return {number, 0};
 }
 
 llvm::Align alignment_of(const LeafType& type) { return llvm::Align(static_cast<std::uint64_t>(size_of(type))); }
@@ -137,6 +155,25 @@ Emitter::Address Emitter::address_of(const ir::Value* array, llvm::ArrayRef<ir::
         address.offsets = offsets;
         address.unit = unit;
     };
+
+    if (machine_.shares_addresses && lanes_ == 1) {
+        // Constants in the indices last, and what they are bytes of themselves behind the products: accesses to
+        // neighbours have all but that in common.
+        struct Distance {
+            std::int64_t number;
+            llvm::Value* stride;
+        };
+        llvm::SmallVector<Distance, kMaxDims> distances;
+        for (std::size_t axis = 0; axis < indices.size(); ++axis) {
+            llvm::Value* const stride = view.leaves[first_stride + axis].scalar;
+            const auto [variable, constant] = split_constant(wide(leaf(indices[axis]), indices[axis]->type.scalar()));
+            if (variable) advance(variable, stride);
+            if (constant != 0) distances.push_back({constant, stride});
+        }
+        std::ranges::stable_partition(distances, [](const Distance& one) { return !constant_or(one.stride, 0); });
+        for (const Distance& distance : distances) advance(i64(distance.number), distance.stride);
+        return address;
+    }
 
     // Terms that do not change along the last axis first: LLVM hoists their sum out of the loop over the lanes.
     for (auto kind : {0, 1, 2}) {

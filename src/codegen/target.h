@@ -36,7 +36,10 @@ struct Machine {
     bool loads_rows = false;       // TargetInfo::loads_rows
     bool wide_elements = false;    // elements are loaded and stored several numbers at a time
     bool read_only_loads = false;  // reads what no thread of a launch writes in a way of their own
-    bool only_lines = false;       // debug information is lines for profilers and no more
+    // Elements at a constant distance in the indices are addressed from one of them: additions are dear, and accesses
+    // add constants only.
+    bool shares_addresses = false;
+    bool only_lines = false;  // debug information is lines for profilers and no more
 };
 
 // What a check has to say about a thread, in LLVM's numbers.

@@ -83,6 +83,7 @@ struct CaptureOptions {
 struct CudaProperties {
     int arch = 0;  // 86 for 8.6
     int sm_count = 0;
+    std::int64_t threads_at_once = 0;  // that all multiprocessors have room for
     int max_threads_per_block = 0;
     int max_shared_memory_per_block = 0;  // bytes
     bool is_uva = false;                  // it shares addresses with the host

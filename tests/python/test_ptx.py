@@ -35,10 +35,30 @@ def scale(x: wp.array[float], y: wp.array[float]):
 
 
 def test_neighbours_read_neighbours_with_one_access_each():
+    """A thread has one element or four: the text has each access five times."""
     text = text_of(scale)
-    assert global_accesses(text) == ["ld.global.b32", "ld.global.nc.b32", "st.global.b32"]
+    assert global_accesses(text) == 5 * ["ld.global.b32"] + 5 * ["ld.global.nc.b32"] + 5 * ["st.global.b32"]
     # The address grows by the size of a number with each thread.
     assert re.search(r"(shl\.b64\s+%rd\d+, %rd\d+, 2|mul\.wide\.[us]32\s+%rd\d+, %r\d+, 4|mad\.lo\.s64.*, 4,)", text)
+
+
+@wp.kernel
+def stencil(u: wp.array3d[float], result: wp.array3d[float]):
+    i, j, k = wp.tid()
+    if i > 0 and i < u.shape[0] - 1 and j > 0 and j < u.shape[1] - 1 and k > 0 and k < u.shape[2] - 1:
+        sides = u[i, j - 1, k] + u[i, j + 1, k] + u[i, j, k - 1] + u[i, j, k + 1]
+        result[i, j, k] = u[i - 1, j, k] + u[i + 1, j, k] + sides - 6.0 * u[i, j, k]
+
+
+def test_four_points_of_a_stencil_load_what_they_share_once():
+    """Four points in a row have 4 + 2 points in that row, and 4 on each of four sides; and the point by itself has 7."""
+    text = text_of(stencil)
+    assert accesses(text, "ld").count("ld.global.nc.b32") == 22 + 7
+    assert accesses(text, "st").count("st.global.b32") == 4 + 1
+    # The point by itself takes its number apart by two divisions, of 32 or of 64 bits; the four take none apart.
+    assert text.count("mul.hi.u32") == text.count("mul.hi.u64") == 2
+    # ptxas waits between the loads where it is not told that it may have the registers.
+    assert ".maxnreg 64" in text
 
 
 @wp.kernel

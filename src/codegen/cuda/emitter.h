@@ -1,6 +1,7 @@
 // Code for CUDA devices, as NVVM IR: a lane has a thread of its own (W = 1). The hooks of target.h:
 //
-//   entry.cpp     the entry and its loop over elements
+//   entry.cpp     the entry
+//   elements.cpp  its loops over elements
 //   math.cpp      functions of libdevice, or of libclc
 //   atomics.cpp   atomics of whole warps at one address
 //   reports.cpp   faults, prints: calls of the device library (devlib/cuda)
@@ -24,6 +25,7 @@ struct CudaMachine : Machine {
         only_lines = true;
         wide_elements = true;
         read_only_loads = true;
+        shares_addresses = true;
     }
     int architecture;  // 90 of sm_90
     bool has_libclc;   // TargetInfo
@@ -35,6 +37,9 @@ struct CudaReporting {
     std::vector<llvm::GlobalVariable*> texts;  // of these; nothing on the device reads them
     bool reports = false, prints = false;
 };
+
+// Of a thread that has several elements; the largest block there is has room for as many.
+inline constexpr int kRegistersTogether = 64;
 
 class CudaEmitter final : public Emitter {
 public:
@@ -52,10 +57,28 @@ protected:
     llvm::Function* declare_entry(const std::string& symbol, const CudaEntry& entry);
     llvm::Value* of_launch(llvm::Value* launch, std::size_t offset, llvm::Type* type);
     void load_launch(llvm::Value* launch);
-    void emit_elements();
-    void find_coordinates(llvm::Value* index);
     void describe(CudaEntry& entry);
     llvm::Value* threads_of_block() override;
+
+    // ---- elements.cpp ----
+    int elements_together() const;
+    void emit_elements(int together);
+    // Of a thread: its number in its block, how many that has, and the block's number on each axis of the grid.
+    struct Position {
+        llvm::Value *thread, *threads, *block[3];
+    };
+    // Indices of elements that a thread takes one by one, and the block that leads to the loop over them.
+    struct Range {
+        llvm::Value *first, *step, *end;
+        llvm::BasicBlock* from;
+    };
+    Range emit_together(int together, const Position& at, llvm::BasicBlock* one_by_one);
+    struct Element;
+    void emit_in_step(const ir::Region& region, llvm::MutableArrayRef<Element> elements, llvm::BasicBlock* one_by_one);
+    llvm::Value* sum(llvm::Value* a, llvm::Value* b);
+    llvm::Value* product(llvm::Value* a, llvm::Value* b);
+    void find_coordinates(llvm::Value* index);
+    void find_short_coordinates(llvm::Value* index);
 
     // ---- math.cpp ----
     llvm::Value* math_function(ir::Op op, Scalar scalar, Values operands) override;
@@ -93,8 +116,9 @@ protected:
     llvm::Value *logs_ = nullptr, *log_bytes_ = nullptr;  // CudaLaunch
     std::map<const ir::Operation*, std::int64_t> log_numbers_;
     llvm::Value* count_ = nullptr;                           // elements in all
+    llvm::Value* is_together_ = nullptr;                     // CudaLaunch::together
     llvm::SmallVector<llvm::Value*, kMaxDims> multipliers_;  // CudaAxis
-    llvm::SmallVector<llvm::Value*, kMaxDims> shifts_;
+    llvm::SmallVector<llvm::Value*, kMaxDims> short_multipliers_, shifts_;
 };
 
 }  // namespace weft::codegen

@@ -1,11 +1,4 @@
-// The entry of a kernel (binary/cuda_abi.h):
-//
-//     first, step = this thread's number among those of the launch, and how many these are
-//     for index in first .. count step `step`:
-//         coordinates of `index`, by multiplications
-//         body
-//
-// So any grid runs all elements: one thread for each, or fewer that take several. Indices have 64 bits throughout.
+// The entry of a kernel (binary/cuda_abi.h): its signature, what it reads of the launch and what it says to the host.
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include "binary/cuda_abi.h"
@@ -29,10 +22,14 @@ void CudaEmitter::emit_entry(KernelEntry& entry) {
     make_alias_scopes();
     load_launch(function->getArg(0));
     if (cuda.argument_bytes > 0) load_arguments(function->getArg(1));
-    emit_elements();
+    cuda.together = elements_together();
+    emit_elements(cuda.together);
     function->addFnAttr(kThreadLoops, "1");
     cuda.most_threads = options_.most_threads;
     if (options_.most_threads > 0) function->addFnAttr("nvvm.maxntid", std::to_string(options_.most_threads));
+    // ptxas would rather wait between loads than take more than 32 registers, unless it is told how many it may have.
+    if (cuda.together > 1 && options_.most_threads == 0)
+        function->addFnAttr("nvvm.maxnreg", std::to_string(kRegistersTogether));
     if (options_.least_blocks > 0) function->addFnAttr("nvvm.minctasm", std::to_string(options_.least_blocks));
     if (debug_) debug_->finalize();
     describe(cuda);
@@ -60,7 +57,7 @@ llvm::Function* CudaEmitter::declare_entry(const std::string& symbol, const Cuda
 
 llvm::Value* CudaEmitter::of_launch(llvm::Value* launch, std::size_t offset, llvm::Type* type) {
     llvm::Value* address = builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), launch, offset);
-    llvm::LoadInst* load = builder_.CreateAlignedLoad(type, address, llvm::Align(8));
+    llvm::LoadInst* load = builder_.CreateAlignedLoad(type, address, llvm::Align(type->isIntegerTy(32) ? 4 : 8));
     load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
     return load;
 }
@@ -68,6 +65,7 @@ llvm::Value* CudaEmitter::of_launch(llvm::Value* launch, std::size_t offset, llv
 void CudaEmitter::load_launch(llvm::Value* launch) {
     llvm::Type* number = builder_.getInt64Ty();
     count_ = of_launch(launch, offsetof(CudaLaunch, count), number);
+    is_together_ = builder_.CreateICmpNE(of_launch(launch, offsetof(CudaLaunch, together), number), i64(0));
     launch_ = of_launch(launch, offsetof(CudaLaunch, reports), builder_.getPtrTy());
     logs_ = of_launch(launch, offsetof(CudaLaunch, logs), builder_.getPtrTy());
     log_bytes_ = of_launch(launch, offsetof(CudaLaunch, log_bytes), number);
@@ -75,48 +73,11 @@ void CudaEmitter::load_launch(llvm::Value* launch) {
         const std::size_t at = offsetof(CudaLaunch, axes) + sizeof(CudaAxis) * static_cast<std::size_t>(axis);
         dims_.push_back(of_launch(launch, at + offsetof(CudaAxis, extent), number));
         multipliers_.push_back(of_launch(launch, at + offsetof(CudaAxis, multiplier), number));
-        shifts_.push_back(of_launch(launch, at + offsetof(CudaAxis, shift), number));
+        shifts_.push_back(of_launch(launch, at + offsetof(CudaAxis, shift), builder_.getInt32Ty()));
+        short_multipliers_.push_back(
+            of_launch(launch, at + offsetof(CudaAxis, short_multiplier), builder_.getInt32Ty()));
     }
     coordinates_.assign(static_cast<std::size_t>(std::max(1, kernel_.tid_rank)), nullptr);
-}
-
-void CudaEmitter::emit_elements() {
-    const auto sreg = [&](llvm::Intrinsic::ID which) {
-        return builder_.CreateZExt(builder_.CreateIntrinsic(which, {}), builder_.getInt64Ty());
-    };
-    llvm::Value* block = sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x);
-    first_ =
-        builder_.CreateAdd(builder_.CreateMul(sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x), block, "", true, true),
-                           sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x), "", true, true);
-    threads_ = builder_.CreateMul(sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x), block, "", true, true);
-    llvm::BasicBlock *before = builder_.GetInsertBlock(), *element = new_block("element"), *done = new_block("done");
-    leave_ = done;
-    builder_.CreateCondBr(builder_.CreateICmpSLT(first_, count_), element, done);
-    builder_.SetInsertPoint(element);
-    llvm::PHINode* index = builder_.CreatePHI(builder_.getInt64Ty(), 2, "index");
-    index->addIncoming(first_, before);
-    find_coordinates(index);
-    emit_region(kernel_.body);
-    llvm::Value* next = builder_.CreateAdd(index, threads_, "", true, true);
-    index->addIncoming(next, builder_.GetInsertBlock());
-    builder_.CreateCondBr(builder_.CreateICmpSLT(next, count_), element, done);
-    builder_.SetInsertPoint(done);
-    builder_.CreateRetVoid();
-}
-
-// The last axis first; the first one has what is left.
-void CudaEmitter::find_coordinates(llvm::Value* index) {
-    llvm::Type *number = builder_.getInt64Ty(), *wide = builder_.getInt128Ty();
-    for (std::size_t axis = coordinates_.size(); axis-- > 1;) {
-        llvm::Value* product =
-            builder_.CreateMul(builder_.CreateZExt(index, wide), builder_.CreateZExt(multipliers_[axis], wide));
-        llvm::Value* high = builder_.CreateTrunc(builder_.CreateLShr(product, 64), number);
-        llvm::Value* quotient = builder_.CreateSelect(builder_.CreateICmpEQ(dims_[axis], i64(1)), index,
-                                                      builder_.CreateLShr(high, shifts_[axis]));
-        coordinates_[axis] = builder_.CreateSub(index, builder_.CreateMul(quotient, dims_[axis]));
-        index = quotient;
-    }
-    coordinates_[0] = index;
 }
 
 llvm::Value* CudaEmitter::threads_of_block() {

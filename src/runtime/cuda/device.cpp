@@ -37,6 +37,7 @@ CudaProperties properties_of(int ordinal) {
     CudaProperties made;
     made.arch = 10 * attribute(kComputeCapabilityMajor, ordinal) + attribute(kComputeCapabilityMinor, ordinal);
     made.sm_count = attribute(kMultiprocessorCount, ordinal);
+    made.threads_at_once = std::int64_t{made.sm_count} * attribute(kThreadsOfMultiprocessor, ordinal);
     made.max_shared_memory_per_block = attribute(kMaxSharedMemoryPerBlockOptin, ordinal);
     made.max_threads_per_block = attribute(kMaxThreadsPerBlock, ordinal);
     made.is_uva = attribute(kUnifiedAddressing, ordinal) != 0;

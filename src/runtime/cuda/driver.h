@@ -72,6 +72,7 @@ enum Attribute : int {
     kMaxThreadsPerBlock = 1,
     kMaxSharedMemoryPerBlock = 8,
     kMultiprocessorCount = 16,
+    kThreadsOfMultiprocessor = 39,
     kUnifiedAddressing = 41,
     kComputeCapabilityMajor = 75,
     kComputeCapabilityMinor = 76,

@@ -17,24 +17,65 @@ namespace {
 
 constexpr int kThreadsOfBlock = 256;  // where the launch does not say
 
-// Grids have up to 2^31 - 1 blocks; a thread takes several elements where there are more.
-struct Shape1d {
-    unsigned blocks, threads;
+struct GridShape {
+    unsigned x = 1, y = 1, z = 1;  // blocks
+    unsigned threads = 1;
+    bool together = false;  // CudaLaunch
 };
-Shape1d shape_of(const Grid& grid, const LaunchOptions& options, const CudaEntry& entry) {
-    if (options.serial || options.keeps_order) return {1, 1};
+
+// A grid of the launch's own axes (binary/cuda_abi.h), where most threads of its rows have something to do, and most
+// rows come in whole groups: the others go one by one.
+std::optional<GridShape> shape_by_axes(const Grid& grid, int rank, std::int64_t together, std::int64_t threads) {
+    constexpr std::int64_t kMostBlocks = 65535;  // of the second and the third axis
+    constexpr std::int64_t kLeastThreads = 64;   // a multiprocessor has room for few blocks
+    constexpr double kLeastUse = 0.75;
+    const auto blocks = [](std::int64_t count, std::int64_t of) { return (count + of - 1) / of; };
+    const std::int64_t columns = grid.dim[rank - 1], rows = grid.dim[rank - 2], groups = blocks(rows, together);
+    std::int64_t others = 1;
+    for (int axis = 0; axis < rank - 2; ++axis) others *= grid.dim[axis];
+    const auto grouped = static_cast<double>(rows / together * together);
+    if (groups > kMostBlocks || others > kMostBlocks || grouped < kLeastUse * static_cast<double>(rows))
+        return std::nullopt;
+    std::optional<GridShape> best;
+    double best_use = 0.0;
+    for (const std::int64_t tried : {threads, threads / 2, threads / 4}) {
+        if (tried < threads && tried < kLeastThreads) break;
+        const double use = static_cast<double>(columns) / static_cast<double>(blocks(columns, tried) * tried);
+        if (use >= kLeastUse && use > best_use) {
+            best = {static_cast<unsigned>(blocks(columns, tried)), static_cast<unsigned>(groups),
+                    static_cast<unsigned>(others), static_cast<unsigned>(tried), true};
+            best_use = use;
+        }
+        if (grid.block_dim > 0) break;
+    }
+    return best;
+}
+
+// Grids have up to 2^31 - 1 blocks; a thread takes several elements where there are more.
+GridShape shape_of(const Grid& grid, int rank, const LaunchOptions& options, const CudaEntry& entry,
+                   std::int64_t threads_at_once) {
+    if (options.serial || options.keeps_order) return {};
     std::int64_t threads = grid.block_dim > 0 ? grid.block_dim : kThreadsOfBlock;
     if (grid.block_dim == 0 && entry.most_threads > 0) threads = std::min<std::int64_t>(threads, entry.most_threads);
+    // A thread waits for several elements at once where the GPU is full in any case.
+    if (entry.together > 1 && grid.max_blocks == 0 && grid.count <= kMostTogether &&
+        grid.count >= threads_at_once * entry.together) {
+        const std::int64_t of_block = threads * entry.together;
+        if (rank == 1)
+            return {static_cast<unsigned>((grid.count + of_block - 1) / of_block), 1, 1, static_cast<unsigned>(threads),
+                    true};
+        if (const auto shape = shape_by_axes(grid, rank, entry.together, threads)) return *shape;
+    }
     std::int64_t blocks = (grid.count + threads - 1) / threads;
     blocks = std::min<std::int64_t>(blocks, std::numeric_limits<std::int32_t>::max());
     if (grid.max_blocks > 0) blocks = std::min<std::int64_t>(blocks, grid.max_blocks);
     if (entry.logs > 0) blocks = std::min(blocks, std::max<std::int64_t>(1, kMostLoggingThreads / threads));
-    return {static_cast<unsigned>(blocks), static_cast<unsigned>(threads)};
+    return {static_cast<unsigned>(blocks), 1, 1, static_cast<unsigned>(threads)};
 }
 
 // How long a log of a thread is: a multiple of 16 bytes.
-std::int64_t log_bytes(const CudaEntry& entry, Shape1d shape) {
-    return kCudaLogBytes / (std::int64_t{entry.logs} * shape.blocks * shape.threads) / 16 * 16;
+std::int64_t log_bytes(const CudaEntry& entry, const GridShape& shape) {
+    return kCudaLogBytes / (std::int64_t{entry.logs} * shape.x * shape.threads) / 16 * 16;
 }
 
 CudaAxis axis_of(std::int64_t extent) {
@@ -43,7 +84,10 @@ CudaAxis axis_of(std::int64_t extent) {
     const int bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(extent - 1)));
     const unsigned __int128 numerator = static_cast<unsigned __int128>(1) << (63 + bits);
     axis.multiplier = static_cast<std::uint64_t>(numerator / static_cast<std::uint64_t>(extent)) + 1;
-    axis.shift = bits - 1;
+    axis.shift = static_cast<std::uint32_t>(bits - 1);
+    if (extent <= std::numeric_limits<std::int32_t>::max())
+        axis.short_multiplier =
+            static_cast<std::uint32_t>((std::uint64_t{1} << (31 + bits)) / static_cast<std::uint64_t>(extent) + 1);
     return axis;
 }
 
@@ -132,7 +176,8 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
         address = block->data();
         parameters[1] = &address;
     }
-    const Shape1d shape = shape_of(grid, options, entry);
+    const GridShape shape = shape_of(grid, description().tid_rank, options, entry, device.cuda()->threads_at_once);
+    launch.together = shape.together;
     std::optional<CudaMemory> logs;
     if (entry.logs > 0) {
         logs.emplace(device, kCudaLogBytes, /*zeroed=*/false, stream);
@@ -140,7 +185,7 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
         launch.log_bytes = log_bytes(entry, shape);
     }
     const TimedWork timed(queue, kTimedKernel, "kernel ", description().name);
-    device.check(driver().cuLaunchKernel(function, shape.blocks, 1, 1, shape.threads, 1, 1, 0, queue.handle(),
+    device.check(driver().cuLaunchKernel(function, shape.x, shape.y, shape.z, shape.threads, 1, 1, 0, queue.handle(),
                                          parameters, nullptr),
                  "cuLaunchKernel");
     if (kept_reports) recording->add_report(std::move(report), std::move(kept_reports));

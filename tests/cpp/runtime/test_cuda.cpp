@@ -75,11 +75,17 @@ TEST(Cuda, MachineCodeRunsOnItsArchitectureAndLaterOnesOfItsKind) {
     EXPECT_FALSE(runs_on("", 0) || runs_on("90", 90));
 }
 
-// As the entry does it (codegen/cuda/entry.cpp).
+// As the entry does it (codegen/cuda/elements.cpp).
 std::int64_t quotient(std::int64_t n, const CudaAxis& axis) {
     if (axis.extent == 1) return n;
     const auto product = static_cast<unsigned __int128>(n) * axis.multiplier;
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(product >> 64) >> axis.shift);
+}
+
+std::int64_t short_quotient(std::int64_t n, const CudaAxis& axis) {
+    if (axis.extent == 1) return n;
+    const std::uint64_t product = static_cast<std::uint64_t>(n) * axis.short_multiplier;
+    return static_cast<std::int64_t>(static_cast<std::uint32_t>(product >> 32) >> axis.shift);
 }
 
 TEST(Cuda, IndicesAreTakenApartExactly) {
@@ -97,6 +103,11 @@ TEST(Cuda, IndicesAreTakenApartExactly) {
         for (const std::int64_t n :
              {largest, multiple, std::max<std::int64_t>(0, multiple - 1), std::int64_t{0}, INT64_MAX})
             ASSERT_EQ(quotient(n, axis), n / extent) << n << " / " << extent;
+        if (extent > INT32_MAX) continue;
+        const std::int64_t short_one = largest & INT32_MAX, short_multiple = short_one / extent * extent;
+        for (const std::int64_t n : {short_one, short_multiple, std::max<std::int64_t>(0, short_multiple - 1),
+                                     std::int64_t{0}, std::int64_t{INT32_MAX}})
+            ASSERT_EQ(short_quotient(n, axis), n / extent) << n << " / " << extent << ", in 32 bits";
     }
 }
 

@@ -1,0 +1,347 @@
+// The loops of an entry over its elements (binary/cuda_abi.h):
+//
+//     if the launch wants elements taken together:
+//         first, step, end = this thread's elements
+//         if all of them exist, and pass what the kernel begins with as a test:
+//             bodies of all of them, in step
+//             return
+//     else:
+//         first, step, end = this thread's number in the launch, how many threads these are, the count
+//     for index in first .. end step `step`:
+//         coordinates of `index`, by multiplications
+//         body
+//
+// So any grid runs all elements: one thread for each, or fewer that take several. Indices of the loop have 64 bits.
+//
+// Bodies in step: each operation is written for one element after the other, before the next operation is. So what all
+// of them load is asked for before the first of them waits, which a GPU needs to be at its bandwidth where an element
+// loads few bytes; and neighbours on an axis load what they have in common once. Threads are in no order, and neither
+// are the elements of one.
+#include <llvm/IR/IntrinsicsNVPTX.h>
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "binary/cuda_abi.h"
+#include "codegen/cuda/emitter.h"
+#include "ir/walk.h"
+
+namespace weft::codegen {
+
+using ir::Op;
+using ir::Operation;
+
+namespace {
+
+// A GPU is at its bandwidth where each thread waits for some 32 bytes. So many elements make that of the words of
+// 32 bits that one of them reads from memory; what reads more is quick by itself.
+int elements_to_wait_for(int words) { return words <= 2 ? 4 : words <= 6 ? 2 : 1; }
+// Words that the elements of a thread have in registers, and what one of them costs in all (ir/ops.def): more is bound
+// by registers or arithmetic, and would only be longer code.
+constexpr int kMostWordsTogether = 32;
+constexpr double kMostCostTogether = 24.0;
+constexpr double kFunctionCost = 8.0;  // of what libdevice has, which is long
+
+int words(Type type) {
+    int count = 0;
+    for (const LeafType& leaf : leaf_types(type)) count += static_cast<int>((size_of(leaf) + 3) / 4);
+    return count;
+}
+
+// What a body does, as far as it may be written for several elements in step.
+struct Body {
+    int loaded_words = 0;
+    std::map<const ir::Value*, int> words_of_arrays;  // neighbours of an array come with each other
+    double cost = 0.0;
+    bool is_plain = true, touches_memory = false;
+
+    void add(const ir::Region& region, bool may_touch);
+};
+
+bool is_empty(const ir::Region& region) { return region.operations.size() <= 1; }
+
+// if condition: everything that is left to do. The arm that does it; null where the operation is something else.
+const ir::Region* guarded(const Operation& operation) {
+    if (operation.op != Op::if_ || !operation.results.empty()) return nullptr;
+    const auto& siblings = operation.parent->operations;
+    if (siblings.size() < 2 || siblings[siblings.size() - 2] != &operation) return nullptr;
+    for (const int arm : {0, 1})
+        if (is_empty(operation.body(static_cast<std::size_t>(1 - arm))))
+            return &operation.body(static_cast<std::size_t>(arm));
+    return nullptr;
+}
+
+// `may_touch`: memory. A choice between values has arms that may not.
+void Body::add(const ir::Region& region, bool may_touch) {
+    bool has_stored = false;
+    for (const Operation* operation : region.operations) {
+        switch (operation->op) {
+            case Op::yield:
+            case Op::return_:
+                continue;
+            case Op::load:
+                is_plain &= may_touch;
+                loaded_words += words(operation->result()->type);
+                words_of_arrays[operation->operands[0]] = words(operation->result()->type);
+                continue;
+            case Op::store:
+                is_plain &= may_touch;
+                has_stored = touches_memory = true;
+                continue;
+            case Op::if_:
+                if (const ir::Region* arm = guarded(*operation); arm != nullptr && may_touch) {
+                    // An element that does not pass begins again by itself: nothing may have been done.
+                    is_plain &= !has_stored;
+                    add(*arm, true);
+                    continue;
+                }
+                add(operation->body(0), false);
+                add(operation->body(1), false);
+                continue;
+            // An index at run time needs memory; what is somewhere else is long, or ends the thread.
+            case Op::extract_at:
+            case Op::insert_at:
+            case Op::block_dim:  // which launches choose, then
+            case Op::call:
+            case Op::call_library:
+            case Op::for_:
+            case Op::while_:
+            case Op::object:
+                is_plain = false;
+                continue;
+            default:
+                if (ir::has_effects(*operation) || ir::op_info(operation->op).cost >= kFunctionCost) {
+                    is_plain = false;
+                    continue;
+                }
+                const Type type = operation->result()->type;
+                cost += ir::op_info(operation->op).cost * (type.is_array() ? 1 : leaf_count(type));
+        }
+    }
+}
+
+}  // namespace
+
+// How many elements of this kernel a thread takes at once where the launch has enough of them. One where that would
+// gain nothing.
+int CudaEmitter::elements_together() const {
+    if (options_.debug || options_.null_arrays || plan_.depends_on_order || callees_.depend_on_order ||
+        kernel_.tid_rank == 0)
+        return 1;
+    Body body;
+    body.add(kernel_.body, true);
+    if (!body.is_plain || !body.touches_memory || body.cost > kMostCostTogether) return 1;
+    int words_read = 0;
+    for (const auto& [array, words] : body.words_of_arrays) words_read += words;
+    int together = elements_to_wait_for(words_read);
+    while (together > 1 && body.loaded_words * together > kMostWordsTogether) together /= 2;
+    return together;
+}
+
+void CudaEmitter::emit_elements(int together) {
+    const auto sreg = [&](llvm::Intrinsic::ID which) {
+        return builder_.CreateZExt(builder_.CreateIntrinsic(which, {}), builder_.getInt64Ty());
+    };
+    llvm::BasicBlock *element = new_block("element"), *done = new_block("done");
+    leave_ = done;
+    Position at;
+    at.threads = sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x);
+    at.thread = sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x);
+    at.block[0] = sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
+    llvm::SmallVector<Range, 2> ranges;
+    if (together > 1) {
+        llvm::BasicBlock *several = new_block("together"), *apart = new_block("apart"), *one_by_one = new_block("one");
+        builder_.CreateCondBr(is_together_, several, apart);
+        builder_.SetInsertPoint(several);
+        if (kernel_.tid_rank > 1) {
+            at.block[1] = sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_y);
+            at.block[2] = sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_z);
+        }
+        const LaneValues parameters = values_;
+        ranges.push_back(emit_together(together, at, one_by_one));
+        builder_.CreateBr(done);
+        values_ = parameters;
+        builder_.SetInsertPoint(one_by_one);
+        builder_.CreateCondBr(builder_.CreateICmpSLT(ranges[0].first, ranges[0].end), element, done);
+        builder_.SetInsertPoint(apart);
+    }
+    first_ = sum(product(at.block[0], at.threads), at.thread);
+    threads_ = product(sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x), at.threads);
+    ranges.push_back({first_, threads_, count_, builder_.GetInsertBlock()});
+    builder_.CreateCondBr(builder_.CreateICmpSLT(first_, count_), element, done);
+
+    builder_.SetInsertPoint(element);
+    const auto of_ranges = [&](llvm::Value* Range::* part) {
+        llvm::PHINode* phi = builder_.CreatePHI(builder_.getInt64Ty(), 3);
+        for (const Range& range : ranges) phi->addIncoming(range.*part, range.from);
+        return phi;
+    };
+    llvm::PHINode *index = of_ranges(&Range::first), *step = of_ranges(&Range::step), *end = of_ranges(&Range::end);
+    find_coordinates(index);
+    emit_region(kernel_.body);
+    llvm::BasicBlock* last = builder_.GetInsertBlock();
+    llvm::Value* next = sum(index, step);
+    index->addIncoming(next, last);
+    step->addIncoming(step, last);
+    end->addIncoming(end, last);
+    builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), element, done);
+    builder_.SetInsertPoint(done);
+    builder_.CreateRetVoid();
+}
+
+// Of indices, which do not overflow.
+llvm::Value* CudaEmitter::sum(llvm::Value* a, llvm::Value* b) { return builder_.CreateAdd(a, b, "", true, true); }
+llvm::Value* CudaEmitter::product(llvm::Value* a, llvm::Value* b) { return builder_.CreateMul(a, b, "", true, true); }
+
+// ---- bodies in step ----
+
+// What is known of one element while its body is written.
+struct CudaEmitter::Element {
+    LaneValues values;
+    llvm::SmallVector<llvm::Value*, kMaxDims> coordinates;
+};
+
+// Goes to `one_by_one`, and has done nothing, where one of the elements does not exist or does not pass the kernel's
+// test. The range that remains then.
+CudaEmitter::Range CudaEmitter::emit_together(int together, const Position& at, llvm::BasicBlock* one_by_one) {
+    const std::size_t rank = coordinates_.size();
+    std::vector<Element> elements(static_cast<std::size_t>(together));
+    Range range;
+    range.from = one_by_one;
+    llvm::Value* all_exist = nullptr;
+    if (rank == 1) {
+        llvm::Value* count = product(at.threads, i64(together));
+        llvm::Value* begin = product(at.block[0], count);
+        range = {sum(begin, at.thread), at.threads, nullptr, one_by_one};
+        range.end = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, sum(begin, count), count_);
+        llvm::Value* index = range.first;
+        for (Element& element : elements) {
+            if (&element != &elements.front()) index = sum(index, at.threads);
+            element.coordinates.assign({index});
+        }
+        all_exist = builder_.CreateICmpSLT(index, count_);
+    } else {
+        llvm::Value* column = sum(product(at.block[0], at.threads), at.thread);
+        llvm::Value* row = product(at.block[1], i64(together));
+        llvm::Value* last_row = sum(row, i64(together));
+        // The axes before: coordinates of the block's number, and what they are together.
+        coordinates_.truncate(rank - 2);
+        if (rank > 2) find_short_coordinates(builder_.CreateTrunc(at.block[2], builder_.getInt32Ty()));
+        for (int i = 0; i < together; ++i) {
+            Element& element = elements[static_cast<std::size_t>(i)];
+            element.coordinates = coordinates_;
+            element.coordinates.push_back(i == 0 ? row : sum(row, i64(i)));
+            element.coordinates.push_back(column);
+        }
+        coordinates_.resize(rank);
+        llvm::Value *rows = dims_[rank - 2], *columns = dims_[rank - 1];
+        llvm::Value* inside = builder_.CreateICmpSLT(column, columns);
+        all_exist = builder_.CreateAnd(inside, builder_.CreateICmpSLE(last_row, rows));
+        llvm::Value* before = product(at.block[2], rows);
+        const auto begin_of = [&](llvm::Value* of) { return product(sum(before, of), columns); };
+        range.first = sum(begin_of(row), column);
+        range.step = columns;
+        // Behind the last column there is nothing.
+        range.end = builder_.CreateSelect(
+            inside, begin_of(builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, last_row, rows)), i64(0));
+    }
+    llvm::BasicBlock* all = new_block("all");
+    builder_.CreateCondBr(all_exist, all, one_by_one);
+    builder_.SetInsertPoint(all);
+    for (Element& element : elements) element.values = values_;
+    emit_in_step(kernel_.body, elements, one_by_one);
+    return range;
+}
+
+void CudaEmitter::emit_in_step(const ir::Region& region, llvm::MutableArrayRef<Element> elements,
+                               llvm::BasicBlock* one_by_one) {
+    const auto for_each = [&](const auto& write) {
+        for (Element& element : elements) {
+            std::swap(values_, element.values);
+            std::swap(coordinates_, element.coordinates);
+            write();
+            std::swap(values_, element.values);
+            std::swap(coordinates_, element.coordinates);
+        }
+    };
+    for (const Operation* operation : region.operations) {
+        if (options_.line_info) set_location(operation->span);
+        const ir::Region* const arm = guarded(*operation);
+        if (arm == nullptr) {
+            for_each([&] { emit_operation(*operation); });
+            continue;
+        }
+        llvm::Value* all_pass = nullptr;
+        for_each([&] {
+            llvm::Value* passes = leaf(operation->operands[0]).scalar;
+            if (arm != &operation->body(0)) passes = builder_.CreateNot(passes);
+            all_pass = all_pass ? builder_.CreateAnd(all_pass, passes) : passes;
+        });
+        llvm::BasicBlock* pass = new_block("pass");
+        builder_.CreateCondBr(all_pass, pass, one_by_one);
+        builder_.SetInsertPoint(pass);
+        emit_in_step(*arm, elements, one_by_one);
+    }
+}
+
+// ---- coordinates ----
+
+// The last axis first; the first one has what is left.
+void CudaEmitter::find_coordinates(llvm::Value* index) {
+    if (coordinates_.size() == 1) {
+        coordinates_[0] = index;
+        return;
+    }
+    llvm::Type* number = builder_.getInt64Ty();
+    llvm::SmallVector<llvm::Value*, kMaxDims> short_ones;
+    llvm::Value* is_short = builder_.CreateICmpSLE(count_, i64(std::numeric_limits<std::int32_t>::max()));
+    const auto [from_short, from_long] = emit_either(
+        is_short, "short",
+        [&] {
+            find_short_coordinates(builder_.CreateTrunc(index, builder_.getInt32Ty()));
+            short_ones = coordinates_;
+        },
+        [&] {
+            llvm::Type* wide = builder_.getInt128Ty();
+            llvm::Value* rest = index;
+            for (std::size_t axis = coordinates_.size(); axis-- > 1;) {
+                llvm::Value* product =
+                    builder_.CreateMul(builder_.CreateZExt(rest, wide), builder_.CreateZExt(multipliers_[axis], wide));
+                llvm::Value* high = builder_.CreateTrunc(builder_.CreateLShr(product, 64), number);
+                llvm::Value* quotient =
+                    builder_.CreateSelect(builder_.CreateICmpEQ(dims_[axis], i64(1)), rest,
+                                          builder_.CreateLShr(high, builder_.CreateZExt(shifts_[axis], number)));
+                coordinates_[axis] = builder_.CreateSub(rest, builder_.CreateMul(quotient, dims_[axis]));
+                rest = quotient;
+            }
+            coordinates_[0] = rest;
+        });
+    for (std::size_t axis = 0; axis < coordinates_.size(); ++axis) {
+        llvm::PHINode* coordinate = builder_.CreatePHI(number, 2);
+        coordinate->addIncoming(short_ones[axis], from_short);
+        coordinate->addIncoming(coordinates_[axis], from_long);
+        coordinates_[axis] = coordinate;
+    }
+}
+
+// The same of an index of 32 bits that is not negative.
+void CudaEmitter::find_short_coordinates(llvm::Value* index) {
+    llvm::Type *number = builder_.getInt32Ty(), *wide = builder_.getInt64Ty();
+    for (std::size_t axis = coordinates_.size(); axis-- > 1;) {
+        llvm::Value* extent = builder_.CreateTrunc(dims_[axis], number);
+        // Written as a product of 64 bits it is one where LLVM has moved its factors out of the block.
+        llvm::Value* high =
+            builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_mulhi_ui, {}, {index, short_multipliers_[axis]});
+        llvm::Value* quotient = builder_.CreateSelect(builder_.CreateICmpEQ(extent, builder_.getInt32(1)), index,
+                                                      builder_.CreateLShr(high, shifts_[axis]));
+        coordinates_[axis] =
+            builder_.CreateZExt(builder_.CreateSub(index, builder_.CreateMul(quotient, extent)), wide, "", true);
+        index = quotient;
+    }
+    coordinates_[0] = builder_.CreateZExt(index, wide, "", true);
+}
+
+}  // namespace weft::codegen
