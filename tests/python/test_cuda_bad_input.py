@@ -40,6 +40,29 @@ def test_arrays_of_two_gpus(two_gpus):
 
 
 @on_gpu
+@pytest.mark.parametrize("times_before", [0, 2])
+def test_operators_and_maps_of_arrays_on_two_devices(times_before):
+    """In the words of who wrote it, also where the operator has had a kernel before."""
+    here, there = wp.ones(3, dtype=float, device=DEVICE), wp.ones(3, dtype=float, device="cpu")
+
+    def product(x: float, y: float):
+        return x * y
+
+    for _ in range(times_before):
+        assert (here + here).list() == (there + there).list() == [2.0] * 3
+        assert wp.map(product, here, here).list() == [1.0] * 3
+    with pytest.raises(wp.UsageError, match=rf"a \+ b: 'b' is on 'cpu', and 'a' is on '{DEVICE}'"):
+        here + there
+    with pytest.raises(wp.UsageError, match=rf"a \+= b: 'b' is on '{DEVICE}', and 'a' is on 'cpu'"):
+        there += here
+    with pytest.raises(wp.UsageError, match=rf"map\(\): 'inputs\[1\]' is on '{DEVICE}', and 'inputs\[0\]' is on 'cpu'"):
+        wp.map(product, there, here)
+    with pytest.raises(wp.UsageError, match=rf"map\(\): 'out' is on 'cpu', and 'inputs\[0\]' is on '{DEVICE}'"):
+        wp.map(product, here, here, out=there)
+    assert here.list() == there.list() == [1.0] * 3
+
+
+@on_gpu
 def test_a_stream_of_another_device(two_gpus):
     x, theirs, cpu = wp.ones(3, dtype=float, device=DEVICE), wp.Stream(OTHER), wp.Stream("cpu")
     for stream, alias in ((theirs, OTHER), (cpu, "cpu")):

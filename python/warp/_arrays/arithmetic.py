@@ -14,7 +14,7 @@ import numpy as np
 import warp._weft as _weft
 from warp._arrays.indexed import indexedarray
 from warp._arrays.mapping import LONGEST_LINE, _make, _value_type, check_number, launch_map, mapping_of, number_type
-from warp._weft import CompileError, array, primitives, type_name, usage_error
+from warp._weft import CompileError, UsageError, array, primitives, type_name, usage_error
 
 _BINARY = {
     "+": ("add", operator.add),
@@ -164,11 +164,16 @@ def _quick(symbol: str, a: Any, b: Any, out: array | None) -> array | None:
         out = _weft.empty(shape, dtype, device=first.device, requires_grad=requires_grad)
     elif out.dtype is not dtype or (type(b) is array and b.ptr != out.ptr and primitives.overlap(out, b)):
         return None
-    if len(shape) == 1:
-        _weft.launch(kernel, size, (a, b), (out,), device=out.device)
-    else:
-        operands = [value.flatten() if type(value) is array else value for value in (a, b)]
-        _weft.launch(kernel, size, operands, (out.flatten(),), device=out.device)
+    try:
+        if len(shape) == 1:
+            _weft.launch(kernel, size, (a, b), (out,), device=out.device)
+        else:
+            operands = [value.flatten() if type(value) is array else value for value in (a, b)]
+            _weft.launch(kernel, size, operands, (out.flatten(),), device=out.device)
+    except UsageError:
+        if all(value.device == out.device for value in (a, b) if type(value) is array):
+            raise
+        return None  # arrays of two devices: the general way says so in the operator's words
     return out
 
 

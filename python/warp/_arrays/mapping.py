@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 import warp._weft as _weft
+from warp._arrays.arrays import check_one_device
 from warp._arrays.indexed import indexedarray
 from warp._kernels import decorators
 from warp._kernels.modules import module_named
@@ -283,6 +284,10 @@ def launch_map(function: Any, key: Any, name: str, values: list[Any], out: Any, 
     sources = [value for value in values if isinstance(value, array)]
     shape = broadcast_shape([value.shape for value in sources], api)
     outputs = _outputs(mapping, out, shape, sources, api)
+    names = [f"inputs[{i}]" for i in range(len(values))] if api == _API else ["a", "b"]
+    named = {name: value for name, value in zip(names, values, strict=False) if isinstance(value, array)}
+    for target in outputs:
+        check_one_device(api, {**named, "out": target})
     # An output that shares memory with an input in another order is written when all is read.
     results = [
         _weft.empty(shape, target.dtype, device=target.device, requires_grad=target.requires_grad)
