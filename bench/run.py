@@ -112,7 +112,10 @@ PROGRAMS = tuple(
     ]
     + [Program(name, BENCH / "interop" / f"{name}.py", (WEFT,)) for name in ("torch", "paddle")]
     + [Program("jax", BENCH / "interop" / "jax_calls.py", (WEFT, JAX))]
-    + [Program(f"gpu_{name}", BENCH / "gpu" / f"{name}.py", (WEFT, DRIVER)) for name in ("bandwidth", "graph")]
+    + [
+        Program("gpu_bandwidth", BENCH / "gpu" / "bandwidth.py", (WEFT, DRIVER, CPP)),
+        Program("gpu_graph", BENCH / "gpu" / "graph.py", (WEFT, DRIVER)),
+    ]
 )
 
 
@@ -159,7 +162,7 @@ def build_loops(programs: list[Program]) -> dict[str, str]:
     failures = {}
     for program in programs:
         source = program.path.with_suffix(".cpp")
-        if CPP not in program.implementations:
+        if CPP not in program.implementations or not source.exists():  # those of GPUs compile theirs themselves
             continue
         for suffix, options in (("", STRICT), ("-fast", FAST)):
             target = BUILT / f"{program.name}{suffix}.so"
@@ -220,7 +223,8 @@ class Runner:
             return failed(self.not_built[program.name])
         command = [str(self.pythons[name]), str(program.path), "--with", name, "--seconds", str(self.seconds)]
         command += [*program.arguments, *(["--fast"] if implementation.fast else [])]
-        environment = self.environment if name in ("weft", "driver") else self.others
+        is_on_gpu = program.path.parent.name == "gpu"
+        environment = self.environment if name == "weft" or is_on_gpu else self.others
         try:
             keep_to = {"preexec_fn": self.keep_to_processors} if self.threads else {}
             done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout, **keep_to)

@@ -188,15 +188,18 @@ def _gradients(rows: dict, best: bool) -> str:
 
 def _gpu(rows: dict, best: bool) -> str:
     """Beside the bare driver; or beside a limit, where there is one."""
-    text = [["on a GPU", "variant", "weft", "driver", "target", "/driver"]]
+    text = [["on a GPU", "variant", "weft", "driver", "cpp", "target", "/driver", "/cpp"]]
     for (workload, variant), columns in rows.items():
-        weft, driver = _value(columns.get("weft"), best), _value(columns.get("driver"), best)
+        weft, driver, cpp = (_value(columns.get(name), best) for name in ("weft", "driver", "cpp"))
+        beside_cpp = _ratio(columns.get("weft"), columns.get("cpp"), best)
         ratio, limit = _ratio(columns.get("weft"), columns.get("driver"), best), LIMITS.get((workload, variant))
         is_late = weft is not None and limit is not None and weft > limit
         is_slow = ratio is not None and limit is None and ratio > DRIVER_AT_MOST[workload]
-        cells = ["–" if value is None else _three_digits(value * 1e3) for value in (weft, driver, limit)]
+        cells = ["–" if value is None else _three_digits(value * 1e3) for value in (weft, driver, cpp, limit)]
         cells[0] += " !" if is_late else ""
-        text.append([workload, variant, *cells, "–" if ratio is None else f"{ratio:.2f}{' !' if is_slow else '  '}"])
+        ratios = ["–" if ratio is None else f"{ratio:.2f}{' !' if is_slow else '  '}"]
+        ratios.append("–" if beside_cpp is None else f"{beside_cpp:.2f}")
+        text.append([workload, variant, *cells, *ratios])
     return _aligned(text)
 
 
