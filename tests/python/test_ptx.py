@@ -51,7 +51,7 @@ def stencil(u: wp.array3d[float], result: wp.array3d[float]):
 
 
 def test_four_points_of_a_stencil_load_what_they_share_once():
-    """Four points in a row have 4 + 2 points in that row, and 4 on each of four sides; and the point by itself has 7."""
+    """Four points in a row have 4 + 2 points in that row, and 4 on each of four sides; a point by itself has 7."""
     text = text_of(stencil)
     assert accesses(text, "ld").count("ld.global.nc.b32") == 22 + 7
     assert accesses(text, "st").count("st.global.b32") == 4 + 1
