@@ -1,6 +1,6 @@
 // The bytes of a Binary:
 //
-//   "WEFTBINB"   8 bytes: what this is, and the version of the layout below
+//   "WEFTBINC"   8 bytes: what this is, and the version of the layout below
 //   checksum     u64 over all that follows
 //   key          32 bytes
 //   target       u8 kind, three texts
@@ -15,7 +15,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::string_view kBinaryMagic = "WEFTBINB";
+constexpr std::string_view kBinaryMagic = "WEFTBINC";
 
 class BinaryWriter : public Writer<BinaryWriter> {
 public:

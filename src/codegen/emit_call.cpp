@@ -13,7 +13,7 @@ namespace weft::codegen {
 
 using ir::Operation;
 
-bool Callees::may_leave(const ir::Function& function) const {
+bool Callees::takes_launch(const ir::Function& function) const {
     return reporting.contains(&function) ||
            (may_get_null && std::ranges::any_of(function.parameters(), [](const ir::Value* parameter) {
                 return ir::holds_array(parameter->type);
@@ -26,7 +26,7 @@ llvm::Function* Emitter::declare_callee(const std::string& symbol) {
         for (const LeafType& leaf : leaf_types(parameter->type)) parameters.push_back(register_type(leaf));
     for (const ir::Value* returned : kernel_.body.terminator()->operands)
         for (const LeafType& leaf : leaf_types(returned->type)) results.push_back(register_type(leaf));
-    if (callees_.may_leave(kernel_)) {
+    if (callees_.takes_launch(kernel_)) {
         parameters.push_back(builder_.getPtrTy());
         parameters.push_back(builder_.getInt64Ty());
         results.push_back(builder_.getInt1Ty());
@@ -46,8 +46,8 @@ void Emitter::emit_callee(llvm::Function* callee) {
         for (int i = leaf_count(parameter->type); i > 0; --i) passed.leaves.push_back(Leaf::of_scalar(argument++));
         set(parameter, std::move(passed));
     }
-    const bool may_leave = callees_.may_leave(kernel_);
-    if (may_leave) {
+    const bool takes_launch = callees_.takes_launch(kernel_);
+    if (takes_launch) {
         launch_ = argument++;
         thread_of_caller_ = argument++;
         leave_ = new_block("leave");
@@ -60,10 +60,10 @@ void Emitter::emit_callee(llvm::Function* callee) {
         unsigned at = 0;
         for (const ir::Value* returned : kernel_.body.terminator()->operands)
             for (Leaf& leaf : value(returned).leaves) result = builder_.CreateInsertValue(result, leaf.scalar, at++);
-        if (may_leave) result = builder_.CreateInsertValue(result, builder_.getFalse(), at);
+        if (takes_launch) result = builder_.CreateInsertValue(result, builder_.getFalse(), at);
         builder_.CreateRet(result);
     }
-    if (may_leave) {
+    if (takes_launch) {
         builder_.SetInsertPoint(leave_);
         llvm::Value* nothing = llvm::Constant::getNullValue(callee->getReturnType());
         const unsigned last = callee->getReturnType()->getStructNumElements() - 1;
@@ -79,13 +79,13 @@ void Emitter::emit_call(const Operation& operation) {
     llvm::SmallVector<llvm::Value*> arguments;
     for (const ir::Value* operand : operation.operands)
         for (Leaf& leaf : value(operand).leaves) arguments.push_back(leaf.scalar);
-    const bool may_leave = callees_.may_leave(*operation.function);
-    if (may_leave) {
+    const bool takes_launch = callees_.takes_launch(*operation.function);
+    if (takes_launch) {
         arguments.push_back(launch_);
         arguments.push_back(thread_number(nullptr));
     }
     llvm::CallInst* call = builder_.CreateCall(callee->second, arguments);
-    if (may_leave) {
+    if (takes_launch) {
         const unsigned last = call->getType()->getStructNumElements() - 1;
         llvm::BasicBlock* after = new_block("called");
         builder_.CreateCondBr(builder_.CreateExtractValue(call, last), leave_, after);

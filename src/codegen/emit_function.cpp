@@ -75,13 +75,16 @@ void Emitter::load_arguments(llvm::Value* arguments) {
 
 void Emitter::emit_region(const ir::Region& region) {
     llvm::Value* const outer_stack = std::exchange(first_stack_, nullptr);
-    for (const ir::Operation* operation : region.operations) {
-        if (options_.line_info) set_location(operation->span);
-        if (operation->op == ir::Op::load || ir::writes(operation->op)) guard_null(*operation);
-        emit_operation(*operation);
-    }
+    for (const ir::Operation* operation : region.operations) emit_in_place(*operation);
     if (first_stack_) release_scratch(first_stack_);
     first_stack_ = outer_stack;
+}
+
+// With its line, and behind the question whether the array that it accesses is there.
+void Emitter::emit_in_place(const ir::Operation& operation) {
+    if (options_.line_info) set_location(operation.span);
+    if (operation.op == ir::Op::load || ir::writes(operation.op)) guard_null(operation);
+    emit_operation(operation);
 }
 
 void Emitter::emit_operation(const ir::Operation& operation) {

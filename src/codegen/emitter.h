@@ -57,7 +57,7 @@ struct Callees {
     std::unordered_set<const ir::Function*> reporting;  // those that raise or print, and those that call such
     // Those that report, or take arrays that may be None, take the LaunchContext and the number of the thread besides,
     // and say at the end whether they have reported a fault and the thread is to leave.
-    bool may_leave(const ir::Function& function) const;
+    bool takes_launch(const ir::Function& function) const;
     std::vector<const ir::Operation*> checked;  // by them: one for each check
     bool have_atomics = false, find_objects = false;
     bool depend_on_order = false;  // KernelPlan::depends_on_order
@@ -93,6 +93,7 @@ protected:
     void emit_call(const ir::Operation& operation);
 
     void emit_region(const ir::Region& region);
+    void emit_in_place(const ir::Operation& operation);
     void emit_operation(const ir::Operation& operation);
 
     // ---- lanes.cpp ----
@@ -388,7 +389,7 @@ protected:
     bool is_rare_ = false;                       // code is written at present that hardly ever runs
     std::int64_t local_bytes_ = 0;               // of one thread's local arrays so far
     std::vector<const ir::Operation*> checked_;  // of a kernel: one for each check, those of callees first
-    llvm::Value* thread_of_caller_ = nullptr;    // in callees that may leave
+    llvm::Value* thread_of_caller_ = nullptr;    // in callees that take the launch
     llvm::BasicBlock* leave_ = nullptr;          // where the entry ends
     std::map<llvm::Value*, llvm::Value*> packed_;
     std::map<std::pair<llvm::Value*, llvm::BasicBlock*>, llvm::Value*> unpacked_;

@@ -330,3 +330,34 @@ def test_debug_mode_names_the_element_that_is_beyond(run):
             print(f"index {n}" in str(error), "'x'" in str(error))
     """)
     assert printed == "True True\n"
+
+
+@wp.kernel
+def set_gradient(x: wp.array(dtype=float)):
+    i = wp.tid()
+    x.grad[i] = 1.0
+
+
+@wp.kernel
+def behind_an_address(address: wp.uint64, n: int, out: wp.array(dtype=float)):
+    i = wp.tid()
+    a = wp.array(ptr=address, shape=(n,), dtype=float)
+    out[i] = a[i % n] + 1.0
+
+
+def test_arrays_that_are_none_are_errors():
+    """As in small launches: the question is asked for each element, and the device goes on."""
+    n = enough() + 3
+    plain, out = wp.zeros(n, dtype=float, device=DEVICE), wp.zeros(n, dtype=float, device=DEVICE)
+    for kernel, inputs, message in (
+        (set_gradient, [plain], "the array 'x' has no gradient"),
+        (behind_an_address, [wp.uint64(0), 5, out], "'a' is None"),
+    ):
+        with pytest.raises(wp.UsageError, match=message):
+            wp.launch(kernel, n, inputs=inputs, device=DEVICE)
+            wp.synchronize_device(DEVICE)
+    x = wp.zeros(n, dtype=float, device=DEVICE, requires_grad=True)
+    wp.launch(set_gradient, n, inputs=[x], device=DEVICE)
+    np.testing.assert_array_equal(x.grad.numpy(), 1.0)
+    wp.launch(behind_an_address, n, inputs=[wp.uint64(x.grad.ptr), 5, out], device=DEVICE)
+    np.testing.assert_array_equal(out.numpy(), 2.0)

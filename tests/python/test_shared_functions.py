@@ -1,5 +1,7 @@
 """Kernels so large that their functions stay functions: the same results as where every call is inlined."""
 
+import linecache
+
 import numpy as np
 import pytest
 import warp as wp
@@ -159,6 +161,14 @@ class Holder:
     values: wp.array[wp.float64]
 
 
+def made_from(text, name, names):
+    """A function with this text, which sees these names."""
+    path = f"<{name} {len(linecache.cache)}>"
+    linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
+    exec(compile(text, path, "exec"), names)
+    return wp.func(names[name])
+
+
 def often(function):
     """A kernel that calls the function from so many places that it would stay a function."""
 
@@ -293,6 +303,54 @@ def test_functions_that_stay_print_as_inlined_ones_do(capfd):
         printed.append((capfd.readouterr().out, *out.list()))
     assert printed[0] == printed[1]
     assert len(printed[0][0].splitlines()) == 24 and printed[0][0].startswith("0.25 of 24\n1.25 of 24\n")
+
+
+def test_functions_that_stay_add_to_what_their_thread_names():
+    """The index is the same in a whole launch as far as the function can tell, and another one in each thread."""
+
+    @wp.func
+    def spread(x: wp.float64, at: int, sums: wp.array[int]):
+        total = x
+        for k in range(12):
+            total = wp.sin(total * wp.float64(k)) + wp.cos(x + total) * wp.float64(0.5) + wp.sqrt(wp.abs(total) + x * x)
+            total = wp.clamp(total, wp.float64(-2.0), wp.float64(2.0)) - wp.floor(total) * wp.float64(0.01)
+        wp.atomic_add(sums, at, 1)
+        return polynomials(total)
+
+    @wp.kernel(enable_backward=False)
+    def kernel(x: wp.array[wp.float64], sums: wp.array[int]):
+        i = wp.tid()
+        total = x[i]
+        for k in range(16):
+            total = spread(total, i, sums) + spread(total, (i + 1) % 70, sums) + spread(-total, i, sums)
+        x[i] = total
+
+    assert "call @spread" in kernel.listing("ir")
+    sums = wp.zeros(70, dtype=int)
+    wp.launch(kernel, dim=70, inputs=[wp.ones(70, dtype=wp.float64), sums])
+    assert sums.list() == [3 * 16] * 70
+
+
+def test_functions_that_call_each_other_on_many_levels_are_looked_at_once():
+    """Ten calls on each of twelve levels: a walk along all calls would not end."""
+    names = {"wp": wp, "level": polynomial}
+    for _ in range(12):
+        calls = "".join(
+            f"    total = level(total + wp.float64({k})) * x + wp.sin(total * wp.float64({k}.5))\n" for k in range(10)
+        )
+        text = f"def next_level(x: wp.float64):\n    total = x\n{calls}    return total\n"
+        names = {"wp": wp, "level": made_from(text, "next_level", names)}
+    top = names["level"]
+
+    @wp.kernel(enable_backward=False)
+    def kernel(x: wp.array[wp.float64]):
+        i = wp.tid()
+        if x[i] > wp.float64(5.0):
+            x[i] = top(x[i]) + top(x[i] * wp.float64(2.0))
+
+    x = wp.ones(4, dtype=wp.float64)
+    wp.launch(kernel, dim=4, inputs=[x])
+    assert x.list() == [1.0] * 4
 
 
 def test_functions_that_stay_raise_for_the_thread_that_called():

@@ -11,7 +11,8 @@
 //         coordinates of `index`, by multiplications
 //         body
 //
-// So any grid runs all elements: one thread for each, or fewer that take several. Indices of the loop have 64 bits.
+// In the second case any grid runs all elements: one thread for each, or fewer that take several. Indices of the loop
+// have 64 bits.
 //
 // Bodies in step: each operation is written for one element after the other, before the next operation is. So what all
 // of them load is asked for before the first of them waits, which a GPU needs to be at its bandwidth where an element
@@ -53,10 +54,10 @@ int words(Type type) {
 
 // What a body does, as far as it may be written for several elements in step.
 struct Body {
-    int loaded_words = 0;
+    int words_in_registers = 0;                       // loaded and stored
     std::map<const ir::Value*, int> words_of_arrays;  // neighbours of an array come with each other
     double cost = 0.0;
-    bool is_plain = true, touches_memory = false;
+    bool is_plain = true, stores = false;
 
     void add(const ir::Region& region, bool may_touch);
 };
@@ -84,12 +85,15 @@ void Body::add(const ir::Region& region, bool may_touch) {
                 continue;
             case Op::load:
                 is_plain &= may_touch;
-                loaded_words += words(operation->result()->type);
+                words_in_registers += words(operation->result()->type);
                 words_of_arrays[operation->operands[0]] = words(operation->result()->type);
                 continue;
             case Op::store:
                 is_plain &= may_touch;
-                has_stored = touches_memory = true;
+                words_in_registers += words(operation->operands.back()->type);
+                has_stored = stores = true;
+                continue;
+            case Op::assert_:  // of debug builds
                 continue;
             case Op::if_:
                 if (const ir::Region* arm = guarded(*operation); arm != nullptr && may_touch) {
@@ -133,11 +137,11 @@ int CudaEmitter::elements_together() const {
         return 1;
     Body body;
     body.add(kernel_.body, true);
-    if (!body.is_plain || !body.touches_memory || body.cost > kMostCostTogether) return 1;
+    if (!body.is_plain || !body.stores || body.cost > kMostCostTogether) return 1;
     int words_read = 0;
     for (const auto& [array, words] : body.words_of_arrays) words_read += words;
     int together = elements_to_wait_for(words_read);
-    while (together > 1 && body.loaded_words * together > kMostWordsTogether) together /= 2;
+    while (together > 1 && body.words_in_registers * together > kMostWordsTogether) together /= 2;
     return together;
 }
 
@@ -268,10 +272,9 @@ void CudaEmitter::emit_in_step(const ir::Region& region, llvm::MutableArrayRef<E
         }
     };
     for (const Operation* operation : region.operations) {
-        if (options_.line_info) set_location(operation->span);
         const ir::Region* const arm = guarded(*operation);
         if (arm == nullptr) {
-            for_each([&] { emit_operation(*operation); });
+            for_each([&] { emit_in_place(*operation); });
             continue;
         }
         llvm::Value* all_pass = nullptr;

@@ -38,7 +38,7 @@ struct CudaReporting {
     bool reports = false, prints = false;
 };
 
-// Of a thread that has several elements; the largest block there is has room for as many.
+// Of a thread that has several elements: the largest block, of 1024 threads, has 65536.
 inline constexpr int kRegistersTogether = 64;
 
 class CudaEmitter final : public Emitter {

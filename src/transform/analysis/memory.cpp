@@ -71,9 +71,9 @@ std::optional<std::int64_t> constant_integer(const Value* value) {
     return definition->numbers[0].i;
 }
 
-bool is_launch_invariant(const ir::Function& kernel, const Value* value) {
+bool is_launch_invariant(const ir::Function& function, const Value* value) {
     const Operation* definition = value->definition;
-    if (!definition) return value->region == &kernel.body;
+    if (!definition) return function.is_kernel && value->region == &function.body;
     switch (definition->op) {
         case Op::constant:
         case Op::neg:
@@ -101,7 +101,7 @@ bool is_launch_invariant(const ir::Function& kernel, const Value* value) {
             return false;
     }
     for (const Value* operand : definition->operands)
-        if (!is_launch_invariant(kernel, operand)) return false;
+        if (!is_launch_invariant(function, operand)) return false;
     return true;
 }
 

@@ -40,6 +40,6 @@ std::vector<const ir::Value*> indices_from_start(const ir::Operation& access);
 std::optional<std::int64_t> constant_integer(const ir::Value* value);
 
 // Whether a value is the same in all threads of a launch, and computed from parameters and constants alone.
-bool is_launch_invariant(const ir::Function& kernel, const ir::Value* value);
+bool is_launch_invariant(const ir::Function& function, const ir::Value* value);
 
 }  // namespace weft::transform
