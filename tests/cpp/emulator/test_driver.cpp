@@ -222,6 +222,25 @@ TEST_F(EmulatedDriverTest, ParametersInOneBuffer) {
               CUDA_ERROR_INVALID_VALUE);
 }
 
+// What a launch that packs them wrongly would do.
+TEST_F(EmulatedDriverTest, ParametersOneByOneThatAreMissingOrInAnotherOrder) {
+    CUfunction kernel =
+        function(kernel_text("ld.param.b64 %d0, [a]; ld.param.b64 %d1, [c]; st.global.b64 [%d0], %d1; ret;"));
+    CUdeviceptr out = allocated(8);
+    uint64_t number = 77, nothing = 0;
+    const auto go = [&](std::vector<void*> parameters) {
+        return driver().cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters.data(), nullptr);
+    };
+    EXPECT_EQ(go({&out, &nothing, nullptr, &nothing}), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(go({&out, &nothing, &number, &nothing}), CUDA_SUCCESS);
+    uint64_t found = 0;
+    EXPECT_OK(cuMemcpyDtoH_v2(&found, out, 8));
+    EXPECT_EQ(found, 77u);
+    EXPECT_EQ(go({&number, &nothing, &out, &nothing}), CUDA_SUCCESS);
+    EXPECT_EQ(driver().cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_NE(std::string(driver().last_fault()).find("0x4d"), std::string::npos) << driver().last_fault();
+}
+
 TEST_F(EmulatedDriverTest, CopiesInRowsAndFills) {
     const CUdeviceptr a = allocated(64);
     EXPECT_OK(cuMemsetD32_v2(a, 0x01020304, 16));
