@@ -331,6 +331,7 @@ def test_functions_that_stay_add_to_what_their_thread_names():
     assert sums.list() == [3 * 16] * 70
 
 
+@pytest.mark.own_launches("a comparison is in debug mode, where all of its calls are inlined")
 def test_functions_that_call_each_other_on_many_levels_are_looked_at_once():
     """Ten calls on each of twelve levels: a walk along all calls would not end."""
     names = {"wp": wp, "level": polynomial}
