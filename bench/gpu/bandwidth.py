@@ -16,7 +16,7 @@ import laplacian
 import measure
 import particles
 import saxpy
-from bare_driver import Driver
+from bare_driver import Driver, compiled
 
 # variant: program of throughput/, its variant, bytes that each element of its first array takes to read and write
 WORK = {
@@ -69,7 +69,6 @@ def with_cpp(driver, variant):
     program, of_program, _ = WORK[variant]
     data = program.problem(of_program)
     threads = 256
-    kernels = driver.compiled(Path(__file__).with_name("reference.cu"))
 
     def blocks(count):
         return (count + threads - 1) // threads
@@ -92,7 +91,7 @@ def with_cpp(driver, variant):
         name, grid = "particles", blocks(n)
         values = (ctypes.c_int(n), ctypes.c_float(particles.DT), ctypes.c_float(particles.GRAVITY), x, v)
         results = [(x, data["x"]), (v, data["v"])]
-    kernel = driver.kernel(kernels, name)
+    kernel = driver.kernel(compiled(Path(__file__).with_name("reference.cu")), name)
 
     def check():
         found = [driver.read(memory, like) for memory, like in results]

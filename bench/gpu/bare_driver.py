@@ -7,6 +7,7 @@ figures mean nothing, and programs show that they run.
 from __future__ import annotations
 
 import ctypes
+import functools
 import importlib.util
 import os
 import shutil
@@ -25,6 +26,18 @@ def library_name() -> str:
     if package is None or not package.submodule_search_locations:
         raise SystemExit("WARP_CUDA_DRIVER=emulated: there is no package warp here, which has the emulated device")
     return str(Path(package.submodule_search_locations[0]) / "weft-emulated-cuda.so")
+
+
+@functools.cache
+def compiled(source: Path) -> str:
+    """The PTX that nvcc makes of a file in CUDA C++, once in a process."""
+    compiler = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    if not Path(compiler).exists():
+        raise SystemExit("--with cpp needs nvcc, of NVIDIA's toolkit: in $PATH, or in /usr/local/cuda/bin")
+    with tempfile.TemporaryDirectory() as folder:
+        text = Path(folder) / "kernels.ptx"
+        subprocess.run([compiler, "-O3", "-ptx", "-o", text, source], check=True)
+        return text.read_text()
 
 
 class Driver:
@@ -73,16 +86,6 @@ class Driver:
         self.call("cuMemcpyDtoDAsync_v2", to, source, ctypes.c_size_t(size), self.stream)
 
     # ---- kernels ----
-
-    def compiled(self, source: Path, *options: str) -> str:
-        """The PTX that nvcc makes of a file in CUDA C++."""
-        compiler = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-        if not Path(compiler).exists():
-            raise SystemExit("--with cpp needs nvcc, of NVIDIA's toolkit: in $PATH, or in /usr/local/cuda/bin")
-        with tempfile.TemporaryDirectory() as folder:
-            text = Path(folder) / "kernels.ptx"
-            subprocess.run([compiler, "-O3", "-ptx", *options, "-o", text, source], check=True)
-            return text.read_text()
 
     def kernel(self, ptx: str, name: str) -> ctypes.c_void_p:
         module = self.made("cuModuleLoadDataEx", ptx.encode() + b"\0", 0, None, None)
