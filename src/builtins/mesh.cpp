@@ -245,7 +245,7 @@ RayResult query_ray(Call& call, ir::Value* root) {
         const E facing = -dot(along, normal), has_area = facing != 0.0;
         const E across = cross(along, to);
         const E t = quotient(has_area, dot(to, normal), facing);
-        const E u = quotient(has_area, dot(across, cb), facing), v = quotient(has_area, -dot(across, ca), facing);
+        const E u = quotient(has_area, -dot(across, cb), facing), v = quotient(has_area, dot(across, ca), facing);
         const E squared = dot(normal, normal), is_proper = squared > 0.0;
         const E unit = normal / sqrt(select(is_proper, squared, squared.number(1)));
         const E sign = select(facing < 0.0, facing.number(-1), facing.number(1));
