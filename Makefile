@@ -4,7 +4,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 export PYTHON BUILD
 
-.PHONY: setup setup-interop demo test test-long test-interop test-interop-old check bench docs install wheel test-sanitize test-together test-mutants test-clients gpu-check clean
+.PHONY: setup setup-interop demo test test-long test-documents test-interop test-interop-old check bench docs install wheel test-sanitize test-together test-mutants test-clients gpu-check clean
 
 setup:         ; @$(PYTHON) tools/setup.py
 setup-interop: ; @$(PYTHON) tools/setup.py --for interop
@@ -12,6 +12,7 @@ demo:          ; @$(PYTHON) tools/setup.py --for demo && .venv/bin/python -m war
 test: setup    ; @tools/test.sh
 check: setup   ; @tools/check.sh
 test-long: setup ; @tools/test_long.sh
+test-documents: setup ; @tools/test_documents.sh
 test-interop: setup ; @.venv/bin/python -m pytest -q tests/interop
 test-interop-old: setup ; @tools/test_interop_old.sh
 bench: setup   ; @.venv/bin/python bench/run.py

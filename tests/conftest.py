@@ -114,8 +114,18 @@ def pytest_runtest_setup(item):
             pytest.skip(f"needs the Python package {marker.args[0]}")
     if item.get_closest_marker("interop_old") and not (item.config.rootpath / ".venv-interop-old").exists():
         pytest.skip("needs an older JAX: make test-interop-old")
+    if item.get_closest_marker("documents") and "WEFT_DOCUMENTS" not in os.environ:
+        pytest.skip("is about documents that are no part of this repository: make test-documents")
     if item.get_closest_marker("gpu") and not cuda_devices():
         pytest.skip("needs a CUDA device")
+
+
+@pytest.fixture(scope="session")
+def documents():
+    """The folder of the documents that WEFT_DOCUMENTS names, for tests that are marked with `documents`."""
+    folder = Path(os.environ["WEFT_DOCUMENTS"])
+    assert folder.is_dir(), f"WEFT_DOCUMENTS names {folder}, which is no folder"
+    return folder
 
 
 @pytest.fixture(scope="session", autouse=True)

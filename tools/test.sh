@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 export PATH="$PWD/.venv/bin:$PATH"
 report="${BUILD:-build}/test-report.json"
 export WARP_CUDA_DRIVER=none  # tests of a device name it
+unset WEFT_DOCUMENTS           # tests of documents that are no part of the repository: make test-documents
 . tools/steps.sh
 
 sources() { git ls-files -z --cached --others --exclude-standard -- '*.cpp' '*.h'; }

@@ -1,18 +1,15 @@
 """The table against the list of built-in functions that the specification gives (BUILTINS.md): every name, and for
-every signature listed an overload that takes it. The list is no part of this repository; where it lies beside it, in
-../shared/spec, it is read."""
+every signature listed an overload that takes it. The list is no part of this repository; `make test-documents` reads
+it."""
 
 import itertools
-import os
 import re
-from pathlib import Path
 
 import pytest
 import warp as wp
 from sweep import read_signature, split
 from warp import _weft
 
-LISTING = Path(os.environ.get("WEFT_SPEC", Path(__file__).resolve().parents[2].parent / "shared/spec")) / "BUILTINS.md"
 # Groups that come with later work, and what users never call.
 LATER = ("Geometry", "Volumes", "Textures", "Tile", "Lowering helpers")
 # Part of the language, with rules that no signature says: tested with the language.
@@ -21,12 +18,11 @@ LANGUAGE = {"range", "reversed", "printf", "print", "tid", "block_dim", "static"
 ABSENT = {"array", "zeros"}
 
 
-def rows():
+@pytest.fixture
+def rows(documents):
     """(name, [signature]) of each row in the groups of today."""
-    if not LISTING.exists():
-        pytest.skip("the list of builtins is not beside the repository")
     group, found = "", []
-    for line in LISTING.read_text().splitlines():
+    for line in (documents / "spec/BUILTINS.md").read_text().splitlines():
         if line.startswith("## "):
             group = line[3:]
         row = re.match(r"\| `(\w+)` \| (.*?) \| (?:yes|no|some) \|", line)
@@ -121,9 +117,10 @@ def is_taken(name, kinds):
     return False
 
 
-def test_every_listed_name_is_there():
+@pytest.mark.documents
+def test_every_listed_name_is_there(rows):
     missing = []
-    for name, _ in rows():
+    for name, _ in rows:
         if name in ABSENT:
             continue
         if (
@@ -139,9 +136,10 @@ def test_absent_names_are_absent_from_the_table():
     assert not [name for name in ABSENT if _weft.builtin_overloads(name)]
 
 
-def test_every_listed_signature_has_an_overload():
+@pytest.mark.documents
+def test_every_listed_signature_has_an_overload(rows):
     missing = []
-    for name, signatures in rows():
+    for name, signatures in rows:
         if name in LANGUAGE | ABSENT or not _weft.builtin_overloads(name):
             continue
         for signature in signatures:

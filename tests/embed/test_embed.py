@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import warp as wp
+from cuda_tools import needs_ptxas
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -180,8 +182,6 @@ def test_architectures_that_cannot_be_are_named(tmp_path, options, message):
 
 # ---- machine code for GPUs ----
 
-PTXAS = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")
-
 
 def compile_machine_code(path, arch, **environment):
     """The file of kernels.py with machine code beside the PTX."""
@@ -201,7 +201,8 @@ def run_loaded(embed, path, device="cuda:0", **environment):
 def emulated_compiler(tmp_path_factory):
     """A program that makes images of the emulated driver's own of PTX, as ptxas makes machine code."""
     program = tmp_path_factory.mktemp("compiler") / "ptxas"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} {HERE / "emulated_ptxas.py"} {EMULATED} "$@"\n')
+    command = shlex.join([sys.executable, str(HERE / "emulated_ptxas.py"), str(EMULATED)])
+    program.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
     program.chmod(0o755)
     return program
 
@@ -226,7 +227,7 @@ def test_machine_code_of_a_file_is_launched(embed, emulated_compiler, tmp_path):
     assert "compiled for GPUs from sm_80" in run_loaded(embed, path, WEFT_EMULATED_ARCH="75")[2]
 
 
-@pytest.mark.skipif(not PTXAS, reason="needs ptxas, of the CUDA toolkit")
+@needs_ptxas
 def test_machine_code_of_nvidia_is_in_the_file_and_the_text_beside_it(embed, tmp_path):
     path = tmp_path / "kernels.weft"
     done = compile_machine_code(path, 90, WARP_CUDA_DRIVER="none")

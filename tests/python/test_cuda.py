@@ -3,7 +3,6 @@ suites of arrays, launches and gradients run too, with --device cuda:0."""
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import warp as wp
+from cuda_tools import PTXAS, needs_ptxas
 
 DEVICE = "cuda:0"
 on_gpu = pytest.mark.gpu
@@ -405,16 +405,14 @@ def ptx_of(kernel, **options):
 
 
 @on_gpu
+@needs_ptxas
 @pytest.mark.parametrize("adjoint", [False, True])
 @pytest.mark.parametrize("kernel", [saxpy, coordinates, talk, refuse, varied, pick], ids=lambda k: k.key)
 def test_ptxas_takes_the_code(kernel, adjoint, tmp_path):
-    assembler = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")
-    if assembler is None:
-        pytest.skip("needs ptxas, of the CUDA toolkit")
     text = tmp_path / "kernel.ptx"
     text.write_text(ptx_of(kernel, adjoint=adjoint, line_info=True))
     command = [
-        assembler,
+        PTXAS,
         f"--gpu-name=sm_{wp.get_device(DEVICE).arch}",
         str(text),
         "-o",

@@ -1,19 +1,15 @@
 """What NVIDIA's compiler makes of kernels: for every architecture that both know, and the lines that debuggers show."""
 
 import re
-import shutil
 import subprocess
 import sys
-import sysconfig
-from pathlib import Path
 
 import pytest
 import warp as wp
+from cuda_tools import PTXAS, needs_ptxas, of_a_toolkit
 
-SYSTEM = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")
-PACKAGE = Path(sysconfig.get_paths()["purelib"], "nvidia", "cuda_nvcc", "bin", "ptxas")
-COMPILERS = [path for path in (SYSTEM, str(PACKAGE) if PACKAGE.exists() else None) if path]
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not COMPILERS, reason="needs ptxas, of the CUDA toolkit")]
+COMPILERS = sorted({PTXAS, of_a_toolkit("ptxas")} - {None})
+pytestmark = [pytest.mark.gpu, needs_ptxas]
 
 
 @wp.struct

@@ -1,11 +1,11 @@
 """The device library's PTX, which the C++ tests write, is what NVIDIA's assembler takes."""
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from cuda_tools import PTXAS, needs_ptxas
 
 ROOT = Path(__file__).resolve().parents[2]
 PROCESSORS = ("sm_75", "sm_90")
@@ -35,15 +35,13 @@ def texts(tmp_path_factory):
     return folder
 
 
+@needs_ptxas
 @pytest.mark.parametrize("part", KERNELS)
 @pytest.mark.parametrize("processor", PROCESSORS)
 def test_ptxas_takes_the_library(texts, tmp_path, processor, part):
-    assembler = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")
-    if assembler is None:
-        pytest.skip("needs ptxas, of the CUDA toolkit")
     for kind in ("f32", "f64"):
         cubin = tmp_path / f"{kind}.cubin"
-        command = [assembler, f"--gpu-name={processor}", "--verbose", str(texts / f"{processor}_{kind}_{part}.ptx")]
+        command = [PTXAS, f"--gpu-name={processor}", "--verbose", str(texts / f"{processor}_{kind}_{part}.ptx")]
         done = subprocess.run([*command, "-o", str(cubin)], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert cubin.read_bytes()[:4] == b"\x7fELF"

@@ -1,18 +1,15 @@
 """The seed documents, for the tests that run their samples as they are printed.
 
-The documents are no part of this repository. Where they lie beside it, in ../shared/seeds, these tests read the samples
-out of them; elsewhere they are skipped, and our own counterparts of the samples cover the same ground.
+The documents are no part of this repository. `make test-documents` names their folder in WEFT_DOCUMENTS, and these
+tests read the samples out of its folder `seeds`. Elsewhere they are skipped, and our own counterparts of the samples
+cover the same ground.
 """
 
-import os
 import re
 import textwrap
-from pathlib import Path
 
 import pytest
 import warp as wp
-
-FOLDER = Path(os.environ.get("WEFT_SEEDS", Path(__file__).resolve().parents[2].parent / "shared/seeds"))
 
 
 class Seed:
@@ -38,14 +35,12 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="session")
-def load_seed():
-    """A function: the number of a seed (0 to 4) -> the Seed; skips the test where the documents are not there."""
+def load_seed(documents):
+    """A function: the number of a seed (0 to 4) -> the Seed."""
 
     def load(number):
-        found = sorted(FOLDER.glob(f"{number:03d}_*.txt"))
-        if not found:
-            pytest.skip("the seed documents are not beside the repository")
-        return Seed(found[0])
+        (found,) = (documents / "seeds").glob(f"{number:03d}_*.txt")
+        return Seed(found)
 
     return load
 

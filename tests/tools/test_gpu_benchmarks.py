@@ -3,18 +3,18 @@
 import itertools
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from cuda_tools import of_a_toolkit
 
 BENCH = Path(__file__).resolve().parents[2] / "bench" / "gpu"
 
 
-HAS_COMPILER = shutil.which("nvcc") is not None or Path("/usr/local/cuda/bin/nvcc").exists()
-IN_CPP = pytest.param("bandwidth.py --small", "cpp", marks=pytest.mark.skipif(not HAS_COMPILER, reason="needs nvcc"))
+needs_nvcc = pytest.mark.skipif(of_a_toolkit("nvcc") is None, reason="needs nvcc, of the CUDA toolkit")
+IN_CPP = pytest.param("bandwidth.py --small", "cpp", marks=needs_nvcc)
 
 
 @pytest.mark.parametrize(
