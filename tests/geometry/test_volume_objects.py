@@ -2,6 +2,7 @@
 
 import io
 import os
+import struct
 import zlib
 
 import numpy as np
@@ -37,7 +38,7 @@ def test_a_file_gives_back_the_volume(tmp_path, codec):
     values = dense()
     volume = wp.Volume.load_from_numpy(values, min_world=(1, 2, 3), voxel_size=0.25, bg_value=-1.0)
     path = tmp_path / "mygrid.nvdb"
-    volume.save_to_nvdb(path, codec=codec)
+    assert volume.save_to_nvdb(path, codec=codec) is path
     with open(path, "rb") as file:
         again = wp.Volume.load_from_nvdb(file, device="cpu")
     for loaded in (again, wp.Volume.load_from_nvdb(path.read_bytes()), wp.Volume.load_from_nvdb(str(path))):
@@ -49,6 +50,27 @@ def test_a_file_gives_back_the_volume(tmp_path, codec):
         assert loaded.get_voxel_size() == (0.25, 0.25, 0.25)
     if codec == "zip":
         assert zlib.decompress(path.read_bytes()[16 + 176 + 1 + 8 :])[:8] == b"NanoVDB1"
+
+
+@pytest.mark.parametrize("codec", ["zip", "blosc"])
+def test_files_may_leave_the_sizes_of_blocks_out_of_the_size_of_a_grid(tmp_path, codec):
+    """As some writers do: the grid is said to take 8 bytes less than it takes."""
+    first, second = dense(), dense(seed=1)
+    content = b""
+    for values in (first, second):
+        path = wp.Volume.load_from_numpy(values).save_to_nvdb(tmp_path / "grid.nvdb", codec)
+        one = bytearray(path.read_bytes())
+        (stated,) = struct.unpack_from("<Q", one, 24)
+        assert stated == len(one) - 16 - 176 - 1
+        struct.pack_into("<Q", one, 24, stated - 8)
+        content += one
+    volume = wp.Volume.load_from_nvdb(content)
+    np.testing.assert_array_equal(values_of(volume, (10, 10, 10)), first)
+    np.testing.assert_array_equal(values_of(volume.load_next_grid(), (10, 10, 10)), second)
+    for wrong in (stated - 16, stated + 8, stated - 7):
+        struct.pack_into("<Q", one, 24, wrong)
+        with pytest.raises(RuntimeError, match=f"said to take {wrong} bytes of the file, and takes {stated}"):
+            wp.Volume.load_from_nvdb(bytes(one))
 
 
 def test_what_kernels_stored_is_saved(tmp_path):

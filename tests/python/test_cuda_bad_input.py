@@ -5,6 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import warp as wp
 
@@ -357,3 +358,53 @@ def test_what_is_no_event():
         stream.record_event(5)
     with pytest.raises(TypeError, match=r"Stream.wait_stream\(\): event is int 5, expected a wp.Event or None"):
         stream.wait_stream(other, 5)
+
+
+@on_gpu
+def test_geometry_of_this_device_is_refused_when_it_is_made():
+    corners = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
+    points = {on: wp.array(corners, dtype=wp.vec3, device=on) for on in (DEVICE, "cpu")}
+    indices = {on: wp.array([0, 1, 2], dtype=int, device=on) for on in points}
+    help = r"meshes and BVHs are on CPUs only. help: %s.to\('cpu'\), and launch the kernels .* device=\"cpu\""
+    mesh = wp.Mesh(points["cpu"], indices["cpu"])
+    for make, name in (
+        (lambda: wp.Mesh(points[DEVICE], indices[DEVICE]), "points"),
+        (lambda: wp.Mesh(points["cpu"], indices["cpu"], velocities=points[DEVICE]), "velocities"),
+        (lambda: wp.Bvh(points[DEVICE], points[DEVICE]), "lowers"),
+        (lambda: wp.Bvh(points["cpu"], points[DEVICE]), "uppers"),
+        (lambda: setattr(mesh, "points", points[DEVICE]), "points"),
+        (lambda: setattr(mesh, "velocities", points[DEVICE]), "velocities"),
+    ):
+        with pytest.raises(RuntimeError, match=f"{name} is on '{DEVICE}', and {help % name}"):
+            make()
+    for make in (
+        lambda: wp.Mesh(points["cpu"], indices[DEVICE]),
+        lambda: wp.Mesh(points["cpu"], indices["cpu"], groups=indices[DEVICE]),
+        lambda: wp.Bvh(points["cpu"], points["cpu"], groups=indices[DEVICE]),
+    ):
+        with pytest.raises(RuntimeError, match=rf"is on '{DEVICE}', and .* on 'cpu'. help: .*.to\('cpu'\)"):
+            make()
+    assert mesh.points is points["cpu"] and mesh.velocities is None
+
+
+@on_gpu
+def test_volumes_of_this_device_are_refused_by_the_function_that_was_called(tmp_path):
+    dense = np.ones((4, 4, 4), np.float32)
+    volume = wp.Volume.load_from_numpy(dense, device="cpu")
+    saved = volume.save_to_nvdb(tmp_path / "grid.nvdb")
+    tiles = wp.zeros((1, 3), dtype=int, device=DEVICE)
+    data = volume.array().to(DEVICE)
+    with wp.ScopedDevice(DEVICE):
+        for name, make in (
+            ("load_from_numpy", lambda: wp.Volume.load_from_numpy(dense)),
+            ("allocate", lambda: wp.Volume.allocate((0, 0, 0), (7, 7, 7), 1.0)),
+            ("allocate_by_tiles", lambda: wp.Volume.allocate_by_tiles(tiles, 1.0)),
+            ("allocate_by_voxels", lambda: wp.Volume.allocate_by_voxels(tiles, 1.0)),
+            ("load_from_nvdb", lambda: wp.Volume.load_from_nvdb(saved)),
+            ("load_from_address", lambda: wp.Volume.load_from_address(data.ptr)),
+        ):
+            text = rf'Volume.{name}\(\): volumes are on CPUs only, not on \'{DEVICE}\'. help: device="cpu"'
+            with pytest.raises(RuntimeError, match=text):
+                make()
+        with pytest.raises(RuntimeError, match=r"Volume\(\): volumes are on CPUs only.* help: data.to\('cpu'\)"):
+            wp.Volume(data)

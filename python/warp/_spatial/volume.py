@@ -201,6 +201,8 @@ class Volume:
             missing.
                 Files may be uncompressed, or compressed by zlib or blosc.
         """
+        api = "Volume.load_from_nvdb()"
+        device = _weft._volume_device(device, api)
         if isinstance(file_or_buffer, (str, os.PathLike)):
             with open(file_or_buffer, "rb") as file:
                 content = file.read()
@@ -208,11 +210,10 @@ class Volume:
             content = file_or_buffer.read() if hasattr(file_or_buffer, "read") else file_or_buffer
         if not isinstance(content, (bytes, bytearray, memoryview)):
             raise usage_error(
-                f"Volume.load_from_nvdb(): file_or_buffer gives {type(content).__name__}, expected an open binary "
-                "file, bytes, or a path",
+                f"{api}: file_or_buffer gives {type(content).__name__}, expected an open binary file, bytes, or a path",
                 TypeError,
             )
-        return cls._of(_weft._Volume(_weft._read_nvdb(bytes(content), device), "Volume.load_from_nvdb()"))
+        return cls._of(_weft._Volume(_weft._read_nvdb(bytes(content), device), api))
 
     @classmethod
     def load_from_address(cls, grid_ptr: int, buffer_size: int = 0, device: Any = None) -> Volume:
@@ -223,12 +224,14 @@ class Volume:
             buffer_size: how many bytes may be read there; with 0, what the grid's header says.
             device: whose memory that is: a CPU's.
         """
+        api = "Volume.load_from_address()"
+        device = _weft._volume_device(device, api)
         size = buffer_size
         if size == 0:
             stated = array(ptr=grid_ptr + 32, dtype=named_type("uint64"), shape=(1,), device=device, copy=False)
             size = int(_weft.clone(stated, device="cpu").numpy()[0])
         data = array(ptr=grid_ptr, dtype=named_type("uint8"), shape=(size,), device=device, copy=False)
-        return cls._of(_weft._Volume(data, "Volume.load_from_address()"))
+        return cls._of(_weft._Volume(data, api))
 
     @classmethod
     def load_from_numpy(
@@ -251,6 +254,7 @@ class Volume:
             device: where the volume is used: a CPU.
         """
         api = "Volume.load_from_numpy()"
+        device = _weft._volume_device(device, api)
         background = _background(bg_value, api)
         values = np.asarray(ndarray)
         components = () if background is None or not hasattr(background[0], "_length_") else (background[0]._length_,)
@@ -290,6 +294,7 @@ class Volume:
             translation: where voxel (0, 0, 0) is in the world.
         """
         api = "Volume.allocate()"
+        device = _weft._volume_device(device, api)
         low, high = _numbers(min, 3, api, "min"), _numbers(max, 3, api, "max")
         if points_in_world_space:
             matrix, start = _matrix(voxel_size, None, api), _numbers(translation, 3, api, "translation")
@@ -412,7 +417,7 @@ class Volume:
     ) -> Volume:
         matrix = _matrix(voxel_size, transform, api)
         moved = _numbers(translation, 3, api, "translation")
-        on = points.device if device is None else device
+        on = _weft._volume_device(points.device if device is None else device, api)
         return cls._of(
             _weft._build_volume(points, mask, by_voxels, background, matrix, moved, limits, status, on, api, name)
         )
@@ -467,8 +472,8 @@ class Volume:
         following = self._volume.next_grid()
         return None if following is None else self._of(_weft._Volume(following, "Volume.load_next_grid()"))
 
-    def save_to_nvdb(self, path: Any, codec: str = "none") -> None:
-        """Writes the grid to a .nvdb file, with a checksum of its values.
+    def save_to_nvdb(self, path: Any, codec: str = "none") -> Any:
+        """Writes the grid to a .nvdb file, with a checksum of its values, and returns the path.
 
         Args:
             path: of the file, which is replaced.
@@ -477,6 +482,7 @@ class Volume:
         content = self._volume.file(codec)
         with open(path, "wb") as file:
             file.write(content)
+        return path
 
     def get_tiles(self, out: array | None = None) -> array:
         """The first voxel of each tile, (n, 3) int32, in the order of the tree; in `out` if that is given."""

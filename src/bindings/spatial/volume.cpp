@@ -258,6 +258,14 @@ const BlindData& blind_data(VolumeObject& self, std::size_t index) {
 
 void bind_volume(nb::module_& m) {
     m.def("_read_nvdb", &read_file, nb::arg("file"), nb::arg("device").none());
+    m.def(
+        "_volume_device",
+        [](nb::handle device, const std::string& api) {
+            runtime::Device& on = device_from_python(device, api.c_str());
+            runtime::spatial::require_volume_device(on, api, "device=\"cpu\"");
+            return device_to_python(on);
+        },
+        nb::arg("device").none(), nb::arg("api"));
     m.def("_is_volume_type", [](nb::handle dtype) {
         const std::optional<Type> type = dtype_from_python(dtype);
         return type && grid_type(*type) != GridType::unknown;

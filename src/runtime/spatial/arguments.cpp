@@ -31,10 +31,14 @@ void require_device(const Array& array, std::string_view name, const Array& othe
 
 void require_points(const Array& array, std::string_view name, std::string_view api) {
     const bool is_vec3 = array.dtype == Type::vector(Scalar::f32, 3) || array.dtype == Type::vector(Scalar::f64, 3);
-    if (is_vec3 && array.ndim == 1 && array.is_contiguous()) return;
-    throw UsageError(api, std::string(name) +
-                              ": expected a contiguous array of vec3f or vec3d with one dimension, got " +
-                              described(array));
+    if (!is_vec3 || array.ndim != 1 || !array.is_contiguous())
+        throw UsageError(api, std::string(name) +
+                                  ": expected a contiguous array of vec3f or vec3d with one dimension, got " +
+                                  described(array));
+    if (!array.device->is_cpu)
+        throw UsageError(api, std::string(name) + " is on '" + array.device->alias +
+                                  "', and meshes and BVHs are on CPUs only. help: " + std::string(name) +
+                                  ".to('cpu'), and launch the kernels that use it with device=\"cpu\"");
 }
 
 void require_like(const Array& array, std::string_view name, const Array& other, std::string_view other_name,

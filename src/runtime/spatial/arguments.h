@@ -12,7 +12,7 @@
 
 namespace weft::runtime::spatial {
 
-// One dimension, contiguous, vec3f or vec3d. Throws UsageError in the name of `api`.
+// One dimension, contiguous, vec3f or vec3d, on a CPU. Throws UsageError in the name of `api`.
 void require_points(const Array& array, std::string_view name, std::string_view api);
 // Also of the same length, type and device as another.
 void require_like(const Array& array, std::string_view name, const Array& other, std::string_view other_name,

@@ -114,9 +114,13 @@ Type value_type(GridType type) {
     return Type::none();
 }
 
+void require_volume_device(const Device& device, std::string_view api, std::string_view help) {
+    if (device.is_cpu) return;
+    throw UsageError(api, "volumes are on CPUs only, not on '" + device.alias + "'. help: " + std::string(help));
+}
+
 Volume::Volume(Array bytes, std::string_view api) : bytes_(std::move(bytes)) {
-    if (!bytes_.device->is_cpu)
-        throw UsageError(api, "volumes are on the CPU, and these bytes are on '" + bytes_.device->alias + "'");
+    require_volume_device(*bytes_.device, api, "data.to('cpu')");
     check(span_of(on_host(bytes_)), api);
     id_ = publish(ObjectKind::volume, {&view_->descriptor(), view_});
 }

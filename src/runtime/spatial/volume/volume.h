@@ -42,6 +42,9 @@ private:
 // The type of a grid's values as kernels read them; none where they do not, and of index grids.
 Type value_type(nanovdb::GridType type);
 
+// Throws UsageError in the name of `api` if volumes cannot be on this device; `help` says what would work.
+void require_volume_device(const Device& device, std::string_view api, std::string_view help);
+
 class Volume {
 public:
     // Of the first grid in these bytes (uint8, contiguous), which are shared. Throws UsageError in the name of `api`
