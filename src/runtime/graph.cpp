@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/timing.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -159,6 +160,7 @@ bool HostGraph::joins_the_one_before(std::size_t node) const {
 
 void HostGraph::launch(Stream&) {
     const WithoutRecording without;
+    const TimedHostWork timed(device(), kTimedGraph, "graph");
     memory_->count_writes();
     const NodePtr* node = nodes_.data();
     for (const std::size_t count : joined_) {

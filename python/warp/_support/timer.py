@@ -20,7 +20,7 @@ __all__ = [
 
 @dataclass
 class TimingResult:
-    """An activity of a CUDA device: where, what, of which kind, and its milliseconds."""
+    """A piece of work of a device: the device, its name, its kind, and its milliseconds."""
 
     device: object
     name: str
@@ -29,10 +29,10 @@ class TimingResult:
 
 
 def timing_begin(cuda_filter: int = TIMING_ALL, synchronize: bool = True) -> None:
-    """Begins to time what CUDA devices do. There is nothing of the CPU.
+    """Begins to time each launch, copy, fill and launch of a graph by itself.
 
-    Each launch, copy, fill and launch of a graph is put between two events of its stream, which takes some
-    microseconds. Timings may nest.
+    On CUDA devices a piece of work is put between two events of its stream, which takes some microseconds. On the CPU
+    it is put between two readings of the clock, and the nodes of a graph are listed behind the graph. Timings may nest.
 
     Args:
         cuda_filter: which activities: ``wp.TIMING_KERNEL`` (of the program), ``wp.TIMING_KERNEL_BUILTIN`` (of Weft),
@@ -45,7 +45,7 @@ def timing_begin(cuda_filter: int = TIMING_ALL, synchronize: bool = True) -> Non
 
 
 def timing_end(synchronize: bool = True) -> list[TimingResult]:
-    """Ends timing: the activities of CUDA devices since it began, in the order in which they were asked for.
+    """Ends timing: the work of devices since it began, in the order in which it was asked for.
 
     Args:
         synchronize: whether to wait for the devices; without it only the timed activities are waited for.
@@ -90,13 +90,14 @@ class ScopedTimer:
         dict: a dictionary to whose list ``dict[name]`` the milliseconds are appended.
         synchronize: waits for the devices before each reading of the clock.
         detailed: also profiles the Python code and prints the 20 costliest functions.
-        report_func: called with the list of activities of CUDA devices and the indentation, in place of printing.
+        report_func: called with the list of timed pieces of work and the indentation, in place of printing.
         skip_tape: a tape that records makes a group of what is launched inside, of the timer's name; True: it does not.
-        cuda_filter: which activities of CUDA devices are timed one by one, as in ``wp.timing_begin``; 0 for none.
+        cuda_filter: which work of devices, the CPU included, is timed piece by piece, as in ``wp.timing_begin``; 0 for
+            none.
         use_nvtx, color: makes a range of this name and color for NVIDIA's profilers, by the package ``nvtx``.
 
-    After the block, ``elapsed`` holds the milliseconds and ``timing_results`` the activities of CUDA devices (none on
-    the CPU). What is printed goes to the logger of ``wp.set_logger``.
+    After the block, ``elapsed`` holds the milliseconds and ``timing_results`` the timed pieces of work. What is printed
+    goes to the logger of ``wp.set_logger``.
 
     Raises:
         UsageError (a RuntimeError): ``use_nvtx``, and the package is not there.

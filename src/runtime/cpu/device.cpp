@@ -13,6 +13,7 @@
 #include "runtime/cpu/primitives/primitives.h"
 #include "runtime/cpu/private_gradients.h"
 #include "runtime/graph.h"
+#include "runtime/timing.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -167,18 +168,28 @@ void CpuDevice::copy(const CopyPlan& plan, Stream& stream) {
         recording->add("copy", [this, plan] { copy(plan, default_stream()); }, {plan.to, plan.from});
         return;
     }
-    if (!memory_) return run_copy(plan);
+    if (!memory_) {
+        const TimedHostWork timed(*this, kTimedCopy, "memcpy");
+        return run_copy(plan);
+    }
     if (plan.sides != CopyPlan::Sides::inside) stream.synchronize();
-    run([plan] { run_copy(plan); });
+    run([this, plan] {
+        const TimedHostWork timed(*this, kTimedCopy, "memcpy");
+        run_copy(plan);
+    });
     if (plan.sides != CopyPlan::Sides::inside) stream.synchronize();
 }
 
 void CpuDevice::fill(const CopyPlan& plan, Stream& stream) {
     Recording* const recording = stream.recording();
-    if (!memory_ && !recording) return run_copy(plan);
+    if (!memory_ && !recording) {
+        const TimedHostWork timed(*this, kTimedFill, "memset");
+        return run_copy(plan);
+    }
     const auto* const from = static_cast<const std::byte*>(plan.from);
-    auto work = [plan = plan, element = std::vector<std::byte>(from, from + plan.element)]() mutable {
+    auto work = [this, plan = plan, element = std::vector<std::byte>(from, from + plan.element)]() mutable {
         plan.from = element.data();
+        const TimedHostWork timed(*this, kTimedFill, "memset");
         run_copy(plan);
     };
     if (recording)
@@ -192,8 +203,14 @@ void CpuDevice::clear(void* data, std::int64_t size_bytes, Stream& stream) {
         recording->add("fill", [this, data, size_bytes] { clear(data, size_bytes, default_stream()); }, {data});
         return;
     }
-    if (!memory_) return run_clear(data, size_bytes);
-    run([data, size_bytes] { run_clear(data, size_bytes); });
+    if (!memory_) {
+        const TimedHostWork timed(*this, kTimedFill, "memset");
+        return run_clear(data, size_bytes);
+    }
+    run([this, data, size_bytes] {
+        const TimedHostWork timed(*this, kTimedFill, "memset");
+        run_clear(data, size_bytes);
+    });
 }
 
 void CpuDevice::load(void* to, const void* from, std::int64_t size_bytes) {

@@ -11,6 +11,7 @@
 #include "runtime/cpu/pool.h"
 #include "runtime/cpu/private_gradients.h"
 #include "runtime/spatial/handles.h"
+#include "runtime/timing.h"
 
 namespace weft::runtime {
 
@@ -115,7 +116,7 @@ bool CpuKernel::launch(std::span<const std::byte> arguments, const Grid& grid, c
                        Stream& stream) const {
     if (grid.count == 0) return true;
     const auto& device = static_cast<const CpuDevice&>(stream.device());
-    if (!device.is_direct() || !options.private_gradients.empty())
+    if (!device.is_direct() || !options.private_gradients.empty() || timed_kinds.load(std::memory_order_relaxed) != 0)
         return launch_apart(arguments, grid, options, stream);
     return run(entry_, arguments.data(), grid, options);
 }
@@ -144,7 +145,10 @@ bool CpuKernel::launch_joined(std::span<const Joined> all, std::int64_t piece, c
                               const LaunchOptions& options) const {
     JoinedEntry joined{{}, piece};
     double cost = 0.0;
+    std::string names;
+    const bool is_timed = timed_kinds.load(std::memory_order_relaxed) & kTimedKernel;
     for (const auto& [kernel, arguments] : all) {
+        if (is_timed) names += (names.empty() ? "" : " + ") + kernel->description().name;
         joined.parts.push_back({static_cast<const CpuKernel*>(kernel)->entry_, arguments});
         cost += kernel->description().cpu().cost;
     }
@@ -152,6 +156,7 @@ bool CpuKernel::launch_joined(std::span<const Joined> all, std::int64_t piece, c
     std::copy(std::begin(grid.dim), std::end(grid.dim), context.dim);
     const int rank = description().tid_rank;
     const std::int64_t row = rank <= 1 ? grid.count : grid.dim[rank - 1];
+    const TimedHostWork timed(*cpu_devices().front(), kTimedKernel, "kernels ", names);
     return parallel_launch(&JoinedEntry::run, &joined, context, grid.count, row, cost, options.interrupted, piece);
 }
 
@@ -173,6 +178,7 @@ bool CpuKernel::launch_apart(std::span<const std::byte> arguments, const Grid& g
         return true;
     }
     const CpuDevice::Access access(device);
+    const TimedHostWork timed(device, kTimedKernel, "kernel ", description().name);
     if (options.private_gradients.empty()) return run(entry_, arguments.data(), grid, options);
     PrivateGradients own(entry_, arguments, options.private_gradients);
     const bool finished = run(&PrivateGradients::run_piece, &own, grid, options);

@@ -1,7 +1,6 @@
 // Puts two events around a piece of work (runtime/timing.h).
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,9 +9,6 @@
 #include "runtime/timing.h"
 
 namespace weft::runtime {
-
-// The kinds of work that somebody times at present.
-inline std::atomic<unsigned> timed_kinds{0};
 
 // While it lives, what this thread puts into the stream is the piece of work.
 class TimedWork {
