@@ -1,6 +1,6 @@
-# The extension module warp._weft: every room, the frontend and the bindings in one shared library whose only visible
-# symbol is its init function. During development the package is laid out in <build>/py with links to the sources, and
-# `make setup` puts that folder on the path of .venv.
+# The extension module warp._weft: every room, the frontend and the bindings in one shared library that shows
+# its init function and GDB's list of code (extension.map) only. During development the package is laid out in
+# <build>/py with links to the sources, and `make setup` puts that folder on the path of .venv.
 find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
 execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir OUTPUT_STRIP_TRAILING_WHITESPACE
                 OUTPUT_VARIABLE nanobind_ROOT RESULT_VARIABLE nanobind_result)
@@ -23,9 +23,9 @@ if(WEFT_TOGETHER)
     set_target_properties(nanobind-static PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
 endif()
 target_compile_definitions(_weft PRIVATE WEFT_VERSION="${PROJECT_VERSION}" WEFT_LLVM_VERSION="${LLVM_PACKAGE_VERSION}")
-# Hidden symbols: torch, JAX and Triton carry an LLVM of their own into the same process.
+# The map hides all other symbols: torch, JAX and Triton carry an LLVM of their own into the same process.
 set(symbols ${CMAKE_CURRENT_SOURCE_DIR}/cmake/extension.map)
-target_link_options(_weft PRIVATE -Wl,--version-script=${symbols} -Wl,--exclude-libs,ALL -Wl,--gc-sections)
+target_link_options(_weft PRIVATE -Wl,--version-script=${symbols} -Wl,--gc-sections)
 set_target_properties(_weft PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/py/warp
     LINK_DEPENDS ${symbols})

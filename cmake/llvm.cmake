@@ -12,11 +12,11 @@ else()
 endif()
 separate_arguments(WEFT_LLVM_DEFINITIONS NATIVE_COMMAND ${LLVM_DEFINITIONS})
 llvm_map_components_to_libnames(WEFT_LLVM_LIBRARIES
-    core support bitreader linker transformutils passes orcjit jitlink targetparser mcparser
+    core support bitreader linker transformutils passes orcjit jitlink object debuginfodwarf targetparser mcparser
     ${WEFT_LLVM_HOST}codegen ${WEFT_LLVM_HOST}asmparser ${WEFT_LLVM_HOST}desc ${WEFT_LLVM_HOST}info
     nvptxcodegen nvptxdesc nvptxinfo)
 
-# Only codegen, jit and runtime/cpu/loader.cpp see LLVM's headers.
+# Only codegen, jit and the files of runtime/cpu that tools/check_layers.py names see LLVM's headers.
 function(weft_use_llvm target scope)
     target_include_directories(${target} SYSTEM ${scope} ${LLVM_INCLUDE_DIRS})
     target_compile_definitions(${target} ${scope} ${WEFT_LLVM_DEFINITIONS})

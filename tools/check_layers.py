@@ -40,7 +40,7 @@ TABLE = {
 ALONE = {"emulator"}
 # From outside the rooms: which files may include it.
 GUARDED = {
-    r"llvm(-c)?/": r"src/(codegen|jit)/|src/runtime/cpu/(loader|processor)\.cpp$",
+    r"llvm(-c)?/": r"src/(codegen|jit)/|src/runtime/cpu/(code_listeners|loader|processor)\.cpp$",
     r"(Python\.h|nanobind/)": r"src/(frontend|bindings)/",
     r"cuda\.h|cuda_runtime": r"src/runtime/cuda/",
     r"sleef\.h": r"src/runtime/cpu/",

@@ -34,6 +34,7 @@ ANY_NUMBER = {
     "needs the Python package basedpyright",
     "needs ptxas, of the CUDA toolkit",
     "needs nvcc, of the CUDA toolkit",
+    "needs gdb",
     "needs libclc, of the Debian package libclc-22",
     # the user, the system and the Python
     "root may write everywhere",

@@ -83,7 +83,7 @@ NOT_ON_CUDA = {
     "is about functions in C++, which are the CPU's": {"python": "native"},
     "is about a process without a GPU: its default device, what it logs and answers": {
         "api": "probes",
-        "python": "conflict device logging main start",
+        "python": "conflict device logging main profilers start",
     },
     "runs no kernel: names, syntax trees, errors of the compiler": {
         "builtins": "listing mutants",

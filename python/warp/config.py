@@ -42,6 +42,12 @@ last place, where it is 1 otherwise. NaNs and infinities keep their meaning; the
 lineinfo: bool = False
 """Machine code carries the lines of the kernels, for debuggers and profilers."""
 
+perf: str | None = _os.environ.get("WEFT_PERF") or None
+"""Makes CPU kernels that are loaded afterwards known to Linux' ``perf``. ``"map"`` names them in
+``/tmp/perf-<pid>.map``. ``"jitdump"`` writes ``jit-<pid>.dump`` into ``$JITDUMPDIR``, or the current folder: ``perf
+record -k 1`` and ``perf inject --jit`` give their instructions, and their lines if ``lineinfo`` is set.
+``$WEFT_PERF`` sets it."""
+
 cache_kernels: bool = True
 """Keeps compiled kernels on disk."""
 
@@ -169,6 +175,7 @@ _RUNTIME = [
     "max_unroll",
     "mode",
     "optimization_level",
+    "perf",
     "print_launches",
     "quiet",
     "serial",
@@ -226,4 +233,6 @@ class _Config(_types.ModuleType):
         super().__delattr__(name)
 
 
+if perf is not None:
+    _weft.set_option("perf", perf)
 sys.modules[__name__].__class__ = _Config

@@ -156,8 +156,9 @@ void Emitter::open_debug_info() {
         machine_.only_lines ? llvm::DICompileUnit::DebugDirectivesOnly : llvm::DICompileUnit::FullDebug);
     auto* type = debug_->createSubroutineType(debug_->getOrCreateTypeArray({}));
     auto line = static_cast<unsigned>(kernel_.span.line);
+    // Without a linkage name, which GDB would show in place of the kernel's.
     subprogram_ =
-        debug_->createFunction(file, kernel_.name, function_->getName(), file, line, type, line, llvm::DINode::FlagZero,
+        debug_->createFunction(file, kernel_.name, /*LinkageName=*/"", file, line, type, line, llvm::DINode::FlagZero,
                                llvm::DISubprogram::SPFlagDefinition | llvm::DISubprogram::SPFlagOptimized);
     function_->setSubprogram(subprogram_);
 }

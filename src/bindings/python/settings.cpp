@@ -12,6 +12,7 @@
 #include "jit/jit.h"
 #include "program/kept_images.h"
 #include "program/settings.h"
+#include "runtime/cpu/code_listeners.h"
 #include "runtime/cpu/pool.h"
 #include "runtime/pool.h"
 #include "runtime/verify.h"
@@ -70,6 +71,16 @@ std::string as_path(nb::handle value, const std::string& option, const std::stri
     return text;
 }
 
+runtime::PerfFormat as_perf_format(nb::handle value) {
+    std::string format;
+    if (value.is_none()) return runtime::PerfFormat::none;
+    if (nb::try_cast(value, format) && format == "map") return runtime::PerfFormat::map;
+    if (nb::try_cast(value, format) && format == "jitdump") return runtime::PerfFormat::jitdump;
+    throw UsageError("config.perf",
+                     "is " + std::string(nb::repr(value).c_str()) + ", expected \"map\", \"jitdump\" or None",
+                     ErrorCategory::value);
+}
+
 // Checks the value of any option, and hands it to the part of the C++ side that reads it.
 void set_option(const std::string& name, nb::handle value) {
     program::Settings& settings = program::settings();
@@ -87,6 +98,8 @@ void set_option(const std::string& name, nb::handle value) {
         settings.line_info = as_bool(value, name);
     } else if (name == "cache_kernels") {
         settings.cache_kernels = as_bool(value, name);
+    } else if (name == "perf") {
+        runtime::set_perf_format(as_perf_format(value));
     } else if (name == "print_launches") {
         settings.print_launches = as_bool(value, name);
     } else if (name == "log_level") {

@@ -16,6 +16,7 @@
 #include "llvm/ExecutionEngine/Orc/SymbolStringPool.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Process.h"
+#include "runtime/cpu/code_listeners.h"
 #include "runtime/cpu/symbols.h"
 #include "support/error.h"
 
@@ -39,6 +40,7 @@ LinkerState& linker() {
 // What comes out of a link: addresses, memory, or the error.
 struct LinkResult {
     std::unordered_map<std::string, void*> symbols;
+    std::map<std::string, std::uint64_t> sections;  // addresses, if a debugger or profiler is to be told
     JITLinkMemoryManager::FinalizedAlloc memory;
     std::string error;
     std::string missing;  // names that nobody knows
@@ -84,6 +86,18 @@ public:
 
     void notifyFinalized(JITLinkMemoryManager::FinalizedAlloc memory) override { result_.memory = std::move(memory); }
 
+    llvm::Error modifyPassConfig(llvm::jitlink::LinkGraph& graph, llvm::jitlink::PassConfiguration& passes) override {
+        if (perf_format() == PerfFormat::none && !graph.findSectionByName(".debug_line")) return llvm::Error::success();
+        passes.PostAllocationPasses.push_back([this](llvm::jitlink::LinkGraph& allocated) {
+            for (const llvm::jitlink::Section& section : allocated.sections())
+                if (section.getMemLifetime() != llvm::orc::MemLifetime::NoAlloc && !section.empty())
+                    result_.sections.emplace(section.getName().str(),
+                                             llvm::jitlink::SectionRange(section).getStart().getValue());
+            return llvm::Error::success();
+        });
+        return llvm::Error::success();
+    }
+
     // The default passes drop what is not live: everything in a kernel's object is.
     llvm::jitlink::LinkGraphPassFunction getMarkLivePass(const llvm::Triple&) const override {
         return llvm::jitlink::markAllSymbolsLive;
@@ -110,9 +124,17 @@ LinkResult link_object(const std::vector<std::byte>& bytes, const std::string& n
 
 struct CpuExecutable::Linked {
     std::vector<JITLinkMemoryManager::FinalizedAlloc> memory;  // of each object
+    std::vector<std::shared_ptr<GdbEntry>> announced;
     std::deque<CpuKernel> kernels;
 
+    void announce_object(const std::vector<std::byte>& object, LinkResult& result,
+                         std::function<std::string(const std::string&)> name_shown) {
+        if (!result.sections.empty())
+            announced.push_back(announce({object, std::move(result.sections), std::move(name_shown)}));
+    }
+
     ~Linked() {
+        announced.clear();  // before the code goes
         // Unmapping can fail only where the memory was never mapped; a destructor has nobody to tell.
         for (auto& part : memory)
             if (part) llvm::consumeError(linker().memory.deallocate(std::move(part)));
@@ -133,6 +155,11 @@ CpuExecutable::CpuExecutable(Binary given) : Executable(std::move(given)), linke
     LinkResult result = link_object(binary.code, name, find);
     linked_->memory.push_back(std::move(result.memory));
     if (!result.error.empty()) throw InternalError("cannot link the compiled kernel: " + result.error);
+    linked_->announce_object(binary.code, result, [&](const std::string& symbol) {
+        for (const KernelEntry& kernel : binary.kernels)
+            if (kernel.symbol == symbol) return kernel.name;
+        return symbol;
+    });
     for (const KernelEntry& kernel : binary.kernels) {
         const auto found = result.symbols.find(kernel.symbol);
         if (found == result.symbols.end())
@@ -157,6 +184,7 @@ void CpuExecutable::link_native(const std::vector<std::byte>& object, std::unord
     const auto found = result.symbols.find(kNativeSymbol);
     if (found == result.symbols.end())
         throw InternalError("the object of a function in C++ does not define '" + std::string(kNativeSymbol) + "'");
+    linked_->announce_object(object, result, [](const std::string& symbol) { return symbol; });
     natives.emplace(native_symbol(natives.size()), found->second);
 }
 

@@ -87,6 +87,53 @@ std::string calling(const std::string& function) {
     })";
 }
 
+const char* const kWithLines = R"(
+    define void @entry(ptr %arguments, ptr %context, i64 %begin, i64 %end) !dbg !3 { ret void, !dbg !5 }
+    !llvm.dbg.cu = !{!0}
+    !llvm.module.flags = !{!2}
+    !0 = distinct !DICompileUnit(language: DW_LANG_Python, file: !1, emissionKind: FullDebug)
+    !1 = !DIFile(filename: "lines.py", directory: "/")
+    !2 = !{i32 2, !"Debug Info Version", i32 3}
+    !3 = distinct !DISubprogram(name: "entry", file: !1, line: 7, type: !4, unit: !0, spFlags: DISPFlagDefinition)
+    !4 = !DISubroutineType(types: !{})
+    !5 = !DILocation(line: 8, scope: !3)
+    )";
+
+// GDB's view of this process.
+struct CodeEntry {
+    CodeEntry *next, *previous;
+    const char* object;
+    std::uint64_t size;
+};
+struct CodeList {
+    std::uint32_t version, action;
+    CodeEntry *relevant, *first;
+};
+extern "C" CodeList __jit_debug_descriptor;
+
+TEST(Executable, gdb_sees_code_with_lines_as_long_as_it_is_loaded) {
+    const CpuExecutable without(assemble(kDouble));
+    ASSERT_EQ(__jit_debug_descriptor.first, nullptr);
+    {
+        const CpuExecutable first(assemble(kWithLines));
+        const CodeEntry* const entry = __jit_debug_descriptor.first;
+        ASSERT_NE(entry, nullptr);
+        EXPECT_EQ(__jit_debug_descriptor.relevant, entry);
+        auto second = std::make_unique<CpuExecutable>(assemble(kWithLines));
+        ASSERT_NE(__jit_debug_descriptor.first, entry);
+        EXPECT_EQ(__jit_debug_descriptor.first->next, entry);
+        EXPECT_EQ(entry->previous, __jit_debug_descriptor.first);
+        // The header of the section .text has the address where the function lies.
+        const std::string object(entry->object, entry->size);
+        const auto address = reinterpret_cast<std::uint64_t>(first.kernel("kernel").entry());
+        EXPECT_NE(object.find(std::string(reinterpret_cast<const char*>(&address), 8)), std::string::npos);
+        second.reset();
+        EXPECT_EQ(__jit_debug_descriptor.first, entry);
+        EXPECT_EQ(entry->previous, nullptr);
+    }
+    EXPECT_EQ(__jit_debug_descriptor.first, nullptr);
+}
+
 TEST(Executable, runs_linked_code) {
     const CpuExecutable executable(assemble(kDouble));
     EXPECT_EQ(run_on(executable, 21.0f), 42.0f);
