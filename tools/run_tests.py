@@ -74,7 +74,7 @@ NOT_ON_CUDA = {
     },
     "other frameworks are built for the CPU here; their GPUs come later": {
         "interop": "all_libraries bad_tensors benchmarks direct distributed dlpack dlpack_module dlpack_programs"
-        " jax_arrays jax_callable jax_devices jax_kernel jax_transformations memory moved_memory numba_cupy numpy"
+        " exports jax_arrays jax_callable jax_devices jax_kernel jax_transformations memory moved_memory numba_cupy numpy"
         " paddle tensor_programs torch torch_op",
         "seeds": "old_jax tensor_documents",
     },

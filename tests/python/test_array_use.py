@@ -342,7 +342,8 @@ def test_buffer_protocol():
     assert memoryview(wp.zeros(2, dtype=wp.mat22)).shape == (2, 2, 2)
     with pytest.raises(BufferError):
         io.BytesIO().write(a.T)
-    assert memoryview(wp.zeros(2, dtype=wp.bfloat16)).format == "H", "the bits"
+    with pytest.raises(BufferError, match="the elements are bfloat16"):
+        memoryview(wp.zeros(2, dtype=wp.bfloat16))
 
 
 @pytest.mark.host_memory("passes addresses without a device")

@@ -277,6 +277,14 @@ PyObject* array_method(PyObject* self, PyObject* const* args, Py_ssize_t count, 
         static const Signature<2> signature("array.__array__()", {"dtype", "copy"});
         auto given = signature.parse(args, count, keywords);
         refuse_reading(self, signature.api());
+        const Type held = memory_of(self, signature.api()).array.dtype;
+        if (is_bits_in_numpy(held) && !numpy::package_dtype(held.scalar()).is_valid()) {
+            throw UsageError(signature.api(),
+                             "NumPy has no " + std::string(info(held.scalar()).python) +
+                                 ". help: pip install ml_dtypes; array.astype(wp.float32) for the values; "
+                                 "array.numpy() for the bits",
+                             ErrorCategory::type);
+        }
         nb::object result = numpy_view(self);
         bool must_copy = flag(given[1], false);
         bool must_share = given[1] && given[1] != Py_None && !must_copy;

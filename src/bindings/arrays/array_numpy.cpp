@@ -268,6 +268,16 @@ bool is_fortran_order(const Layout& layout, std::int64_t bytes) {
     return true;
 }
 
+// Neither buffers nor array interfaces have a name for these floats; under that of an integer of the same size, other
+// libraries would compute with the bits.
+[[noreturn]] void throw_no_format(Type dtype, const char* api, ErrorCategory category = ErrorCategory::type) {
+    throw UsageError(api,
+                     "the elements are " + dtype.python_name() +
+                         ", for which buffers and array interfaces have no format. help: array.numpy() (numbers with "
+                         "ml_dtypes, else their bits), DLPack, or array.astype(wp.float32)",
+                     category);
+}
+
 }  // namespace
 
 int array_get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
@@ -277,6 +287,7 @@ int array_get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
         require_plain(array.dtype, "memoryview()");
         if (!array.device->is_host_memory)
             throw UsageError("memoryview()", "the array is on '" + array.device->alias + "'. help: .numpy() copies it");
+        if ((flags & PyBUF_FORMAT) && is_bits_in_numpy(array.dtype)) throw_no_format(array.dtype, "memoryview()");
         const auto asks = [&](int flag) { return (flags & flag) == flag; };
         const bool wants_strides = asks(PyBUF_STRIDES);
         auto layout = std::make_unique<Layout>(full_layout(array));
@@ -331,9 +342,11 @@ nb::dict interface_of(const Array& array) {
     return interface;
 }
 
-bool has_plain_numbers(const PyArray& value) {
+bool has_plain_numbers(const PyArray& value, const char* api) {
     const Type dtype = value.array.dtype;
-    return !value.is_annotation && (dtype.is_scalar() || dtype.is_numeric_aggregate());
+    if (value.is_annotation || !(dtype.is_scalar() || dtype.is_numeric_aggregate())) return false;
+    if (is_bits_in_numpy(dtype)) throw_no_format(dtype, api, ErrorCategory::attribute);
+    return true;
 }
 
 }  // namespace
@@ -341,11 +354,11 @@ bool has_plain_numbers(const PyArray& value) {
 PyObject* array_interface(PyObject* self, void*) {
     return guarded([&] {
         PyArray& value = value_of(self);
-        if (!has_plain_numbers(value) || !value.array.device->is_host_memory) {
-            throw UsageError("array.__array_interface__", "only CPU arrays of numbers that NumPy knows have it",
-                             ErrorCategory::attribute);
+        constexpr const char* kName = "array.__array_interface__";
+        if (!has_plain_numbers(value, kName) || !value.array.device->is_host_memory) {
+            throw UsageError(kName, "only CPU arrays of numbers that NumPy knows have it", ErrorCategory::attribute);
         }
-        runtime::require_memory(value.array, "array.__array_interface__");
+        runtime::require_memory(value.array, kName);
         return interface_of(value.array).release().ptr();
     });
 }
@@ -355,7 +368,7 @@ PyObject* cuda_array_interface(PyObject* self, void*) {
     return guarded([&]() -> PyObject* {
         PyArray& value = value_of(self);
         constexpr const char* kName = "array.__cuda_array_interface__";
-        if (!has_plain_numbers(value))
+        if (!has_plain_numbers(value, kName))
             throw UsageError(kName, "only arrays of numbers that NumPy knows have it", ErrorCategory::attribute);
         const runtime::Device& device = *value.array.device;
         if (device.cuda() == nullptr) {

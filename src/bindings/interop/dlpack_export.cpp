@@ -47,6 +47,15 @@ void free_exported(Managed* managed) {
     delete static_cast<Exported<Managed>*>(managed->context);
 }
 
+// PyTorch ends the process if it is given one, and Paddle takes the stride for a huge positive number.
+[[noreturn]] void throw_negative_stride(const Array& array, int axis, const char* api) {
+    throw UsageError(api, "the array of shape " + runtime::shape_text(array.shape()) + " has a stride of " +
+                              std::to_string(array.view.strides[axis]) + " bytes along dimension " +
+                              std::to_string(axis) +
+                              ", and the libraries that speak DLPack have no negative strides. help: "
+                              "array.contiguous() copies; np.asarray(array) shows the memory to NumPy");
+}
+
 template <typename Managed>
 std::unique_ptr<Exported<Managed>> exported(const Array& array, std::optional<Scalar> scalar, const char* api) {
     const Type dtype = array.dtype;
@@ -66,18 +75,25 @@ std::unique_ptr<Exported<Managed>> exported(const Array& array, std::optional<Sc
     std::int64_t inner[2];
     const int inner_count = inner_shape(dtype, inner);
     const std::int64_t bytes = info(dtype.scalar()).bytes();
-    for (int i = 0; i < array.ndim; ++i) {
-        result->shape[i] = array.view.shape[i];
-        result->strides[i] = array.view.strides[i] / bytes;
-        if (array.view.strides[i] % bytes != 0 && array.view.shape[i] > 1) {
-            throw UsageError(api, "a stride of " + std::to_string(array.view.strides[i]) +
-                                      " bytes is no multiple of the numbers' " + std::to_string(bytes) +
-                                      ", as DLPack has it. help: array.contiguous()");
-        }
-    }
     for (int i = 0; i < inner_count; ++i) {
         result->shape[array.ndim + i] = inner[i];
         result->strides[array.ndim + i] = i + 1 < inner_count ? inner[1] : 1;
+    }
+    const bool is_empty = array.size() == 0;
+    std::int64_t packed = dtype.components();
+    for (int i = array.ndim; i-- > 0;) {
+        const std::int64_t extent = array.view.shape[i], stride = array.view.strides[i];
+        result->shape[i] = extent;
+        result->strides[i] = stride / bytes;
+        if (is_empty || extent == 1) {
+            result->strides[i] = packed;  // one that is never taken may be anything, and libraries compute with it
+        } else if (stride < 0) {
+            throw_negative_stride(array, i, api);
+        } else if (stride % bytes != 0) {
+            throw UsageError(api, "a stride of " + std::to_string(stride) + " bytes is no multiple of the numbers' " +
+                                      std::to_string(bytes) + ", as DLPack has it. help: array.contiguous()");
+        }
+        packed *= std::max<std::int64_t>(extent, 1);
     }
     auto& tensor = [&]() -> dlpack::Tensor& {
         if constexpr (std::is_same_v<Managed, dlpack::VersionedTensor>) {
@@ -206,12 +222,18 @@ PyObject* array_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t count, 
         if (!copies && is_read_only(array) && !(version && version->first >= 1))
             throw_buffer_error("the array is read-only, which DLPack can say from version 1 on only. help: copy=True");
         if (stream) runtime::let_foreign_stream_wait(device, *stream, api);
-        if (version && version->first >= 1) {
-            dlpack::VersionedTensor* tensor = export_versioned(array, api);
-            if (copies) tensor->flags |= dlpack::kIsCopied;
-            return capsule_of(tensor).release().ptr();
+        try {
+            if (version && version->first >= 1) {
+                dlpack::VersionedTensor* tensor = export_versioned(array, api);
+                if (copies) tensor->flags |= dlpack::kIsCopied;
+                return capsule_of(tensor).release().ptr();
+            }
+            return capsule_of(export_unversioned(array, api)).release().ptr();
+        } catch (const UsageError& error) {  // the protocol's error for memory that cannot be described
+            if (error.category != ErrorCategory::runtime) throw;
+            PyErr_SetString(PyExc_BufferError, error.what());
+            throw nb::python_error();
         }
-        return capsule_of(export_unversioned(array, api)).release().ptr();
     });
 }
 

@@ -7,11 +7,17 @@
 
 namespace weft::bindings {
 
-// PEP 3118: the components one after the other, in place; a matrix is flat too, as in release 1.19. Of floats that have
-// no format, the bits.
+// PEP 3118: the components one after the other, in place; a matrix is flat too, as in release 1.19. Floats that have no
+// format are refused to those who ask for one: under an integer's they would compute with the bits.
 int get_value_buffer(PyObject* object, Py_buffer* view, int flags) {
     Value& value = value_of_object(object);
     const Type type = value.type();
+    if ((flags & PyBUF_FORMAT) && info(type.scalar()).is_bits_in_numpy()) {
+        view->obj = nullptr;
+        PyErr_Format(PyExc_BufferError, "memoryview(): buffers have no format for %s. help: list(v), float(x)",
+                     info(type.scalar()).python);
+        return -1;
+    }
     const int bytes = info(type.scalar()).bytes();
     auto* extents = new Py_ssize_t[2]{type.components(), bytes};
     *view = Py_buffer{};
