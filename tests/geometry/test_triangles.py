@@ -96,6 +96,35 @@ def test_triangles_on_a_lattice_meet_as_exact_arithmetic_says(edge, dtype, vec):
     np.testing.assert_array_equal(ask(corners + 512, dtype, vec), expected)
 
 
+def touching(rng, count):
+    """A corner of the second is on an edge, in the face or at a corner of the first, as far as rounding lets it."""
+    corners = rng.uniform(-1, 1, (count, 6, 3)) * 10.0 ** rng.integers(-3, 4, (count, 1, 1))
+    corners[::7] = np.round(corners[::7], 1)
+    corners[1::7] = np.round(corners[1::7] * 64) / 64
+    weights = rng.dirichlet([1, 1, 1], count)
+    weights[::2, 2] = 0.0
+    weights[::6] = [0.5, 0.5, 0]
+    weights[1::6] = [0.25, 0.5, 0.25]
+    weights[2::6] = [1, 0, 0]
+    corners[:, 3] = (weights[:, :, None] / weights.sum(axis=1)[:, None, None] * corners[:, :3]).sum(axis=1)
+    corners[3::5, 4] = corners[3::5, 0] * 0.25 + corners[3::5, 1] * 0.75  # an edge along another one
+    corners[4::15, 3:] += (corners[4::15, :1] - corners[4::15, 3:4]) * 3.0  # beyond the edge
+    return corners
+
+
+@pytest.mark.parametrize("dtype, vec", [(np.float32, wp.vec3), (np.float64, wp.vec3d)])
+@pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30])
+def test_corners_on_edges_meet_as_exact_arithmetic_says(dtype, vec, scale):
+    if dtype is np.float64:
+        scale = scale**10
+    corners = (touching(np.random.default_rng(3), 300) * scale).astype(dtype)
+    exact = [[tuple(map(Fraction, corner)) for corner in six] for six in corners.astype(np.float64).tolist()]
+    expected = [meet(six[:3], six[3:]) for six in exact]
+    np.testing.assert_array_equal(ask(corners, dtype, vec), expected)
+    np.testing.assert_array_equal(ask(corners[:, [4, 3, 5, 2, 0, 1]], dtype, vec), expected)
+    assert 0.1 < np.mean(expected) < 0.9
+
+
 def test_what_is_not_finite_meets_nothing():
     corners = np.zeros((2, 6, 3))
     corners[0, 1], corners[1, 4] = np.nan, np.inf

@@ -1,85 +1,108 @@
-// Whether two triangles have a point in common.
+// Whether two triangles have a point in common, exactly: what touches meets.
 //
-// They have none where an axis separates them: the intervals that they cover on it are apart. Of two flat convex shapes
-// it is enough to try the normals of both, the cross products of their edges, and in each plane the normals of the
-// edges of both (S. Gottschalk, M. C. Lin, D. Manocha, OBBTree, 1996, for boxes). A triangle without area is a segment
-// or a point: for these more axes are tried. What touches meets. Everything is computed in f64.
+// They do if an edge of one has a point in common with the other. An edge goes through a triangle if its ends are not
+// on one side of the plane, and the triangle's edges go round it in one direction. Where both ends lie in the plane,
+// and for a triangle without area, which is its edges, the question is asked in the coordinate planes: an edge that
+// lies in the plane of a triangle, or of another edge, meets it if their images meet in all three. All answers are
+// signs of determinants (devlib/spatial/orientation.h).
 #include "devlib/spatial/functions.h"
+#include "devlib/spatial/orientation.h"
 
 namespace weft::devlib {
 
 namespace {
 
-using Point = Vec<double>;
+// The axes of a coordinate plane.
+constexpr int kPlanes[3][2] = {{0, 1}, {1, 2}, {2, 0}};
 
-struct Pair {
-    Point first[3], second[3];
+bool ranges_meet(double a, double b, double c, double d) {
+    return __builtin_elementwise_min(a, b) <= __builtin_elementwise_max(c, d) &&
+           __builtin_elementwise_min(c, d) <= __builtin_elementwise_max(a, b);
+}
 
-    // Whether the intervals on this axis are apart. One of length 0 separates nothing.
-    bool is_apart(const Point& axis) const {
-        double low[2], high[2];
-        for (int which = 0; which < 2; ++which) {
-            const Point* const corners = which == 0 ? first : second;
-            const double a = dot(corners[0], axis), b = dot(corners[1], axis), c = dot(corners[2], axis);
-            low[which] = __builtin_elementwise_min(a, __builtin_elementwise_min(b, c));
-            high[which] = __builtin_elementwise_max(a, __builtin_elementwise_max(b, c));
-        }
-        return low[0] > high[1] || low[1] > high[0];
+// The images of two segments in a coordinate plane. A segment may be a point.
+bool images_meet(const Point& a, const Point& b, const Point& c, const Point& d, const int (&plane)[2]) {
+    const int x = plane[0], y = plane[1];
+    return ranges_meet(a[x], b[x], c[x], d[x]) && ranges_meet(a[y], b[y], c[y], d[y]) &&
+           turn(a, b, c, x, y) * turn(a, b, d, x, y) <= 0 && turn(c, d, a, x, y) * turn(c, d, b, x, y) <= 0;
+}
+
+bool segments_meet(const Point& a, const Point& b, const Point& c, const Point& d) {
+    for (const auto& plane : kPlanes)
+        if (!images_meet(a, b, c, d, plane)) return false;
+    return side_of_plane(a, b, c, d) == 0;
+}
+
+// Whether a point in the plane of a triangle is inside of it. False for a triangle without area.
+bool is_inside(const Point& p, const Point (&triangle)[3]) {
+    bool has_area = false;
+    for (const auto& plane : kPlanes) {
+        int signs[3];
+        for (int i = 0; i < 3; ++i) signs[i] = turn(triangle[i], triangle[(i + 1) % 3], p, plane[0], plane[1]);
+        const int area = turn(triangle[0], triangle[1], triangle[2], plane[0], plane[1]);
+        if (area == 0) continue;
+        has_area = true;
+        if (signs[0] * area < 0 || signs[1] * area < 0 || signs[2] * area < 0) return false;
     }
-};
+    return has_area;
+}
 
-bool is_zero(const Point& v) { return v[0] == 0 && v[1] == 0 && v[2] == 0; }
+// An edge whose ends lie in the plane of the triangle, or any edge and a triangle without area.
+bool lies_in(const Point& a, const Point& b, const Point (&triangle)[3]) {
+    for (int i = 0; i < 3; ++i)
+        if (segments_meet(a, b, triangle[i], triangle[(i + 1) % 3])) return true;
+    return is_inside(a, triangle);
+}
 
-// Axes for segments and points: the planes and lines that two of them may lie in.
-bool are_apart_without_area(const Pair& pair, const Point (&edges)[6]) {
-    const Point between = pair.second[0] - pair.first[0];
-    if (pair.is_apart(between)) return true;
-    for (int i = 0; i < 6; ++i) {
-        const Point& along = edges[i];
-        if (pair.is_apart(along)) return true;
-        // Across parallel segments, in their plane.
-        if (pair.is_apart(dot(along, along) * between - dot(between, along) * along)) return true;
-        for (int j = i + 1; j < 6; ++j) {
-            const Point normal = cross(along, edges[j]);
-            if (pair.is_apart(cross(normal, along)) || pair.is_apart(cross(normal, edges[j]))) return true;
-        }
+bool go_round(int a, int b, int c) { return (a >= 0 && b >= 0 && c >= 0) || (a <= 0 && b <= 0 && c <= 0); }
+
+bool meet(const Point (&first)[3], const Point (&second)[3]) {
+    int of_first[3], of_second[3], around[3][3];  // sides of the corners of each
+    for (int i = 0; i < 3; ++i) of_second[i] = side_of_plane(first[0], first[1], first[2], second[i]);
+    if (of_second[0] != 0 && of_second[0] == of_second[1] && of_second[0] == of_second[2]) return false;
+    for (int i = 0; i < 3; ++i) of_first[i] = side_of_plane(second[0], second[1], second[2], first[i]);
+    if (of_first[0] != 0 && of_first[0] == of_first[1] && of_first[0] == of_first[2]) return false;
+    for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 3; ++j)
+            around[i][j] = side_of_plane(first[i], first[(i + 1) % 3], second[j], second[(j + 1) % 3]);
+    for (int i = 0; i < 3; ++i) {
+        const int next = (i + 1) % 3;
+        const auto crosses = [&](const int (&sides)[3]) {
+            return sides[i] * sides[next] <= 0 && (sides[i] != 0 || sides[next] != 0);
+        };
+        if (crosses(of_first) && go_round(around[i][0], around[i][1], around[i][2])) return true;
+        if (crosses(of_second) && go_round(around[0][i], around[1][i], around[2][i])) return true;
+    }
+    for (int i = 0; i < 3; ++i) {
+        const int next = (i + 1) % 3;
+        if (of_first[i] == 0 && of_first[next] == 0 && lies_in(first[i], first[next], second)) return true;
+        if (of_second[i] == 0 && of_second[next] == 0 && lies_in(second[i], second[next], first)) return true;
     }
     return false;
 }
 
-bool meet(const Pair& pair) {
-    Point edges[6];
-    for (int i = 0; i < 3; ++i) {
-        edges[i] = pair.first[(i + 1) % 3] - pair.first[i];
-        edges[3 + i] = pair.second[(i + 1) % 3] - pair.second[i];
-    }
-    const Point normals[2] = {cross(edges[0], edges[1]), cross(edges[3], edges[4])};
-    for (const Point& normal : normals) {
-        if (pair.is_apart(normal)) return false;
-        for (const Point& edge : edges)
-            if (pair.is_apart(cross(normal, edge))) return false;
-    }
-    for (int i = 0; i < 3; ++i)
-        for (int j = 3; j < 6; ++j)
-            if (pair.is_apart(cross(edges[i], edges[j]))) return false;
-    return !((is_zero(normals[0]) || is_zero(normals[1])) && are_apart_without_area(pair, edges));
-}
+// So that products of three coordinates stay in the range of f64: all are multiplied by a power of 2.
+double scale_of(double largest) { return largest > 0x1p300 ? 0x1p-724 : largest < 0x1p-300 ? 0x1p700 : 1; }
 
-// Corners as seen from the first one, so that what is far from the origin loses no digits.
 template <typename T>
 void triangles_meet(Int32* result, const T* const (&corners)[6], UInt64 mask, Int32 width) {
     for_each_lane(mask, [&](int lane) {
-        const Vec<T> start = lane3(corners[0], width, lane);
-        const Point origin{double(start[0]), double(start[1]), double(start[2])};
-        Point seen[6];
+        Point seen[2][3];
+        double largest = 0;
         bool is_finite = true;
         for (int i = 0; i < 6; ++i) {
             const Vec<T> corner = lane3(corners[i], width, lane);
-            seen[i] = Point{double(corner[0]), double(corner[1]), double(corner[2])} - origin;
-            for (int axis = 0; axis < 3; ++axis) is_finite &= seen[i][axis] - seen[i][axis] == 0;
+            seen[i / 3][i % 3] = {double(corner[0]), double(corner[1]), double(corner[2])};
+            for (int axis = 0; axis < 3; ++axis) {
+                const double size = absolute(double(corner[axis]));
+                is_finite &= size < kInfinity<double>;
+                largest = greatest(largest, size);
+            }
         }
-        const Pair pair{{seen[0], seen[1], seen[2]}, {seen[3], seen[4], seen[5]}};
-        result[lane] = is_finite && meet(pair);
+        if (const double scale = scale_of(largest); scale != 1)
+            for (auto& triangle : seen)
+                for (Point& corner : triangle) corner = scale * corner;
+        result[lane] = is_finite && meet(seen[0], seen[1]);
     });
 }
 
