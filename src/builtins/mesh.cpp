@@ -179,8 +179,9 @@ ir::Value* as_outputs(Call& call, const PointResult& r, bool has_side) {
     return r.result;
 }
 
-// How the side of the surface is found: not at all, by the closest feature, by rays, by the winding number.
-enum class Side { none, normal, parity, winding };
+// How the side of the surface is found: not at all, by the closest feature, by rays along the axes or around a
+// diagonal, by the winding number.
+enum class Side { none, normal, axes, parity, winding };
 
 // Options of the side stand from `first_option` on.
 PointResult query_point(Call& call, Side side, std::size_t first_option) {
@@ -195,10 +196,14 @@ PointResult query_point(Call& call, Side side, std::size_t first_option) {
         const E number = find(mesh, "mesh_winding", scalar, {point, call.arguments[first_option]});
         const E sign = select(number > argument(call, first_option + 1), number.number(-1), number.number(1));
         result.sign = select(result.result, sign, number.zero());
-    } else if (side == Side::parity) {
-        const E sign = find(mesh, "mesh_parity", i32_type(),
-                            {point, call.arguments[first_option], call.arguments[first_option + 1]});
-        result.sign = select(result.result, cast(sign, mesh.scalar()), result.sign);
+    } else if (side == Side::axes || side == Side::parity) {
+        std::vector<ir::Value*> arguments = {point};
+        if (side == Side::parity)
+            arguments.insert(arguments.end(), {call.arguments[first_option], call.arguments[first_option + 1]});
+        const char* const parity = side == Side::axes ? "mesh_axes" : "mesh_parity";
+        result.sign = Mesh::choose(result.result, {scalar}, [&] {
+            return std::vector<E>{cast(find(mesh, parity, i32_type(), std::move(arguments)), mesh.scalar())};
+        })[0];
     }
     return result;
 }
@@ -339,12 +344,16 @@ std::string refuse_small(const Match& match) {
 
 constexpr const char* kPointDoc =
     "The point of a mesh that is closest to a place, at most max_dist away, with the side of the surface: -1 inside, 1 "
-    "outside, by the normal of the closest corner, edge or face. Right for closed meshes that do not meet themselves.";
+    "outside. A ray from inside meets the surface an odd number of times; two of the rays along x, y and z decide. It "
+    "does not matter how faces are turned. wp.mesh_query_point_sign_normal() is faster.";
+constexpr const char* kNormalDoc =
+    "The point of a mesh that is closest to a place, at most max_dist away, with the side of the surface: -1 inside, 1 "
+    "outside, by the normal of the closest corner, edge or face. Right for closed meshes that do not meet themselves "
+    "and whose faces are counter-clockwise from outside.";
 constexpr const char* kParityDoc =
-    "The point of a mesh that is closest to a place, with the side that most of n_sample rays say: a ray from inside "
-    "meets the surface an odd number of times. The first ray has a fixed direction; the others are turned away from "
-    "it, "
-    "by up to perturbation_scale along each axis.";
+    "The point of a mesh that is closest to a place, with the side that at least half of n_sample rays say: a ray from "
+    "inside meets the surface an odd number of times. The rays have the direction (1, 1, 1), turned by up to "
+    "perturbation_scale along each axis. Without rays everything is inside.";
 constexpr const char* kWindingDoc =
     "The point of a mesh that is closest to a place, with the side that the winding number says: inside where it is "
     "above the threshold. For meshes made with support_winding_number=True, also open ones and those that meet "
@@ -355,9 +364,9 @@ constexpr const char* kFurthestDoc =
 constexpr const char* kRayDoc = "Where a ray first meets a mesh, at most max_t lengths of dir from its start.";
 
 constexpr Entry kEntries[] = {
-    WEFT_SIGNED("mesh_query_point", "", "", "", kPointDoc, Side::normal),
+    WEFT_SIGNED("mesh_query_point", "", "", "", kPointDoc, Side::axes),
     WEFT_SIGNED("mesh_query_point_sign_normal", ", epsilon: float32 = 0.001", ", epsilon: float64 = 0.001",
-                ", epsilon: F = 0.001", kPointDoc, Side::normal),
+                ", epsilon: F = 0.001", kNormalDoc, Side::normal),
     WEFT_SIGNED("mesh_query_point_sign_parity", ", n_sample: int32 = 1, perturbation_scale: float32 = 0.1",
                 ", n_sample: int32 = 1, perturbation_scale: float64 = 0.1",
                 ", n_sample: int32 = 1, perturbation_scale: F = 0.1", kParityDoc, Side::parity),

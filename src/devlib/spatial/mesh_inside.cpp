@@ -1,4 +1,4 @@
-// Whether points are inside of meshes: by winding numbers, and by how often rays cross the mesh.
+// Whether points are inside of meshes: by winding numbers, and by how often rays cross the mesh. 1 outside, -1 inside.
 #include "devlib/spatial/functions.h"
 #include "devlib/spatial/ray.h"
 #include "devlib/spatial/winding.h"
@@ -15,36 +15,48 @@ void winding(T* result, const UInt64* mesh, const T* point, const T* accuracy, U
     });
 }
 
+// Whether a ray crosses the mesh an odd number of times.
+template <typename T>
+bool leaves(const Tree<T>& tree, const Vec<T>& start, const Vec<T>& direction) {
+    Ray<T> ray(tree, start, direction);
+    CountTriangles<T> visitor{tree.triangles, ray, kInfinity<T>};
+    if (tree.node_count > 0 && ray.is_valid) traverse<false>(tree, ray, 0, visitor);
+    return (visitor.count & 1) != 0;
+}
+
+// By the rays along x, y and z: inside if two of them leave the mesh.
+template <typename T>
+void side_by_axes(Int32* result, const UInt64* mesh, const T* point, UInt64 mask, Int32 width) {
+    for_each_lane(mask, [&](int lane) {
+        const Tree<T> tree = tree_of<T, MeshDescriptor>(mesh[lane]);
+        const Vec<T> start = lane3(point, width, lane);
+        const bool first = leaves(tree, start, {1, 0, 0}), second = leaves(tree, start, {0, 1, 0});
+        result[lane] = (first == second ? first : leaves(tree, start, {0, 0, 1})) ? -1 : 1;
+    });
+}
+
 // The i-th number of a sequence that fills -1 .. 1 evenly: multiples of an irrational number, without their whole part.
 template <typename T>
-T spread_number(Int32 i, double step) {
-    const double place = step * i;
+T spread_number(Int32 i, double first, double step) {
+    const double place = 0.5 * (first + 1) + step * i;
     return T(2 * (place - double(Int64(place))) - 1);
 }
 
-// 1 outside, -1 inside: what most of `samples` rays say. They go in one direction, and from the second ray on in others
-// around it, up to `scale` away along each axis.
+// By `samples` rays around the diagonal (1, 1, 1), turned by up to `scale` along each axis: inside if at least half of
+// them leave the mesh. So where there is no sample everything is inside. The first ray is about that of release 1.19.
 template <typename T>
 void parity(Int32* result, const UInt64* mesh, const T* point, const Int32* samples, const T* scale, UInt64 mask,
             Int32 width) {
     for_each_lane(mask, [&](int lane) {
         const Tree<T> tree = tree_of<T, MeshDescriptor>(mesh[lane]);
-        const Int32 count = samples[lane] > 1 ? samples[lane] : 1;
+        const Int32 count = samples[lane] > 0 ? samples[lane] : 0;
         Int32 inside = 0;
         for (Int32 i = 0; i < count && tree.node_count > 0; ++i) {
-            // Not along an axis, where many meshes have their edges.
-            Vec<T> direction{T(0.36), T(0.48), T(0.8)};
-            if (i > 0) {
-                direction[0] += scale[lane] * spread_number<T>(i, 0.8191725134);
-                direction[1] += scale[lane] * spread_number<T>(i, 0.6710436067);
-                direction[2] += scale[lane] * spread_number<T>(i, 0.5497004779);
-            }
-            Ray<T> ray(tree, lane3(point, width, lane), direction);
-            CountTriangles<T> visitor{tree.triangles, ray, kInfinity<T>};
-            if (ray.is_valid) traverse<false>(tree, ray, 0, visitor);
-            inside += visitor.count & 1;
+            const Vec<T> turn{spread_number<T>(i, 0.32, 0.8191725134), spread_number<T>(i, 0.9, 0.6710436067),
+                              spread_number<T>(i, 0.375, 0.5497004779)};
+            inside += leaves(tree, lane3(point, width, lane), Vec<T>{1, 1, 1} + scale[lane] * turn);
         }
-        result[lane] = 2 * Int64(inside) > count ? -1 : 1;
+        result[lane] = 2 * Int64(inside) >= count ? -1 : 1;
     });
 }
 
@@ -54,6 +66,10 @@ void parity(Int32* result, const UInt64* mesh, const T* point, const Int32* samp
     WEFT_LIBRARY(weft_lib_mesh_winding_##type)(T * result, const UInt64* mesh, const T* point, const T* accuracy, \
                                                UInt64 mask, Int32 width) {                                        \
         winding<T>(result, mesh, point, accuracy, mask, width);                                                   \
+    }                                                                                                             \
+    WEFT_LIBRARY(weft_lib_mesh_axes_##type)(Int32 * result, const UInt64* mesh, const T* point, UInt64 mask,      \
+                                            Int32 width) {                                                        \
+        side_by_axes<T>(result, mesh, point, mask, width);                                                        \
     }                                                                                                             \
     WEFT_LIBRARY(weft_lib_mesh_parity_##type)(Int32 * result, const UInt64* mesh, const T* point,                 \
                                               const Int32* samples, const T* scale, UInt64 mask, Int32 width) {   \

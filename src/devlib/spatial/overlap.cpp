@@ -30,11 +30,11 @@ void next_box(Int32* result, const UInt64* object, const T* lower, const T* uppe
     });
 }
 
-template <typename T, template <typename> typename Descriptor>
+template <typename T, template <typename> typename Descriptor, template <typename> typename Shape>
 void next_sphere(Int32* result, const UInt64* object, const T* centre, const T* radius, const Int32* root,
                  const Int32* walk, UInt64 mask, Int32 width) {
     next<T, Descriptor>(result, object, root, walk, mask, width, [&](const Tree<T>&, int lane, const auto& step) {
-        step(SphereShape<T>{lane3(centre, width, lane), radius[lane]});
+        step(Shape<T>(lane3(centre, width, lane), radius[lane]));
     });
 }
 
@@ -90,7 +90,7 @@ WEFT_LIBRARY(weft_lib_mesh_group_root)(Int32* result, const UInt64* of, const In
     group_root<MeshDescriptor>(result, of, group, mask);
 }
 
-#define WEFT_DEFINE_BOTH(T, type, object, Descriptor)                                                           \
+#define WEFT_DEFINE_BOTH(T, type, object, Descriptor, Sphere)                                                   \
     WEFT_LIBRARY(weft_lib_##object##_next_box_##type)(Int32 * result, const UInt64* of, const T* lower,         \
                                                       const T* upper, const Int32* root, const Int32* walk,     \
                                                       UInt64 mask, Int32 width) {                               \
@@ -99,11 +99,11 @@ WEFT_LIBRARY(weft_lib_mesh_group_root)(Int32* result, const UInt64* of, const In
     WEFT_LIBRARY(weft_lib_##object##_next_sphere_##type)(Int32 * result, const UInt64* of, const T* centre,     \
                                                          const T* radius, const Int32* root, const Int32* walk, \
                                                          UInt64 mask, Int32 width) {                            \
-        next_sphere<T, Descriptor>(result, of, centre, radius, root, walk, mask, width);                        \
+        next_sphere<T, Descriptor, Sphere>(result, of, centre, radius, root, walk, mask, width);                \
     }
 #define WEFT_DEFINE(T, type)                                                                                         \
-    WEFT_DEFINE_BOTH(T, type, bvh, BvhDescriptor)                                                                    \
-    WEFT_DEFINE_BOTH(T, type, mesh, MeshDescriptor)                                                                  \
+    WEFT_DEFINE_BOTH(T, type, bvh, BvhDescriptor, SphereShape)                                                       \
+    WEFT_DEFINE_BOTH(T, type, mesh, MeshDescriptor, BallShape)                                                       \
     WEFT_LIBRARY(weft_lib_bvh_next_ray_##type)(Int32 * result, const UInt64* of, const T* start, const T* direction, \
                                                const T* limit, const Int32* root, const Int32* walk, UInt64 mask,    \
                                                Int32 width) {                                                        \

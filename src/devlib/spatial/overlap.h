@@ -1,4 +1,5 @@
-// Queries that give one item after the other: everything whose box meets a box, a sphere, a ray or a capsule.
+// Queries that give one item after the other: everything whose box meets a box, a sphere, a ray or a capsule, and the
+// triangles that meet a ball.
 //
 // They are loops of the kernel, so that their state has to be small: no stack. Where the walk is, is said by a node and
 // the children of it that are still to be visited, and by a block and its items that are still to be given. On the way
@@ -6,6 +7,7 @@
 #pragma once
 
 #include "devlib/spatial/ray.h"
+#include "devlib/spatial/sign.h"
 
 namespace weft::devlib {
 
@@ -19,11 +21,9 @@ struct Walk {
     static constexpr Int32 kEnd = -2;
 };
 
-// Which of a block's items meet the shape.
+// Which of a block's triangles meet the shape: by their boxes.
 template <typename T, typename Shape>
-unsigned meet_items(const Tree<T>& tree, const Shape& shape, Int32 block) {
-    if (tree.boxes != nullptr) return shape.meet(tree.boxes[block].bounds);
-    const TriangleBlock<T>& triangles = tree.triangles[block];
+unsigned meet_triangles(const Shape& shape, const TriangleBlock<T>& triangles) {
     T bounds[2][3][kWidth] __attribute__((aligned(64)));
     for (int axis = 0; axis < 3; ++axis) {
         const Wide<T> a = wide(triangles.corner[0][axis]), b = wide(triangles.corner[1][axis]),
@@ -32,6 +32,13 @@ unsigned meet_items(const Tree<T>& tree, const Shape& shape, Int32 block) {
         *reinterpret_cast<Wide<T>*>(bounds[1][axis]) = greatest<Wide<T>>(greatest<Wide<T>>(a, b), c);
     }
     return shape.meet(bounds);
+}
+
+// Which of a block's items meet the shape.
+template <typename T, typename Shape>
+unsigned meet_items(const Tree<T>& tree, const Shape& shape, Int32 block) {
+    if (tree.boxes != nullptr) return shape.meet(tree.boxes[block].bounds);
+    return meet_triangles(shape, tree.triangles[block]);
 }
 
 // The number of the next item, -1 at the end.
@@ -86,11 +93,13 @@ struct BoxShape {
     }
 };
 
-// Boxes that are at most the radius away.
+// Boxes that are at most the radius away. A negative radius counts as 0.
 template <typename T>
 struct SphereShape {
     Vec<T> centre;
     T radius;
+
+    SphereShape(const Vec<T>& of, T reach) : centre(of), radius(reach < 0 ? 0 : reach) {}
 
     unsigned meet(const T (&bounds)[2][3][kWidth]) const {
         Wide<T> squared = 0;
@@ -106,6 +115,36 @@ struct SphereShape {
     }
 };
 
+// The same of boxes; of triangles those that are at most the radius away themselves.
+template <typename T>
+struct BallShape : SphereShape<T> {
+    using SphereShape<T>::SphereShape;
+};
+
+template <typename T>
+unsigned meet_triangles(const BallShape<T>& ball, const TriangleBlock<T>& triangles) {
+    const Vec<T>& centre = ball.centre;
+    const T limit = ball.radius * ball.radius;
+    const Wide<T> squared = squared_distance(triangles, centre);
+    Wide<T> extent = 0;
+    for (int corner = 0; corner < 3; ++corner) {
+        const Block3<T> to = seen_from(corners(triangles, corner), centre);
+        extent = greatest<Wide<T>>(extent, dot(to, to));
+    }
+    // Rounding is in proportion to the corners' distances: where it decides, the distance is computed in f64.
+    const Wide<T> slack = 64 * Limits<T>::kEpsilon * extent;
+    unsigned found = bits(squared <= limit - slack);
+    for (unsigned rest = bits(squared <= limit + slack) & ~found; rest != 0; rest &= rest - 1) {
+        const int lane = lowest_bit(rest);
+        const Real p{double(centre[0]), double(centre[1]), double(centre[2])}, radius{double(ball.radius), 0, 0};
+        const Real corner[3] = {corner_of(triangles, lane, 0), corner_of(triangles, lane, 1),
+                                corner_of(triangles, lane, 2)};
+        const Real way = p - closest_feature(p, corner).place;
+        if (dot(way, way) * (1 - 1e-14) <= dot(radius, radius)) found |= 1u << lane;
+    }
+    return found;
+}
+
 // Boxes that the ray enters at most `limit` from its start, in lengths of its direction.
 template <typename T>
 struct RayShape {
@@ -120,15 +159,15 @@ struct RayShape {
 };
 
 // A ball that moves along a ray: all boxes it meets, and some more near their corners, as the boxes are made larger by
-// the radius on all sides.
+// the radius on all sides. A negative radius counts as 0.
 template <typename T>
 struct CapsuleShape {
     const Ray<T>& ray;
     T limit, radius;
 
     unsigned meet(const T (&bounds)[2][3][kWidth]) const {
-        if (!ray.is_valid || !(radius >= 0)) return 0;
-        const T reach = least(radius, Limits<T>::kSteepest) * (1 + 8 * Limits<T>::kEpsilon);
+        if (!ray.is_valid || radius != radius) return 0;
+        const T reach = least(radius < 0 ? T(0) : radius, Limits<T>::kSteepest) * (1 + 8 * Limits<T>::kEpsilon);
         T larger[2][3][kWidth] __attribute__((aligned(64)));
         for (int axis = 0; axis < 3; ++axis) {
             *reinterpret_cast<Wide<T>*>(larger[0][axis]) = wide(bounds[0][axis]) - reach;

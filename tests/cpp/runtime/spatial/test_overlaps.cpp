@@ -197,18 +197,36 @@ TYPED_TEST(Overlaps, with_what_is_no_shape_are_none) {
     using T = TypeParam;
     constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
     const Boxes<T> boxes = random_boxes<T>(100, {});
-    const T zero[3] = {0, 0, 0}, nan[3] = {0, kNan, 0}, one[3] = {1, 1, 1}, minus = -1, unlimited = 10;
+    const T zero[3] = {0, 0, 0}, nan[3] = {0, kNan, 0}, one[3] = {1, 1, 1}, unlimited = 10;
     for (int level = 0; level <= best_library_level(); ++level) {
         EXPECT_TRUE(boxes.all("box", level, -1, nan, one).empty());
         EXPECT_TRUE(boxes.all("box", level, -1, one, zero).empty());
-        EXPECT_TRUE(boxes.all("sphere", level, -1, zero, &minus).empty());
         EXPECT_TRUE(boxes.all("sphere", level, -1, zero, &kNan).empty());
         EXPECT_TRUE(boxes.all("sphere", level, -1, nan, &unlimited).empty());
         EXPECT_TRUE(boxes.all("ray", level, -1, zero, zero, &unlimited).empty());
         EXPECT_TRUE(boxes.all("ray", level, -1, nan, one, &unlimited).empty());
-        EXPECT_TRUE(boxes.all("capsule", level, -1, zero, one, &minus, &unlimited).empty());
+        EXPECT_TRUE(boxes.all("capsule", level, -1, zero, one, &kNan, &unlimited).empty());
         EXPECT_FALSE(boxes.all("sphere", level, -1, zero, &unlimited).empty());
     }
+}
+
+TYPED_TEST(Overlaps, a_negative_radius_counts_as_zero) {
+    using T = TypeParam;
+    const Boxes<T> boxes = random_boxes<T>(3000, {});
+    const T nothing = 0, minus = -1, one[3] = {1, 1, 1}, unlimited = 10;
+    std::size_t found = 0;
+    for (int i = 0; i < 20; ++i) {
+        const Vec middle = 0.5 * (boxes.lower(100 + i) + boxes.upper(100 + i));
+        const T centre[3] = {T(middle[0]), T(middle[1]), T(middle[2])};
+        for (int level = 0; level <= best_library_level(); ++level) {
+            const std::vector<std::int32_t> balls = boxes.all("sphere", level, -1, centre, &nothing);
+            found += balls.size();
+            EXPECT_EQ(boxes.all("sphere", level, -1, centre, &minus), balls);
+            EXPECT_EQ(boxes.all("capsule", level, -1, centre, one, &minus, &unlimited),
+                      boxes.all("capsule", level, -1, centre, one, &nothing, &unlimited));
+        }
+    }
+    EXPECT_GT(found, 20U);
 }
 
 }  // namespace
