@@ -14,7 +14,7 @@ FORMS = ["struct", "outputs"]
 # How far a number may be from what float64 says: results are rounded to their type, points are as they are.
 ROUNDING = {"float32": 3e-5, "float64": 1e-11}
 RAY = ["t", "u", "v", "sign", "nx", "ny", "nz", "x", "y", "z", "face", "hits", "any"]
-POINT = ["u", "v", "sign", "x", "y", "z", "face"]
+POINT = ["u", "v", "x", "y", "z", "vx", "vy", "vz", "sign", "face"]
 
 
 def ball(rng, count=60):
@@ -230,3 +230,226 @@ def test_derivatives_of_rays_are_differences_of_their_equations(name, form, mode
     tangents = [wp.array(w, dtype=vec) for w in ways]
     _, change = wp.jvp(function, inputs=arrays, input_tangents=tangents)
     np.testing.assert_allclose(change.numpy()[:, :10], expected, rtol=tolerance, atol=tolerance)
+
+
+# ---- points ----
+
+SIGNED = [
+    "mesh_query_point",
+    "mesh_query_point_sign_normal",
+    "mesh_query_point_sign_parity",
+    "mesh_query_point_sign_winding_number",
+]
+QUERIES = [*SIGNED, "mesh_query_point_no_sign", "mesh_query_furthest_point_no_sign"]
+
+
+def point_kernel(name, form, query):
+    real, vec = TYPES[name]
+    ask, furthest = getattr(wp, query), wp.constant(real(0.0 if "furthest" in query else 1e6))
+
+    @wp.func
+    def store(mesh: wp.uint64, i: int, face: int, u: real, v: real, sign: real, out: wp.array2d(dtype=real)):
+        p = wp.mesh_eval_position(mesh, face, u, v)
+        speed = wp.mesh_eval_velocity(mesh, face, u, v)
+        out[i, 0] = u
+        out[i, 1] = v
+        for k in range(3):
+            out[i, 2 + k] = p[k]
+            out[i, 5 + k] = speed[k]
+        out[i, 8] = sign
+        out[i, 9] = real(face)
+
+    @wp.kernel(module="unique")
+    def struct(mesh: wp.uint64, place: wp.array(dtype=vec), out: wp.array2d(dtype=real)):
+        i = wp.tid()
+        q = ask(mesh, place[i], furthest)
+        if q.result:
+            store(mesh, i, q.face, q.u, q.v, q.sign, out)
+
+    @wp.kernel(module="unique")
+    def with_sign(mesh: wp.uint64, place: wp.array(dtype=vec), out: wp.array2d(dtype=real)):
+        i = wp.tid()
+        sign = real(0.0)
+        face = int(-1)
+        u = real(0.0)
+        v = real(0.0)
+        if ask(mesh, place[i], furthest, sign, face, u, v):
+            store(mesh, i, face, u, v, sign, out)
+
+    @wp.kernel(module="unique")
+    def without_sign(mesh: wp.uint64, place: wp.array(dtype=vec), out: wp.array2d(dtype=real)):
+        i = wp.tid()
+        face = int(-1)
+        u = real(0.0)
+        v = real(0.0)
+        if ask(mesh, place[i], furthest, face, u, v):
+            store(mesh, i, face, u, v, real(0.0), out)
+
+    if form == "struct":
+        return struct
+    return with_sign if query in SIGNED else without_sign
+
+
+def weights_of_closest(p, corners):
+    """(u, v) of the points of triangles (n, 3, 3) that are closest to places, and the distances; in float64."""
+    a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
+    ones = np.ones(len(p))
+    candidates = []
+    for i, j in ((0, 1), (1, 2), (2, 0)):
+        start, along = corners[:, i], corners[:, j] - corners[:, i]
+        t = np.clip(((p - start) * along).sum(axis=1) / (along**2).sum(axis=1), 0, 1)
+        weights = np.zeros((len(p), 3))
+        weights[:, i], weights[:, j] = 1 - t, t
+        candidates.append(weights)
+    basis = np.stack([a - c, b - c], axis=2)
+    uv = np.linalg.solve(basis.transpose(0, 2, 1) @ basis, basis.transpose(0, 2, 1) @ (p - c)[..., None])[..., 0]
+    inside = np.concatenate([uv, (ones - uv.sum(axis=1))[:, None]], axis=1)
+    candidates.append(np.where((inside >= 0).all(axis=1)[:, None], inside, candidates[0]))
+    stacked = np.stack(candidates)
+    distance = np.linalg.norm((stacked[..., None] * corners[None]).sum(axis=2) - p, axis=2)
+    best = distance.argmin(axis=0)
+    rows = np.arange(len(p))
+    return stacked[best, rows, :2], distance[best, rows]
+
+
+def weights_of_furthest(p, corners):
+    distance = np.linalg.norm(corners - p[:, None], axis=2)
+    return np.eye(3)[distance.argmax(axis=1)][:, :2], distance.max(axis=1)
+
+
+def combine(weights, corners):
+    u, v = weights[:, :1], weights[:, 1:]
+    return u * corners[:, 0] + v * corners[:, 1] + (1 - u - v) * corners[:, 2]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("name", list(TYPES))
+def test_the_numbers_of_a_point_belong_together(name, query, form):
+    """Face, weights, place, velocity and side, around a convex mesh; many places are closest to edges and corners."""
+    real, vec = TYPES[name]
+    rng = np.random.default_rng(5)
+    points, faces = ball(rng)
+    n = 300
+    place = rng.standard_normal((n, 3)) * rng.choice([0.4, 2.0], (n, 1))
+    kind = np.float32 if name == "float32" else np.float64
+    points, place = (x.astype(kind).astype(np.float64) for x in (points, place))
+    speeds = rng.standard_normal(points.shape).astype(kind).astype(np.float64)
+    mesh = wp.Mesh(
+        wp.array(points, dtype=vec),
+        wp.array(faces.reshape(-1), dtype=int),
+        wp.array(speeds, dtype=vec),
+        support_winding_number=True,
+    )
+    out = wp.zeros((n, len(POINT)), dtype=real)
+    wp.launch(point_kernel(name, form, query), dim=n, inputs=[mesh.id, wp.array(place, dtype=vec), out])
+    out = out.numpy().astype(np.float64)
+    face, tolerance = out[:, 9].astype(int), ROUNDING[name]
+    corners = points[faces[face]]
+    weights_of = weights_of_furthest if "furthest" in query else weights_of_closest
+    weights, distance = weights_of(place, corners)
+    # Of all faces it is the best.
+    everywhere = [weights_of(place, np.broadcast_to(points[f], (n, 3, 3)))[1] for f in faces]
+    best = np.max(everywhere, axis=0) if "furthest" in query else np.min(everywhere, axis=0)
+    np.testing.assert_allclose(distance, best, atol=tolerance)
+    np.testing.assert_allclose(out[:, :2], weights, atol=20 * tolerance)
+    assert out[:, :2].min() >= 0 and out[:, :2].sum(axis=1).max() <= 1 + tolerance
+    np.testing.assert_allclose(out[:, 2:5], combine(weights, corners), atol=4 * tolerance)
+    np.testing.assert_allclose(out[:, 5:8], combine(weights, speeds[faces[face]]), atol=80 * tolerance)
+    normals = unit_normals(points[faces])
+    inside = (((place[:, None] - points[faces][None, :, 0]) * normals[None]).sum(axis=2) < 0).all(axis=1)
+    expected = np.where(inside, -1, 1) if query in SIGNED else np.zeros(n)
+    np.testing.assert_array_equal(out[:, 8], expected)
+    assert 0.2 < inside.mean() < 0.8
+    on_edge = (weights == 0).any(axis=1) | (weights.sum(axis=1) == 1)
+    assert on_edge.mean() > 0.2
+
+
+@pytest.mark.parametrize("mode", ["adjoint", "forward"])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("query", ["mesh_query_point", "mesh_query_point_no_sign", "mesh_query_furthest_point_no_sign"])
+def test_derivatives_of_points_are_differences_of_closest_points(query, form, mode):
+    """Places above the inside, an edge and a corner of a triangle; towards the place, the corners and velocities."""
+    real, vec = TYPES["float64"]
+    rng = np.random.default_rng(9)
+    points = np.array([[0.0, 0, 0.2], [4, 0.3, 0], [0.1, 4, -0.3]])
+    place = np.array(
+        [[1.0, 1, 2], [1.5, 0.7, -1], [2, -3, 1], [-2, 2, 0.5], [4, 4, 1], [7, -1, 2], [-1, -2, -1], [0, 9, 1]]
+    )
+    speeds = rng.standard_normal((3, 3))
+    n = len(place)
+    weights_of = weights_of_furthest if "furthest" in query else weights_of_closest
+
+    def meaning(place, points, speeds):
+        corners = np.broadcast_to(points, (n, 3, 3))
+        weights, _ = weights_of(place, corners)
+        return np.concatenate(
+            [weights, combine(weights, corners), combine(weights, np.broadcast_to(speeds, (n, 3, 3)))], axis=1
+        )
+
+    given = [place, points, speeds]
+    ways = [rng.standard_normal(x.shape) for x in given]
+    h = 1e-6
+    ahead, behind = (meaning(*(x + s * h * w for x, w in zip(given, ways, strict=True))) for s in (1, -1))
+    expected = (ahead - behind) / (2 * h)
+    assert np.abs(expected[:, :2]).max() > 0.1 or "furthest" in query
+
+    kernel = point_kernel("float64", form, query)
+    arrays = [wp.array(x, dtype=vec, requires_grad=True) for x in given]
+
+    def function(place, points, speeds):
+        moved, changed = wp.zeros(3, dtype=vec, requires_grad=True), wp.zeros(3, dtype=vec, requires_grad=True)
+        wp.copy(moved, points)
+        wp.copy(changed, speeds)
+        mesh = wp.Mesh(moved, wp.array([0, 1, 2], dtype=int), changed)
+        out = wp.zeros((n, len(POINT)), dtype=real, requires_grad=True)
+        wp.launch(kernel, dim=n, inputs=[mesh.id, place, out])
+        return out
+
+    if mode == "forward":
+        _, change = wp.jvp(function, inputs=arrays, input_tangents=[wp.array(w, dtype=vec) for w in ways])
+        np.testing.assert_allclose(change.numpy()[:, :8], expected, rtol=1e-6, atol=1e-7)
+        return
+    seeds = rng.standard_normal((n, len(POINT)))
+    seeds[:, 8:] = 0
+    with wp.Tape() as tape:
+        out = function(*arrays)
+    tape.backward(grads={out: wp.array(seeds, dtype=real)})
+    found = sum((a.grad.numpy() * w).sum() for a, w in zip(arrays, ways, strict=True))
+    np.testing.assert_allclose(found, (seeds[:, :8] * expected).sum(), rtol=1e-6)
+
+
+# ---- segments ----
+
+
+@pytest.mark.parametrize("name", list(TYPES))
+def test_the_numbers_of_two_segments_belong_together(name):
+    """The third is the distance of the points that the first two name, and no other points are closer."""
+    real, vec = TYPES[name]
+
+    @wp.kernel(module="unique")
+    def closest(ends: wp.array2d(dtype=vec), out: wp.array(dtype=vec)):
+        i = wp.tid()
+        out[i] = wp.closest_point_edge_edge(ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3], real(1e-12))
+
+    rng = np.random.default_rng(10)
+    n = 300
+    ends = rng.uniform(-1, 1, (n, 4, 3))
+    ends[:50, 3] = ends[:50, 2] + (ends[:50, 1] - ends[:50, 0]) * rng.uniform(-2, 2, (50, 1))  # parallel
+    ends = ends.astype(np.float32).astype(np.float64)
+    out = wp.zeros(n, dtype=vec)
+    wp.launch(closest, dim=n, inputs=[wp.array(ends, dtype=vec), out])
+    s, t, distance = out.numpy().astype(np.float64).T
+    assert min(s.min(), t.min()) >= 0 and max(s.max(), t.max()) <= 1
+
+    def between(s, t):
+        first = ends[:, 0] + s[:, None] * (ends[:, 1] - ends[:, 0])
+        second = ends[:, 2] + t[:, None] * (ends[:, 3] - ends[:, 2])
+        return np.linalg.norm(first - second, axis=1)
+
+    np.testing.assert_allclose(distance, between(s, t), atol=ROUNDING[name])
+    for step in (0.1, 0.003):
+        for ds in (-step, 0, step):
+            for dt in (-step, 0, step):
+                assert (between(np.clip(s + ds, 0, 1), np.clip(t + dt, 0, 1)) >= distance - ROUNDING[name]).all()
+    assert (np.abs(s - t) > 0.1).mean() > 0.5
