@@ -73,8 +73,9 @@ SECTIONS = {
     ),
     "Geometry": (
         "What kernels search in. See [geometry](../guide/geometry.md).",
-        """Mesh Mesh. MeshQueryPoint MeshQueryPointd MeshQueryRay MeshQueryRayd MeshQueryAABB MeshQuerySphere
-        Bvh Bvh. BvhQueryAabb BvhQueryRay BvhQuerySphere BvhQueryCapsule HashGrid HashGrid. HashGridQuery
+        """Mesh Mesh. MeshQueryPoint MeshQueryPointd MeshQueryRay MeshQueryRayd MeshQueryAABB MeshQueryAABBd
+        MeshQuerySphere MeshQuerySphered Bvh Bvh. BvhQueryAabb BvhQueryAabbd BvhQueryRay BvhQueryRayd BvhQuerySphere
+        BvhQuerySphered BvhQueryCapsule BvhQueryCapsuled HashGrid HashGrid. HashGridQuery
         Volume Volume. MarchingCubes MarchingCubes. BvhQuery MeshQuery is_cubql_available""",
     ),
     "Matrix products": (

@@ -14,12 +14,13 @@ namespace {
 
 constexpr std::size_t kObject = 0, kRoot = 1, kWalk = 2, kShape = 3;  // fields of a query; from there on the shape
 
-// `shape` are the numbers of the shape, in the order of the fields.
-ir::Value* begin(Call& call, const char* name, ObjectKind kind, std::vector<E> shape, ir::Value* root) {
+// `shape` are the numbers of the shape, in the order of the fields. In float64 the struct has another name.
+ir::Value* begin(Call& call, std::string name, ObjectKind kind, std::vector<E> shape, ir::Value* root) {
     ir::Builder& b = call.builder;
     const E id = argument(call, 0), first = id.wrap(root ? root : b.integer(-1)), zero = first.zero();
     std::vector<E> fields = {object(kind, id), first, make_vector({first, zero.number(-1), zero, zero})};
     fields.insert(fields.end(), shape.begin(), shape.end());
+    if (shape[0].type().scalar() == Scalar::f64) name += 'd';
     return make(find_known_struct(name)->type(), fields);
 }
 
@@ -53,7 +54,8 @@ ir::Value* next(Call& call, const char* function, bool has_limit) {
     if (has_limit) arguments.push_back(call.arguments[2]);
     arguments.push_back(query[kRoot]);
     arguments.push_back(query[kWalk]);
-    const E found = query.wrap(call_library(query[kObject], std::string(function) + "_f32",
+    const bool is_double = query[kShape].type().scalar() == Scalar::f64;
+    const E found = query.wrap(call_library(query[kObject], std::string(function) + (is_double ? "_f64" : "_f32"),
                                             Type::vector(Scalar::i32, 5), std::move(arguments)));
     const E has_item = found[0] >= 0;
     const E walk = make_vector({found[1], found[2], found[3], found[4]});
@@ -91,40 +93,50 @@ constexpr const char* kNextRay =
     "index.";
 constexpr const char* kNextFace = "Whether there is another face; its number goes to index.";
 
+constexpr const char* kBoxDoc =
+    "The items of a BVH whose boxes meet the box from low to high; of a group, where root is the group's.";
+constexpr const char* kRayDoc = "The items of a BVH whose boxes the ray meets, in no order.";
+constexpr const char* kSphereDoc =
+    "The items of a BVH whose boxes are at most the radius from the center. A negative radius counts as 0.";
+constexpr const char* kCapsuleDoc =
+    "The items of a BVH whose boxes a sphere may touch that moves along the ray: all of them, and some near corners.";
+constexpr const char* kFacesDoc = "The faces of a mesh whose boxes meet the box from low to high.";
+constexpr const char* kFacesNearDoc =
+    "The faces of a mesh that are at most the radius from the center. A negative radius counts as 0.";
+
+// Of a query in float32 and of one in float64: F is the type, D what the name of the query's struct ends with.
+#define WEFT_BOX(F, D) "(id: uint64, low: Vec[3," F "], high: Vec[3," F "], root: int32 = -1) -> BvhQueryAabb" D
+#define WEFT_RAY(F, D) "(id: uint64, start: Vec[3," F "], dir: Vec[3," F "], root: int32 = -1) -> BvhQueryRay" D
+#define WEFT_SPHERE(F, D) "(id: uint64, center: Vec[3," F "], radius: " F ", root: int32 = -1) -> BvhQuerySphere" D
+#define WEFT_CAPSULE(F, D) \
+    "(id: uint64, start: Vec[3," F "], dir: Vec[3," F "], radius: " F ", root: int32 = -1) -> BvhQueryCapsule" D
+#define WEFT_NEXT(F, D, of) "(query: inout BvhQuery" of D ", index: inout int32, max_dist: " F " = inf) -> B"
+#define WEFT_NEXT_OF_BOX(F, D) WEFT_NEXT(F, D, "Aabb")
+#define WEFT_NEXT_OF_SPHERE(F, D) WEFT_NEXT(F, D, "Sphere")
+#define WEFT_NEXT_OF_RAY(F, D) WEFT_NEXT(F, D, "Ray")
+#define WEFT_NEXT_OF_CAPSULE(F, D) WEFT_NEXT(F, D, "Capsule")
+#define WEFT_FACES(F, D) "(id: uint64, low: Vec[3," F "], high: Vec[3," F "]) -> MeshQueryAABB" D
+#define WEFT_FACES_NEAR(F, D) "(id: uint64, center: Vec[3," F "], radius: " F ") -> MeshQuerySphere" D
+#define WEFT_NEXT_FACE(F, D) "(query: inout MeshQueryAABB" D ", index: inout int32) -> B"
+#define WEFT_NEXT_FACE_NEAR(F, D) "(query: inout MeshQuerySphere" D ", index: inout int32) -> B"
+#define WEFT_BOTH(name, signature, doc, expand) \
+    {name, signature("float32", ""), doc, expand, false}, { name, signature("float64", "d"), doc, expand, false }
+
 constexpr Entry kEntries[] = {
-    {"bvh_query_aabb", "(id: uint64, low: Vec[3,float32], high: Vec[3,float32], root: int32 = -1) -> BvhQueryAabb",
-     "The items of a BVH whose boxes meet the box from low to high; of a group, where root is the group's.",
-     expand_bvh_aabb, false},
-    {"bvh_query_ray", "(id: uint64, start: Vec[3,float32], dir: Vec[3,float32], root: int32 = -1) -> BvhQueryRay",
-     "The items of a BVH whose boxes the ray meets, in no order.", expand_bvh_ray, false},
-    {"bvh_query_sphere", "(id: uint64, center: Vec[3,float32], radius: float32, root: int32 = -1) -> BvhQuerySphere",
-     "The items of a BVH whose boxes are at most the radius from the center. A negative radius counts as 0.",
-     expand_bvh_sphere, false},
-    {"bvh_query_capsule",
-     "(id: uint64, start: Vec[3,float32], dir: Vec[3,float32], radius: float32, root: int32 = -1) -> BvhQueryCapsule",
-     "The items of a BVH whose boxes a sphere may touch that moves along the ray: all of them, and some near corners.",
-     expand_bvh_capsule, false},
-    {"bvh_query_next", "(query: inout BvhQueryAabb, index: inout int32, max_dist: float32 = inf) -> B", kNextOverlap,
-     expand_bvh_aabb_next, false},
-    {"bvh_query_next", "(query: inout BvhQuerySphere, index: inout int32, max_dist: float32 = inf) -> B", kNextOverlap,
-     expand_bvh_sphere_next, false},
-    {"bvh_query_next", "(query: inout BvhQueryRay, index: inout int32, max_dist: float32 = inf) -> B", kNextRay,
-     expand_bvh_ray_next, false},
-    {"bvh_query_next", "(query: inout BvhQueryCapsule, index: inout int32, max_dist: float32 = inf) -> B", kNextRay,
-     expand_bvh_capsule_next, false},
-    {"mesh_query_aabb", "(id: uint64, low: Vec[3,float32], high: Vec[3,float32]) -> MeshQueryAABB",
-     "The faces of a mesh whose boxes meet the box from low to high.", expand_mesh_aabb, false},
-    {"mesh_query_sphere", "(id: uint64, center: Vec[3,float32], radius: float32) -> MeshQuerySphere",
-     "The faces of a mesh that are at most the radius from the center. A negative radius counts as 0.",
-     expand_mesh_sphere, false},
-    {"mesh_query_next", "(query: inout MeshQueryAABB, index: inout int32) -> B", kNextFace, expand_mesh_aabb_next,
-     false},
-    {"mesh_query_next", "(query: inout MeshQuerySphere, index: inout int32) -> B", kNextFace, expand_mesh_sphere_next,
-     false},
-    {"mesh_query_aabb_next", "(query: inout MeshQueryAABB, index: inout int32) -> B", kNextFace, expand_mesh_aabb_next,
-     false},
-    {"mesh_query_aabb_next", "(query: inout MeshQuerySphere, index: inout int32) -> B", kNextFace,
-     expand_mesh_sphere_next, false},
+    WEFT_BOTH("bvh_query_aabb", WEFT_BOX, kBoxDoc, expand_bvh_aabb),
+    WEFT_BOTH("bvh_query_ray", WEFT_RAY, kRayDoc, expand_bvh_ray),
+    WEFT_BOTH("bvh_query_sphere", WEFT_SPHERE, kSphereDoc, expand_bvh_sphere),
+    WEFT_BOTH("bvh_query_capsule", WEFT_CAPSULE, kCapsuleDoc, expand_bvh_capsule),
+    WEFT_BOTH("bvh_query_next", WEFT_NEXT_OF_BOX, kNextOverlap, expand_bvh_aabb_next),
+    WEFT_BOTH("bvh_query_next", WEFT_NEXT_OF_SPHERE, kNextOverlap, expand_bvh_sphere_next),
+    WEFT_BOTH("bvh_query_next", WEFT_NEXT_OF_RAY, kNextRay, expand_bvh_ray_next),
+    WEFT_BOTH("bvh_query_next", WEFT_NEXT_OF_CAPSULE, kNextRay, expand_bvh_capsule_next),
+    WEFT_BOTH("mesh_query_aabb", WEFT_FACES, kFacesDoc, expand_mesh_aabb),
+    WEFT_BOTH("mesh_query_sphere", WEFT_FACES_NEAR, kFacesNearDoc, expand_mesh_sphere),
+    WEFT_BOTH("mesh_query_next", WEFT_NEXT_FACE, kNextFace, expand_mesh_aabb_next),
+    WEFT_BOTH("mesh_query_next", WEFT_NEXT_FACE_NEAR, kNextFace, expand_mesh_sphere_next),
+    WEFT_BOTH("mesh_query_aabb_next", WEFT_NEXT_FACE, kNextFace, expand_mesh_aabb_next),
+    WEFT_BOTH("mesh_query_aabb_next", WEFT_NEXT_FACE_NEAR, kNextFace, expand_mesh_sphere_next),
     {"mesh_get_bvh", "(id: uint64) -> uint64",
      "The id of the tree that a mesh has itself, for wp.bvh_query_aabb() and its relatives: its items are the faces, "
      "by "
@@ -139,6 +151,20 @@ constexpr Entry kEntries[] = {
      "group.",
      expand_mesh_group_root, false},
 };
+#undef WEFT_BOX
+#undef WEFT_RAY
+#undef WEFT_SPHERE
+#undef WEFT_CAPSULE
+#undef WEFT_NEXT
+#undef WEFT_NEXT_OF_BOX
+#undef WEFT_NEXT_OF_SPHERE
+#undef WEFT_NEXT_OF_RAY
+#undef WEFT_NEXT_OF_CAPSULE
+#undef WEFT_FACES
+#undef WEFT_FACES_NEAR
+#undef WEFT_NEXT_FACE
+#undef WEFT_NEXT_FACE_NEAR
+#undef WEFT_BOTH
 
 }  // namespace
 

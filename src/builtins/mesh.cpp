@@ -2,8 +2,9 @@
 // computed here, from the corners of the face, so that derivatives follow, towards the query and towards the points of
 // the mesh. Faces and signs are constant for derivatives.
 //
-// A mesh of float32 is queried in float32, one of float64 in float64; a query of the other type finds nothing. In
-// float32 the numbers of the face that was found are computed in float64 and rounded.
+// The face is searched for in the numbers of the mesh. A query in other numbers is converted to these first, so that
+// its result is that of a query in the mesh's own, to the precision of float32. The numbers of the face that was found
+// are computed in float64, from the query as it was given, and rounded to the query's type.
 #include "builtins/groups.h"
 #include "builtins/objects.h"
 
@@ -13,6 +14,11 @@ namespace {
 
 // ---- reading a mesh ----
 
+Scalar other(Scalar scalar) { return scalar == Scalar::f64 ? Scalar::f32 : Scalar::f64; }
+
+E cast_floats(E value, Scalar to) { return value.scalar().is_float() ? cast(value, to) : value; }
+
+// A mesh that is asked in numbers of type `scalar`; its own numbers may be of the other type.
 class Mesh {
 public:
     Mesh(E id, Scalar scalar)
@@ -21,56 +27,85 @@ public:
     E address() const { return address_; }
     Scalar scalar() const { return scalar_; }
     E array(std::string_view name) const { return descriptor_[name]; }
-    E is_of_scalar() const { return descriptor_["scalar_bytes"] == static_cast<double>(info(scalar_).bytes()); }
+    E is_of(Scalar scalar) const { return descriptor_["scalar_bytes"] == static_cast<double>(info(scalar).bytes()); }
 
-    // Element `index` of one of the arrays; zeros where there is none.
-    E element(std::string_view name, E index) const {
-        ir::Builder& b = index.builder();
-        const E values = array(name);
-        const E is_inside = index >= 0 && index < count(values) && is_of_scalar();
-        return choose(is_inside, {values.type().element()},
-                      [&] { return std::vector<E>{values.wrap(b.load(values, {index}))}; })[0];
+    E corner_index(E corner) const { return element(descriptor_, "indices", corner, i32_type()); }
+    // Of the points, or the velocities, those with these numbers; in numbers of type `as`.
+    std::vector<E> elements(std::string_view name, const std::vector<E>& indices, Scalar as) const {
+        return either(std::vector<Type>(indices.size(), Type::vector(as, 3)),
+                      [&](Scalar own) { return elements_of(own, name, indices, as); });
     }
-    E corner_index(E corner) const { return element("indices", corner); }
-    // Of the points, or the velocities, the three of a face.
-    std::vector<E> corners(std::string_view name, E face) const {
+    // The same of a mesh of which it is known that its numbers are of type `own`.
+    std::vector<E> elements_of(Scalar own, std::string_view name, const std::vector<E>& indices, Scalar as) const {
+        const Descriptor descriptor(ObjectKind::mesh, address_, own);
         std::vector<E> found;
-        for (int corner = 0; corner < 3; ++corner) found.push_back(element(name, corner_index(face * 3 + corner)));
+        for (const E& index : indices)
+            found.push_back(cast(element(descriptor, name, index, Type::vector(own, 3)), as));
         return found;
     }
+    std::vector<E> corner_indices(E face) const {
+        return {corner_index(face * 3 + 0), corner_index(face * 3 + 1), corner_index(face * 3 + 2)};
+    }
+    // The three of a face.
+    std::vector<E> corners(std::string_view name, E face, Scalar as) const {
+        return elements(name, corner_indices(face), as);
+    }
 
+    // What `make` gives for the type of the mesh's numbers.
+    template <typename Make>
+    std::vector<E> either(std::vector<Type> types, const Make& make) const {
+        return branch(
+            is_of(scalar_), std::move(types), [&] { return make(scalar_); }, [&] { return make(other(scalar_)); });
+    }
     // What `make` gives where the condition holds; zeros otherwise.
     template <typename Make>
-    static std::vector<E> choose(E condition, std::vector<Type> types, const Make& make) {
-        ir::Builder& b = condition.builder();
-        ir::Operation* chosen = b.if_(condition, types);
-        {
-            ir::Builder::Inside inside(b, chosen->body(0));
-            const std::vector<E> made = make();
-            b.yield({made.begin(), made.end()});
-        }
-        {
-            ir::Builder::Inside inside(b, chosen->body(1));
-            std::vector<ir::Value*> zeros;
-            for (const Type type : types) zeros.push_back(b.zero(type));
-            b.yield(std::move(zeros));
-        }
-        std::vector<E> results;
-        for (ir::Value* result : chosen->results) results.push_back(condition.wrap(result));
-        return results;
+    static std::vector<E> choose(E condition, const std::vector<Type>& types, const Make& make) {
+        return branch(condition, types, make, [&] {
+            std::vector<E> zeros;
+            for (const Type type : types) zeros.push_back(condition.wrap(condition.builder().zero(type)));
+            return zeros;
+        });
     }
 
 private:
     static E count(E array) { return array.wrap(array.builder().dim(array, 0)); }
+    // Element `index` of one of the arrays; zeros where there is none.
+    static E element(const Descriptor& descriptor, std::string_view name, E index, Type type) {
+        const E values = descriptor[name];
+        return choose(index >= 0 && index < count(values), {type},
+                      [&] { return std::vector<E>{values.wrap(index.builder().load(values, {index}))}; })[0];
+    }
+    template <typename Then, typename Else>
+    static std::vector<E> branch(E condition, std::vector<Type> types, const Then& then, const Else& otherwise) {
+        ir::Builder& b = condition.builder();
+        ir::Operation* chosen = b.if_(condition, std::move(types));
+        const auto fill = [&](int body, const auto& make) {
+            ir::Builder::Inside inside(b, chosen->body(body));
+            const std::vector<E> made = make();
+            b.yield({made.begin(), made.end()});
+        };
+        fill(0, then);
+        fill(1, otherwise);
+        std::vector<E> results;
+        for (ir::Value* result : chosen->results) results.push_back(condition.wrap(result));
+        return results;
+    }
 
     E address_;
     Scalar scalar_;
     Descriptor descriptor_;
 };
 
-E find(const Mesh& mesh, const std::string& name, Type result, std::vector<ir::Value*> arguments) {
-    const char* const scalar = mesh.scalar() == Scalar::f64 ? "_f64" : "_f32";
-    return mesh.address().wrap(call_library(mesh.address(), name + scalar, result, std::move(arguments)));
+E find(const Mesh& mesh, const std::string& name, Type result, const std::vector<ir::Value*>& arguments) {
+    const E address = mesh.address();
+    return mesh.either({result}, [&](Scalar own) {
+        const bool is_real = result.is_scalar() && info(result.scalar()).is_float();
+        std::vector<ir::Value*> given;
+        for (ir::Value* argument : arguments) given.push_back(cast_floats(address.wrap(argument), own));
+        const E found = address.wrap(call_library(address, name + (own == Scalar::f64 ? "_f64" : "_f32"),
+                                                  is_real ? Type::scalar(own) : result, std::move(given)));
+        return std::vector<E>{is_real ? cast(found, mesh.scalar()) : found};
+    })[0];
 }
 
 // ---- the closest point of a triangle ----
@@ -152,8 +187,7 @@ PointResult point_result(const Mesh& mesh, E point, E found, Weights weights_of)
     const E is_found = face >= 0;
     const Type scalar = Type::scalar(mesh.scalar());
     const std::vector<E> weights = Mesh::choose(is_found, {scalar, scalar}, [&] {
-        std::vector<E> corners = mesh.corners("points", face);
-        for (E& corner : corners) corner = cast(corner, Scalar::f64);
+        const std::vector<E> corners = mesh.corners("points", face, Scalar::f64);
         const auto [u, v] = weights_of(cast(point, Scalar::f64), corners);
         return std::vector<E>{cast(u, mesh.scalar()), cast(v, mesh.scalar())};
     });
@@ -242,8 +276,7 @@ RayResult query_ray(Call& call, ir::Value* root) {
     const Type number = Type::scalar(scalar), vector = Type::vector(scalar, 3);
     // Cramer's rule, for start + t direction = u a + v b + (1 - u - v) c.
     const std::vector<E> numbers = Mesh::choose(is_hit, {number, number, number, number, vector}, [&] {
-        std::vector<E> corners = mesh.corners("points", face);
-        for (E& corner : corners) corner = cast(corner, Scalar::f64);
+        const std::vector<E> corners = mesh.corners("points", face, Scalar::f64);
         const E from = cast(start, Scalar::f64), along = cast(direction, Scalar::f64);
         const E ca = corners[0] - corners[2], cb = corners[1] - corners[2], to = from - corners[2];
         const E normal = cross(corners[1] - corners[0], corners[2] - corners[0]);
@@ -288,32 +321,43 @@ ir::Value* expand_ray_count(Call& call) {
 E weighted(const std::vector<E>& corners, E u, E v) {
     return corners[0] * u + corners[1] * v + corners[2] * (1.0 - u - v);
 }
-ir::Value* expand_position(Call& call) {
-    const Mesh mesh(argument(call, 0), argument(call, 2).type().scalar());
-    return weighted(mesh.corners("points", argument(call, 1)), argument(call, 2), argument(call, 3));
+ir::Value* eval(Call& call, const char* name) {
+    const Scalar scalar = argument(call, 2).type().scalar();
+    const Mesh mesh(argument(call, 0), scalar);
+    return weighted(mesh.corners(name, argument(call, 1), scalar), argument(call, 2), argument(call, 3));
 }
-ir::Value* expand_velocity(Call& call) {
-    const Mesh mesh(argument(call, 0), argument(call, 2).type().scalar());
-    return weighted(mesh.corners("velocities", argument(call, 1)), argument(call, 2), argument(call, 3));
-}
+ir::Value* expand_position(Call& call) { return eval(call, "points"); }
+ir::Value* expand_velocity(Call& call) { return eval(call, "velocities"); }
+
+Scalar result_scalar(const Call& call) { return call.types.at("dtype").scalar(); }
+
+// In float64 where the mesh or the result is of that type.
 ir::Value* expand_normal(Call& call) {
-    const Mesh mesh(argument(call, 0), Scalar::f32);
-    const std::vector<E> corners = mesh.corners("points", argument(call, 1));
-    const E normal = cross(corners[1] - corners[0], corners[2] - corners[0]);
-    const E squared = dot(normal, normal), is_proper = squared > 0.0;
-    return select(is_proper, normal / sqrt(select(is_proper, squared, squared.number(1))), normal.zero());
+    const Scalar scalar = result_scalar(call);
+    const Mesh mesh(argument(call, 0), scalar);
+    const std::vector<E> indices = mesh.corner_indices(argument(call, 1));
+    return mesh.either({Type::vector(scalar, 3)}, [&](Scalar own) {
+        const Scalar computed = own == Scalar::f64 ? own : scalar;
+        const std::vector<E> corners = mesh.elements_of(own, "points", indices, computed);
+        const E normal = cross(corners[1] - corners[0], corners[2] - corners[0]);
+        const E squared = dot(normal, normal), is_proper = squared > 0.0;
+        const E unit = normal / sqrt(select(is_proper, squared, squared.number(1)));
+        return std::vector<E>{cast(select(is_proper, unit, normal.zero()), scalar)};
+    })[0];
 }
 ir::Value* expand_get_index(Call& call) { return Mesh(argument(call, 0), Scalar::f32).corner_index(argument(call, 1)); }
-ir::Value* expand_get_point(Call& call) {
-    const Mesh mesh(argument(call, 0), Scalar::f32);
-    return mesh.element("points", mesh.corner_index(argument(call, 1)));
+ir::Value* get_element(Call& call, const char* name) {
+    const Mesh mesh(argument(call, 0), result_scalar(call));
+    return mesh.elements(name, {mesh.corner_index(argument(call, 1))}, result_scalar(call))[0];
 }
-ir::Value* expand_get_velocity(Call& call) {
-    const Mesh mesh(argument(call, 0), Scalar::f32);
-    return mesh.element("velocities", mesh.corner_index(argument(call, 1)));
-}
+ir::Value* expand_get_point(Call& call) { return get_element(call, "points"); }
+ir::Value* expand_get_velocity(Call& call) { return get_element(call, "velocities"); }
+// The type of its arrays is that of float32.
 ir::Value* expand_get(Call& call) {
     const Mesh mesh(argument(call, 0), Scalar::f32);
+    call.builder.require(!mesh.is_of(Scalar::f64),
+                         "mesh_get() gives arrays of vec3f, and this mesh is of vec3d. help: read it with "
+                         "mesh_get_point(mesh, index, dtype=wp.float64), or give its arrays to the kernel");
     return make(find_known_struct("Mesh")->type(),
                 {mesh.array("points"), mesh.array("velocities"), mesh.array("indices")});
 }
@@ -328,7 +372,13 @@ std::string refuse_small(const Match& match) {
     return "it is of " + type.python_name() + ", and meshes are of float32 or float64";
 }
 
-// The options are of the type of the mesh.
+std::string refuse_small_result(const Match& match) {
+    const Type dtype = match.types.at("dtype");
+    if (dtype == f32_type() || dtype == f64_type()) return "";
+    return "argument 'dtype' is " + dtype.python_name() + ", expected float32 or float64";
+}
+
+// The options are of the type of the query.
 #define WEFT_POINT_OVERLOADS(name, outputs, options32, options64, options, doc, side)                                  \
     {name, "(id: uint64, point: Vec[3,float32], max_dist: float32" options32 ") -> MeshQueryPoint", doc,               \
      expand_point<side>},                                                                                              \
@@ -401,16 +451,19 @@ constexpr Entry kEntries[] = {
     {"mesh_eval_velocity", "(id: uint64, face: int32, bary_u: F, bary_v: F) -> Vec[3,F]",
      "The velocity on a face of a mesh with these weights of its first two corners.", expand_velocity, true,
      refuse_small},
-    {"mesh_eval_face_normal", "(id: uint64, face: int32) -> Vec[3,float32]",
-     "The normal of a face of a mesh, of length 1; zeros where the face has no area.", expand_normal},
+    {"mesh_eval_face_normal", "(id: uint64, face: int32, dtype: static type = float32) -> Vec[3,dtype]",
+     "The normal of a face of a mesh, of length 1; zeros where the face has no area.", expand_normal, true,
+     refuse_small_result},
     {"mesh_get_index", "(id: uint64, index: int32) -> int32",
      "The number of the point at a corner of a face: index is three times the face plus 0, 1 or 2.", expand_get_index,
      false},
-    {"mesh_get_point", "(id: uint64, index: int32) -> Vec[3,float32]",
-     "The point at a corner of a face: index is three times the face plus 0, 1 or 2.", expand_get_point},
-    {"mesh_get_velocity", "(id: uint64, index: int32) -> Vec[3,float32]",
-     "The velocity at a corner of a face: index is three times the face plus 0, 1 or 2.", expand_get_velocity},
-    {"mesh_get", "(id: uint64) -> Mesh", "The arrays that a mesh was made of: points, velocities, indices.",
+    {"mesh_get_point", "(id: uint64, index: int32, dtype: static type = float32) -> Vec[3,dtype]",
+     "The point at a corner of a face: index is three times the face plus 0, 1 or 2.", expand_get_point, true,
+     refuse_small_result},
+    {"mesh_get_velocity", "(id: uint64, index: int32, dtype: static type = float32) -> Vec[3,dtype]",
+     "The velocity at a corner of a face: index is three times the face plus 0, 1 or 2.", expand_get_velocity, true,
+     refuse_small_result},
+    {"mesh_get", "(id: uint64) -> Mesh", "The arrays that a mesh of float32 was made of: points, velocities, indices.",
      expand_get},
 };
 #undef WEFT_SIGNED

@@ -90,24 +90,30 @@ Type overlap_query(const char* name, std::vector<Type::Field> shape) {
     fields.insert(fields.end(), shape.begin(), shape.end());
     return of_runtime(name, std::move(fields));
 }
-template <int kNumber>
+template <int kNumber, Scalar kScalar = Scalar::f32>
 Type query_of() {
-    const Type vec3 = Type::vector(Scalar::f32, 3);
+    const Type number = Type::scalar(kScalar), vec3 = Type::vector(kScalar, 3);
+    constexpr bool is_double = kScalar == Scalar::f64;
     static const Type type = [&] {
         switch (kNumber) {
             case 0:
-                return overlap_query("BvhQueryAabb", {{"_lower", vec3}, {"_upper", vec3}});
+                return overlap_query(is_double ? "BvhQueryAabbd" : "BvhQueryAabb",
+                                     {{"_lower", vec3}, {"_upper", vec3}});
             case 1:
-                return overlap_query("BvhQuerySphere", {{"_centre", vec3}, {"_radius", f32_type()}});
+                return overlap_query(is_double ? "BvhQuerySphered" : "BvhQuerySphere",
+                                     {{"_centre", vec3}, {"_radius", number}});
             case 2:
-                return overlap_query("BvhQueryRay", {{"_start", vec3}, {"_direction", vec3}});
+                return overlap_query(is_double ? "BvhQueryRayd" : "BvhQueryRay",
+                                     {{"_start", vec3}, {"_direction", vec3}});
             case 3:
-                return overlap_query("BvhQueryCapsule",
-                                     {{"_start", vec3}, {"_direction", vec3}, {"_radius", f32_type()}});
+                return overlap_query(is_double ? "BvhQueryCapsuled" : "BvhQueryCapsule",
+                                     {{"_start", vec3}, {"_direction", vec3}, {"_radius", number}});
             case 4:
-                return overlap_query("MeshQueryAABB", {{"_lower", vec3}, {"_upper", vec3}});
+                return overlap_query(is_double ? "MeshQueryAABBd" : "MeshQueryAABB",
+                                     {{"_lower", vec3}, {"_upper", vec3}});
             default:
-                return overlap_query("MeshQuerySphere", {{"_centre", vec3}, {"_radius", f32_type()}});
+                return overlap_query(is_double ? "MeshQuerySphered" : "MeshQuerySphere",
+                                     {{"_centre", vec3}, {"_radius", number}});
         }
     }();
     return type;
@@ -137,6 +143,12 @@ constexpr KnownStruct kKnownStructs[] = {
      "mesh_query_next"},
     {"MeshQuerySphere", "The faces of a mesh whose boxes meet a sphere; a for loop runs over their numbers.",
      query_of<5>, "mesh_query_next"},
+    {"BvhQueryAabbd", "BvhQueryAabb in float64.", query_of<0, Scalar::f64>, "bvh_query_next"},
+    {"BvhQuerySphered", "BvhQuerySphere in float64.", query_of<1, Scalar::f64>, "bvh_query_next"},
+    {"BvhQueryRayd", "BvhQueryRay in float64.", query_of<2, Scalar::f64>, "bvh_query_next"},
+    {"BvhQueryCapsuled", "BvhQueryCapsule in float64.", query_of<3, Scalar::f64>, "bvh_query_next"},
+    {"MeshQueryAABBd", "MeshQueryAABB in float64.", query_of<4, Scalar::f64>, "mesh_query_next"},
+    {"MeshQuerySphered", "MeshQuerySphere in float64.", query_of<5, Scalar::f64>, "mesh_query_next"},
     {"MeshQueryPoint",
      "The closest point of a mesh: whether there is one (result), on which side of the surface the place is (sign: 1 "
      "outside, -1 inside), the face, and the weights u and v of its first two corners.",

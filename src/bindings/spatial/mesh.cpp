@@ -273,9 +273,8 @@ constexpr const char* kMeshDoc =
 constexpr const char* kBvhDoc =
     "Boxes, for queries by kernels: which of them meet a box, a ray, a sphere (wp.bvh_query_aabb() and the like).\n\n"
     "Args:\n"
-    "    lowers, uppers: one-dimensional arrays of vec3, the corners of each box. They are kept, and may be written "
-    "to:\n"
-    "        call refit() or rebuild() then.\n"
+    "    lowers, uppers: one-dimensional arrays of vec3 or vec3d, the corners of each box. They are kept, and may be\n"
+    "        written to: call refit() or rebuild() then.\n"
     "    constructor: 'sah' (None): the best tree; 'median' and 'lbvh' are built faster; 'cubql' is 'sah' here.\n"
     "    groups: int32 array, a number for each box: queries may be restricted to one, see\n"
     "        wp.bvh_get_group_root(); or None.\n"

@@ -25,16 +25,37 @@ void for_each_lane(UInt64 mask, const Body& body) {
     for (; mask != 0; mask &= mask - 1) body(__builtin_ctzll(mask));
 }
 
+// Of a lane, in numbers of type `As`.
+template <typename As, typename T>
+Vec<As> lane3_as(const T* argument, Int32 width, int lane) {
+    return {As(argument[lane]), As(argument[width + lane]), As(argument[2 * width + lane])};
+}
 template <typename T>
 Vec<T> lane3(const T* argument, Int32 width, int lane) {
-    return {argument[lane], argument[width + lane], argument[2 * width + lane]};
+    return lane3_as<T>(argument, width, lane);
+}
+
+// The other type that an object's numbers may be of.
+template <typename T>
+struct OtherReal;
+template <>
+struct OtherReal<float> {
+    using Type = double;
+};
+template <>
+struct OtherReal<double> {
+    using Type = float;
+};
+
+template <typename T, template <typename> typename Descriptor>
+bool is_of(UInt64 address) {
+    return reinterpret_cast<const Descriptor<T>*>(address)->scalar_bytes == sizeof(T);
 }
 
 // The tree of an object; one with nothing in it where its numbers are of another type.
 template <typename T, template <typename> typename Descriptor>
 Tree<T> tree_of(UInt64 address) {
-    const auto* const descriptor = reinterpret_cast<const Descriptor<T>*>(address);
-    return descriptor->scalar_bytes == sizeof(T) ? descriptor->tree : Tree<T>();
+    return is_of<T, Descriptor>(address) ? reinterpret_cast<const Descriptor<T>*>(address)->tree : Tree<T>();
 }
 
 // The node from which a query starts: -1 is everything. Another number that is no node is none.

@@ -8,54 +8,70 @@ namespace weft::devlib {
 
 namespace {
 
-// shape(tree, lane) makes the query of a lane.
-template <typename T, template <typename> typename Descriptor, typename ShapeOf>
-void next(Int32* result, const UInt64* object, const Int32* root, const Int32* walk, UInt64 mask, Int32 width,
-          const ShapeOf& shape) {
+// The arguments of a query, which a lane's shape is made of.
+template <typename T>
+struct Arguments {
+    const T *first, *second, *radius, *limit;
+    Int32 width;
+
+    template <typename As>
+    Vec<As> first_as(int lane) const {
+        return lane3_as<As>(first, width, lane);
+    }
+    template <typename As>
+    Vec<As> second_as(int lane) const {
+        return lane3_as<As>(second, width, lane);
+    }
+};
+
+// What is asked: with(arguments, lane, tree, step) gives the shape in numbers of type `As` to step().
+struct OfBox {
+    template <typename As, typename T, typename Of, typename Step>
+    static void with(const Arguments<T>& from, int lane, const Tree<Of>&, const Step& step) {
+        step(BoxShape<As>{from.template first_as<As>(lane), from.template second_as<As>(lane)});
+    }
+};
+template <template <typename> typename Shape>
+struct OfSphere {
+    template <typename As, typename T, typename Of, typename Step>
+    static void with(const Arguments<T>& from, int lane, const Tree<Of>&, const Step& step) {
+        step(Shape<As>(from.template first_as<As>(lane), As(from.radius[lane])));
+    }
+};
+struct OfRay {
+    template <typename As, typename T, typename Of, typename Step>
+    static void with(const Arguments<T>& from, int lane, const Tree<Of>& tree, const Step& step) {
+        const Ray<As> ray(tree, from.template first_as<As>(lane), from.template second_as<As>(lane));
+        step(RayShape<As>{ray, As(from.limit[lane])});
+    }
+};
+struct OfCapsule {
+    template <typename As, typename T, typename Of, typename Step>
+    static void with(const Arguments<T>& from, int lane, const Tree<Of>& tree, const Step& step) {
+        const Ray<As> ray(tree, from.template first_as<As>(lane), from.template second_as<As>(lane));
+        step(CapsuleShape<As>{ray, As(from.limit[lane]), As(from.radius[lane])});
+    }
+};
+
+// In the numbers of the query where the object has the same, and in f64 where one of the two is of that type.
+template <typename Shape, template <typename> typename Descriptor, typename T>
+void next(Int32* result, const UInt64* object, const Arguments<T>& from, const Int32* root, const Int32* walk,
+          UInt64 mask) {
+    const Int32 width = from.width;
     for_each_lane(mask, [&](int lane) {
-        const Tree<T> tree = tree_of<T, Descriptor>(object[lane]);
         Walk here{walk[lane], walk[width + lane], walk[2 * width + lane], walk[3 * width + lane]};
-        const auto step = [&](const auto& of) { result[lane] = next_item(tree, of, root[lane], here); };
-        shape(tree, lane, step);
+        const auto walk_on = [&](const auto& tree, auto zero) {
+            Shape::template with<decltype(zero)>(
+                from, lane, tree, [&](const auto& shape) { result[lane] = next_item(tree, shape, root[lane], here); });
+        };
+        using Other = typename OtherReal<T>::Type;
+        if (is_of<Other, Descriptor>(object[lane]))
+            walk_on(tree_of<Other, Descriptor>(object[lane]), double(0));
+        else
+            walk_on(tree_of<T, Descriptor>(object[lane]), T(0));
         result[width + lane] = here.node, result[2 * width + lane] = here.children;
         result[3 * width + lane] = here.block, result[4 * width + lane] = here.items;
     });
-}
-
-template <typename T, template <typename> typename Descriptor>
-void next_box(Int32* result, const UInt64* object, const T* lower, const T* upper, const Int32* root, const Int32* walk,
-              UInt64 mask, Int32 width) {
-    next<T, Descriptor>(result, object, root, walk, mask, width, [&](const Tree<T>&, int lane, const auto& step) {
-        step(BoxShape<T>{lane3(lower, width, lane), lane3(upper, width, lane)});
-    });
-}
-
-template <typename T, template <typename> typename Descriptor, template <typename> typename Shape>
-void next_sphere(Int32* result, const UInt64* object, const T* centre, const T* radius, const Int32* root,
-                 const Int32* walk, UInt64 mask, Int32 width) {
-    next<T, Descriptor>(result, object, root, walk, mask, width, [&](const Tree<T>&, int lane, const auto& step) {
-        step(Shape<T>(lane3(centre, width, lane), radius[lane]));
-    });
-}
-
-template <typename T>
-void next_ray(Int32* result, const UInt64* object, const T* start, const T* direction, const T* limit,
-              const Int32* root, const Int32* walk, UInt64 mask, Int32 width) {
-    next<T, BvhDescriptor>(result, object, root, walk, mask, width,
-                           [&](const Tree<T>& tree, int lane, const auto& step) {
-                               const Ray<T> ray(tree, lane3(start, width, lane), lane3(direction, width, lane));
-                               step(RayShape<T>{ray, limit[lane]});
-                           });
-}
-
-template <typename T>
-void next_capsule(Int32* result, const UInt64* object, const T* start, const T* direction, const T* radius,
-                  const T* limit, const Int32* root, const Int32* walk, UInt64 mask, Int32 width) {
-    next<T, BvhDescriptor>(result, object, root, walk, mask, width,
-                           [&](const Tree<T>& tree, int lane, const auto& step) {
-                               const Ray<T> ray(tree, lane3(start, width, lane), lane3(direction, width, lane));
-                               step(CapsuleShape<T>{ray, limit[lane], radius[lane]});
-                           });
 }
 
 // The root of a group; -1 where there is no such group.
@@ -90,16 +106,17 @@ WEFT_LIBRARY(weft_lib_mesh_group_root)(Int32* result, const UInt64* of, const In
     group_root<MeshDescriptor>(result, of, group, mask);
 }
 
-#define WEFT_DEFINE_BOTH(T, type, object, Descriptor, Sphere)                                                   \
-    WEFT_LIBRARY(weft_lib_##object##_next_box_##type)(Int32 * result, const UInt64* of, const T* lower,         \
-                                                      const T* upper, const Int32* root, const Int32* walk,     \
-                                                      UInt64 mask, Int32 width) {                               \
-        next_box<T, Descriptor>(result, of, lower, upper, root, walk, mask, width);                             \
-    }                                                                                                           \
-    WEFT_LIBRARY(weft_lib_##object##_next_sphere_##type)(Int32 * result, const UInt64* of, const T* centre,     \
-                                                         const T* radius, const Int32* root, const Int32* walk, \
-                                                         UInt64 mask, Int32 width) {                            \
-        next_sphere<T, Descriptor, Sphere>(result, of, centre, radius, root, walk, mask, width);                \
+#define WEFT_DEFINE_BOTH(T, type, object, Descriptor, Sphere)                                                       \
+    WEFT_LIBRARY(weft_lib_##object##_next_box_##type)(Int32 * result, const UInt64* of, const T* lower,             \
+                                                      const T* upper, const Int32* root, const Int32* walk,         \
+                                                      UInt64 mask, Int32 width) {                                   \
+        next<OfBox, Descriptor>(result, of, Arguments<T>{lower, upper, nullptr, nullptr, width}, root, walk, mask); \
+    }                                                                                                               \
+    WEFT_LIBRARY(weft_lib_##object##_next_sphere_##type)(Int32 * result, const UInt64* of, const T* centre,         \
+                                                         const T* radius, const Int32* root, const Int32* walk,     \
+                                                         UInt64 mask, Int32 width) {                                \
+        next<OfSphere<Sphere>, Descriptor>(result, of, Arguments<T>{centre, nullptr, radius, nullptr, width}, root, \
+                                           walk, mask);                                                             \
     }
 #define WEFT_DEFINE(T, type)                                                                                         \
     WEFT_DEFINE_BOTH(T, type, bvh, BvhDescriptor, SphereShape)                                                       \
@@ -107,12 +124,14 @@ WEFT_LIBRARY(weft_lib_mesh_group_root)(Int32* result, const UInt64* of, const In
     WEFT_LIBRARY(weft_lib_bvh_next_ray_##type)(Int32 * result, const UInt64* of, const T* start, const T* direction, \
                                                const T* limit, const Int32* root, const Int32* walk, UInt64 mask,    \
                                                Int32 width) {                                                        \
-        next_ray<T>(result, of, start, direction, limit, root, walk, mask, width);                                   \
+        next<OfRay, BvhDescriptor>(result, of, Arguments<T>{start, direction, nullptr, limit, width}, root, walk,    \
+                                   mask);                                                                            \
     }                                                                                                                \
     WEFT_LIBRARY(weft_lib_bvh_next_capsule_##type)(Int32 * result, const UInt64* of, const T* start,                 \
                                                    const T* direction, const T* radius, const T* limit,              \
                                                    const Int32* root, const Int32* walk, UInt64 mask, Int32 width) { \
-        next_capsule<T>(result, of, start, direction, radius, limit, root, walk, mask, width);                       \
+        next<OfCapsule, BvhDescriptor>(result, of, Arguments<T>{start, direction, radius, limit, width}, root, walk, \
+                                       mask);                                                                        \
     }
 WEFT_DEFINE(float, f32)
 WEFT_DEFINE(double, f64)

@@ -21,6 +21,21 @@ struct Walk {
     static constexpr Int32 kEnd = -2;
 };
 
+// Which boxes a shape meets. A shape in float64 may be asked of a tree in float32: numbers are converted, exactly.
+template <typename Shape, typename T>
+unsigned meet_boxes(const Shape& shape, const T (&bounds)[2][3][kWidth]) {
+    using Number = typename Shape::Number;
+    if constexpr (__is_same(Number, T)) {
+        return shape.meet(bounds);
+    } else {
+        Number converted[2][3][kWidth] __attribute__((aligned(64)));
+        for (int side = 0; side < 2; ++side)
+            for (int axis = 0; axis < 3; ++axis)
+                for (int i = 0; i < kWidth; ++i) converted[side][axis][i] = Number(bounds[side][axis][i]);
+        return shape.meet(converted);
+    }
+}
+
 // Which of a block's triangles meet the shape: by their boxes.
 template <typename T, typename Shape>
 unsigned meet_triangles(const Shape& shape, const TriangleBlock<T>& triangles) {
@@ -37,8 +52,19 @@ unsigned meet_triangles(const Shape& shape, const TriangleBlock<T>& triangles) {
 // Which of a block's items meet the shape.
 template <typename T, typename Shape>
 unsigned meet_items(const Tree<T>& tree, const Shape& shape, Int32 block) {
-    if (tree.boxes != nullptr) return shape.meet(tree.boxes[block].bounds);
-    return meet_triangles(shape, tree.triangles[block]);
+    using Number = typename Shape::Number;
+    if (tree.boxes != nullptr) return meet_boxes(shape, tree.boxes[block].bounds);
+    const TriangleBlock<T>& triangles = tree.triangles[block];
+    if constexpr (__is_same(Number, T)) {
+        return meet_triangles(shape, triangles);
+    } else {
+        TriangleBlock<Number> converted;
+        for (int corner = 0; corner < 3; ++corner)
+            for (int axis = 0; axis < 3; ++axis)
+                for (int i = 0; i < kWidth; ++i)
+                    converted.corner[corner][axis][i] = Number(triangles.corner[corner][axis][i]);
+        return meet_triangles(shape, converted);
+    }
 }
 
 // The number of the next item, -1 at the end.
@@ -56,7 +82,7 @@ Int32 next_item(const Tree<T>& tree, const Shape& shape, Int32 root, Walk& walk)
             return -1;
         }
         const Node<T>& node = tree.nodes[walk.node];
-        if (walk.children < 0) walk.children = Int32(shape.meet(node.bounds) & ((1u << node.count) - 1));
+        if (walk.children < 0) walk.children = Int32(meet_boxes(shape, node.bounds) & ((1u << node.count) - 1));
         if (walk.children != 0) {
             const int slot = lowest_bit(unsigned(walk.children));
             walk.children &= walk.children - 1;
@@ -72,7 +98,7 @@ Int32 next_item(const Tree<T>& tree, const Shape& shape, Int32 root, Walk& walk)
         } else {
             // What follows this node in its parent.
             const Node<T>& parent = tree.nodes[node.parent];
-            walk.children = Int32(shape.meet(parent.bounds) & ((1u << parent.count) - 1) & (~1u << node.slot));
+            walk.children = Int32(meet_boxes(shape, parent.bounds) & ((1u << parent.count) - 1) & (~1u << node.slot));
             walk.node = node.parent;
         }
     }
@@ -83,6 +109,8 @@ Int32 next_item(const Tree<T>& tree, const Shape& shape, Int32 root, Walk& walk)
 // Boxes that touch count.
 template <typename T>
 struct BoxShape {
+    using Number = T;
+
     Vec<T> lower, upper;
 
     unsigned meet(const T (&bounds)[2][3][kWidth]) const {
@@ -96,6 +124,8 @@ struct BoxShape {
 // Boxes that are at most the radius away. A negative radius counts as 0.
 template <typename T>
 struct SphereShape {
+    using Number = T;
+
     Vec<T> centre;
     T radius;
 
@@ -148,6 +178,8 @@ unsigned meet_triangles(const BallShape<T>& ball, const TriangleBlock<T>& triang
 // Boxes that the ray enters at most `limit` from its start, in lengths of its direction.
 template <typename T>
 struct RayShape {
+    using Number = T;
+
     const Ray<T>& ray;
     T limit;
 
@@ -162,6 +194,8 @@ struct RayShape {
 // the radius on all sides. A negative radius counts as 0.
 template <typename T>
 struct CapsuleShape {
+    using Number = T;
+
     const Ray<T>& ray;
     T limit, radius;
 

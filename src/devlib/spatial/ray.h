@@ -32,7 +32,8 @@ struct Ray : Frame<T> {
     bool is_valid;  // finite, and with a direction
 
     Ray() = default;
-    Ray(const Tree<T>& tree, Vec<T> start, Vec<T> direction) {
+    template <typename Of>
+    Ray(const Tree<Of>& tree, Vec<T> start, Vec<T> direction) {
         origin = start;
         const T lengths[3] = {absolute(direction[0]), absolute(direction[1]), absolute(direction[2])};
         int z = lengths[1] > lengths[0] ? 1 : 0;
