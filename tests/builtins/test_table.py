@@ -161,3 +161,34 @@ def test_sinh_and_cosh_up_to_the_largest_numbers(number):
         with np.errstate(all="ignore"):
             np.testing.assert_allclose(found[is_finite] / exact[is_finite], 1.0, rtol=2 * np.finfo(number).eps)
             np.testing.assert_array_equal(found[~is_finite], exact[~is_finite].astype(number))
+
+
+def test_exp_and_pow_of_float64_up_to_the_largest_number():
+    """SLEEF's are infinite for results within 2e-9 of it."""
+
+    @wp.kernel(module="unique")
+    def both(
+        x: wp.array[wp.float64], y: wp.array[wp.float64], powers: wp.array[wp.float64], exps: wp.array[wp.float64]
+    ):
+        i = wp.tid()
+        powers[i] = wp.pow(x[i], y[i])
+        exps[i] = wp.exp(x[i])
+
+    most = np.finfo(np.float64).max
+    last = 709.782712893384  # the last whose exponential is a number
+    exponents = np.array([1.0, 0.5, 2.0, 3.0, 300.0, 511.0, 513.0, 1000.0, 1e5, -1.0, -2.0, -700.0])
+    # Powers between 1 - 1e-9 and 1 - 1e-12 of the largest number, as far as a base of float64 can say it.
+    bases = np.exp((np.log(np.longdouble(most)) - [[1e-9], [1e-10], [1e-12]]) / exponents).astype(np.float64)
+    x = np.concatenate([bases.ravel(), [most, -most, most, -2.0, 2.0], np.linspace(709.7827, last, 99), [709.7829]])
+    y = np.concatenate([np.tile(exponents, 3), [1.0, 1.0, 1.0000001, 1023.0, 1024.0], np.ones(100)])
+    powers, exps = wp.zeros(len(x), dtype=wp.float64), wp.zeros(len(x), dtype=wp.float64)
+    wp.launch(both, len(x), inputs=[wp.array(x), wp.array(y), powers, exps])
+    with np.errstate(all="ignore"):
+        for found, exact in (
+            (powers.numpy(), np.power(x.astype(np.longdouble), y.astype(np.longdouble))),
+            (exps.numpy(), np.exp(x.astype(np.longdouble))),
+        ):
+            is_finite = (np.abs(exact) <= most) & (exact != 0)
+            np.testing.assert_allclose((found[is_finite] / exact[is_finite]).astype(float), 1.0, rtol=6e-16)
+            np.testing.assert_array_equal(found[~is_finite], exact[~is_finite].astype(np.float64))
+    assert powers.numpy()[len(bases.ravel())] == most, "pow(x, 1) is x"

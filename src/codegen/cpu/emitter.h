@@ -60,6 +60,9 @@ protected:
     std::pair<llvm::Value*, llvm::Value*> sine_and_cosine(Scalar scalar, llvm::Value* a) override;
     llvm::Value* math_call(const std::string& symbol, bool is_double, Values operands);
     llvm::Value* hyperbolic(const std::string& symbol, bool is_double, llvm::Value* a);
+    llvm::Value* mend_rare(llvm::Value* is_rare, llvm::Value* result, const std::function<llvm::Value*()>& other);
+    llvm::Value* exponential(const std::string& symbol, llvm::Value* a);
+    llvm::Value* power(const std::string& symbol, Values operands);
     std::string math_symbol(const std::string& stem, bool is_double, const char* accuracy) const;
     using Registers = llvm::SmallVector<llvm::Value*, 2>;
     Registers in_registers(bool is_double, Values operands, const std::function<Registers(Values)>& call);

@@ -4,6 +4,9 @@
 // lanes and single numbers fill a register up. So a number has the same sine in the scalar kernel, in the vector kernel
 // and in its tail. The jit resolves the symbols; here they are plain declarations, marked so that LLVM may merge and
 // hoist the calls.
+#include <llvm/IR/MDBuilder.h>
+
+#include <limits>
 #include <numbers>
 
 #include "codegen/cpu/emitter.h"
@@ -37,6 +40,8 @@ llvm::Value* CpuEmitter::math_function(Op op, Scalar scalar, Values operands) {
         const std::string symbol =
             math_symbol(function.stem, is_double, options_.fast_math ? function.fast : function.accuracy);
         if (op == Op::sinh || op == Op::cosh) return hyperbolic(symbol, is_double, operands[0]);
+        if (op == Op::exp && is_double) return exponential(symbol, operands[0]);
+        if (op == Op::pow && is_double) return power(symbol, operands);
         if (op != Op::rem) return math_call(symbol, is_double, operands);
         // SLEEF's fmod holds while the quotient is below 1e38 (f32) or 1e300 (f64). The remainders of two multiples
         // of b by powers of two, which are exact or infinite, come first and keep every quotient below that.
@@ -60,6 +65,57 @@ llvm::Value* CpuEmitter::hyperbolic(const std::string& symbol, bool is_double, l
     llvm::Value* moved = builder_.CreateSelect(is_large, builder_.CreateFSub(a, step), a);
     llvm::Value* result = math_call(symbol, is_double, {moved});
     return builder_.CreateSelect(is_large, builder_.CreateFMul(result, number(std::numbers::e)), result);
+}
+
+// The result, or, if a lane is rare, all lanes by `other`: a branch that is hardly ever taken.
+llvm::Value* CpuEmitter::mend_rare(llvm::Value* is_rare, llvm::Value* result,
+                                   const std::function<llvm::Value*()>& other) {
+    llvm::BasicBlock* const before = builder_.GetInsertBlock();
+    llvm::BasicBlock *const rare = new_block("rare"), *const after = new_block("mended");
+    builder_.CreateCondBr(any_lane(is_rare), rare, after, llvm::MDBuilder(context_).createUnlikelyBranchWeights());
+    builder_.SetInsertPoint(rare);
+    llvm::Value* const mended = builder_.CreateSelect(is_rare, other(), result);
+    llvm::BasicBlock* const end = builder_.GetInsertBlock();
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+    llvm::PHINode* const merged = builder_.CreatePHI(result->getType(), 2);
+    merged->addIncoming(result, before);
+    merged->addIncoming(mended, end);
+    return merged;
+}
+
+// SLEEF's exp of float64 is infinite from 709.782711 on, and the true one from 709.782712893384 on. There it is e times
+// that of one less, which is exact; e has a second part, so that the product is rounded once.
+llvm::Value* CpuEmitter::exponential(const std::string& symbol, llvm::Value* a) {
+    const auto number = [&](double value) { return llvm::ConstantFP::get(a->getType(), value); };
+    llvm::Value* result = math_call(symbol, /*is_double=*/true, {a});
+    return mend_rare(builder_.CreateFCmpOGT(a, number(709.78)), result, [&] {
+        llvm::Value* less = math_call(symbol, /*is_double=*/true, {builder_.CreateFSub(a, number(1.0))});
+        return builder_.CreateIntrinsic(
+            llvm::Intrinsic::fma, {a->getType()},
+            {less, number(std::numbers::e), builder_.CreateFMul(less, number(0x1.4d57ee2b1013ap-53))});
+    });
+}
+
+// SLEEF's pow of float64 is infinite for results within 2e-9 of the largest number. There a power of two is taken out
+// of the base, which is exact if y is 1; of large y, whose powers of two overflow, it is the square of the root.
+llvm::Value* CpuEmitter::power(const std::string& symbol, Values operands) {
+    llvm::Type* const type = operands[0]->getType();
+    const auto number = [&](double value) { return llvm::ConstantFP::get(type, value); };
+    const auto size = [&](llvm::Value* value) { return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value); };
+    const auto pow = [&](llvm::Value* x, llvm::Value* y) { return math_call(symbol, /*is_double=*/true, {x, y}); };
+    llvm::Value* result = pow(operands[0], operands[1]);
+    llvm::Value* infinity = number(std::numeric_limits<double>::infinity());
+    return mend_rare(builder_.CreateFCmpOEQ(size(result), infinity), result, [&]() -> llvm::Value* {
+        llvm::Value *x = size(operands[0]), *y = operands[1];
+        llvm::Value* grows = builder_.CreateFCmpOGT(y, number(0.0));
+        llvm::Value* scaled = builder_.CreateFMul(x, builder_.CreateSelect(grows, number(0.5), number(2.0)));
+        llvm::Value* of_small = builder_.CreateFMul(pow(scaled, y), pow(number(2.0), size(y)));
+        llvm::Value* root = pow(x, builder_.CreateFMul(y, number(0.5)));
+        llvm::Value* is_small = builder_.CreateFCmpOLT(size(y), number(512.0));
+        llvm::Value* mended = builder_.CreateSelect(is_small, of_small, builder_.CreateFMul(root, root));
+        return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, mended, result);
+    });
 }
 
 std::string CpuEmitter::math_symbol(const std::string& stem, bool is_double, const char* accuracy) const {
