@@ -20,7 +20,7 @@ class MissingPackages:
     """On a machine that has pytest and an installed Weft only (`make gpu-check`), files that import one of these are
     skipped, with the reason. tools/check_skips.py allows none of that in `make test`."""
 
-    NAMES = ("hypothesis", "scipy")
+    NAMES = ("hypothesis", "mpmath", "scipy")
 
     @staticmethod
     def find_spec(name, path=None, target=None):

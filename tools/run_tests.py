@@ -54,7 +54,7 @@ LANGUAGE = {
 }
 MORE_GRADIENTS = {
     "gradients": "generated programs patterns conventions matrices neighbours builtins known_zeros chosen_arrays"
-    " refusals supplied tape_graph tape_threads devices_agree random_tapes random_reach copies",
+    " refusals special_inputs supplied tape_graph tape_threads devices_agree random_tapes random_reach copies",
 }
 PROGRAMS = {"examples": "cloth descent isosurface rigid", "geometry": "marching_cubes triangles"}
 # Two parts of about the same length.

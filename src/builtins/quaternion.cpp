@@ -120,7 +120,9 @@ ir::Value* expand_rotate_inv(Call& call) { return rotate(conjugate(argument(call
 ir::Value* expand_slerp(Call& call) {
     const E a = argument(call, 0), t = argument(call, 2);
     const E turn = quaternion_product(conjugate(a), argument(call, 1));
-    const E u = imaginary(turn), w = abs(turn[3]), one = w.number(1), zero = w.number(0);
+    // Not abs(), whose derivative at 0 is 0: half a turn is reached from w > 0 on this arc.
+    const E zero = turn[3].number(0), one = turn[3].number(1), is_far = turn[3] < zero;
+    const E u = imaginary(turn), w = select(is_far, -turn[3], turn[3]);
     const E is_small = dot(u, u) < 1e-4 * w * w;
     const E near = select(is_small, w, one), x = dot(u, u) / (near * near), tt = t * t;
     const E slope_near =
@@ -132,7 +134,7 @@ ir::Value* expand_slerp(Call& call) {
     const E size = length(u), far = select(size > 0, size, one), angle = t * atan2(size, w);
     const E slope = select(is_small, slope_near, sin(angle) / far);
     return quaternion_product(
-        a, make_quaternion(u * select(turn[3] < zero, -slope, slope), select(is_small, cosine_near, cos(angle))));
+        a, make_quaternion(u * select(is_far, -slope, slope), select(is_small, cosine_near, cos(angle))));
 }
 
 ir::Value* expand_to_matrix(Call& call) { return rotation_matrix(argument(call, 0)); }

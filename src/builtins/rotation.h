@@ -2,7 +2,7 @@
 // Quaternions, Transforms and Spatial groups. Quaternions of length 1 are rotations; formulas hold for others too.
 #pragma once
 
-#include "builtins/expression.h"
+#include "builtins/scaling.h"
 
 namespace weft::builtins {
 
@@ -19,7 +19,7 @@ inline E conjugate(E q) { return make_quaternion(-q[0], -q[1], -q[2], q[3]); }
 
 // Of length 1; of zero the identity.
 inline E unit_quaternion(E q) {
-    const E unit = normalize(q);
+    const E unit = in_working_scalar(q, [](E a) { return normalize(a); });
     E is_zero = unit[0] == 0;  // of numbers so small that their squares vanish too
     for (int i = 1; i < 4; ++i) is_zero = is_zero && (unit[i] == 0);
     return unit.with_component(3, select(is_zero, q.number(1), unit[3]));

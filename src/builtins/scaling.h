@@ -9,6 +9,13 @@ namespace weft::builtins {
 // Half precision is computed in float32 and rounded once, at the end.
 inline Scalar working_scalar(E a) { return a.scalar().bits < 32 ? Scalar::f32 : a.type().scalar(); }
 
+// What f makes of an aggregate, in the working scalar.
+template <typename Function>
+E in_working_scalar(E a, const Function& f) {
+    const Scalar given = a.type().scalar();
+    return cast(f(cast(a, working_scalar(a))), given);
+}
+
 // The power of two at or below a positive number of float32 or float64; of a subnormal number and of 0 the smallest
 // normal one, so that its reciprocal is always finite.
 inline E power_of_two_below(E positive) {

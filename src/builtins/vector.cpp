@@ -16,9 +16,14 @@ ir::Value* expand_binary(Call& call) {
 }
 
 ir::Value* expand_dot(Call& call) { return dot(argument(call, 0), argument(call, 1)); }
-ir::Value* expand_length(Call& call) { return length(argument(call, 0)); }
+// Squares of half precision vanish below 2e-4 and overflow above 256.
+ir::Value* expand_length(Call& call) {
+    return in_working_scalar(argument(call, 0), [](E a) { return length(a); });
+}
 ir::Value* expand_length_sq(Call& call) { return dot(argument(call, 0), argument(call, 0)); }
-ir::Value* expand_normalize(Call& call) { return normalize(argument(call, 0)); }
+ir::Value* expand_normalize(Call& call) {
+    return in_working_scalar(argument(call, 0), [](E a) { return normalize(a); });
+}
 ir::Value* expand_normalize_quaternion(Call& call) { return unit_quaternion(argument(call, 0)); }
 ir::Value* expand_cross(Call& call) { return cross(argument(call, 0), argument(call, 1)); }
 ir::Value* expand_transpose(Call& call) { return transpose(argument(call, 0)); }

@@ -166,13 +166,16 @@ Value* times_partial(ir::Builder& builder, Op op, std::span<Value* const> operan
                 return select(is_zero, 0.0, g * q * log(select(is_zero, 1.0, o[0])));
             });
         case Op::atan2:
-            // The greater of the two is taken out, so that no square overflows.
+            // The greater of the two is taken out, so that no square overflows or vanishes. At the origin, and
+            // infinitely far away, the gradient is zero.
             return scalars([which](Operands o, E, E g) {
-                const E size = max(abs(o[0]), abs(o[1])), is_origin = compare(Op::cmp_eq, size, size.zero());
-                const E scale = 1.0 / select(is_origin, 1.0, size);
-                const E y = o[0] * scale, x = o[1] * scale;
+                const E size = max(abs(o[0]), abs(o[1]));
+                const E is_flat = compare(Op::cmp_eq, size, size.zero()) ||
+                                  compare(Op::cmp_gt, size, size.number(largest(size.type().scalar())));
+                const E divisor = select(is_flat, 1.0, size);
+                const E y = select(is_flat, 0.0, o[0]) / divisor, x = select(is_flat, 1.0, o[1]) / divisor;
                 const E slope = which == 0 ? g * x : -(g * y);
-                return select(is_origin, 0.0, slope / select(is_origin, 1.0, square(x) + square(y)) * scale);
+                return select(is_flat, 0.0, slope / (square(x) + square(y)) / divisor);
             });
         case Op::copysign:
             if (which == 1) return nullptr;
