@@ -41,6 +41,14 @@ ir::Value* expand_select_array(Call& call) {
                   argument(call, 2));
 }
 
+// Values do not change: a copy is the value.
+ir::Value* expand_copy(Call& call) { return call.arguments[0]; }
+std::string refuse_arrays(const Match& match) {
+    const Type type = match.types.at("T");
+    if (!type.is(Kind::array)) return "";
+    return "argument 'a' is " + type.python_name() + ", expected a value. help: copy the elements in a loop";
+}
+
 ir::Value* expand_lerp(Call& call) {
     const E t = argument(call, 2);
     return argument(call, 0) * (1 - t) + argument(call, 1) * t;
@@ -225,6 +233,7 @@ constexpr Entry kEntries[] = {
     {"reversed", "(range: T) -> T", "A range from its last integer to its first.", nullptr, false},
     {"printf", "(fmt: string, *args: T) -> none", "Prints scalars as C's printf does.", nullptr, false},
     {"print", "(value: T) -> none", "Prints a value and a newline.", nullptr, false},
+    {"copy", "(a: T) -> T", "The value, as a local of its own.", expand_copy, true, refuse_arrays},
     {"breakpoint", "() -> none",
      "Stops the thread in the debugger that is attached to the process; does nothing without one.", expand_breakpoint,
      false},

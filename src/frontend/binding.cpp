@@ -88,7 +88,8 @@ Binding c_function(nb::handle object) {
         }
         return unsupported("the Python function '" + name + "'");
     }
-    if (module == "warp" && name == "zeros") return named_builtin(name);  // in kernels: a local array
+    // In kernels a local array, and a value.
+    if (module == "warp" && (name == "zeros" || name == "copy")) return named_builtin(name);
     // math.sqrt and its kin are the kernel's own.
     if (module == "math") {
         for (std::string_view known : kMathFunctions)

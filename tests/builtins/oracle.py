@@ -1267,7 +1267,7 @@ elsewhere(
 elsewhere("test_utility.py", "where select expect_eq expect_neq expect_near lower_bound cast")
 elsewhere("test_utility.py", ["pow(x: I, y: static int)", "unot(a: Array"])
 elsewhere("test_utility.py", ["identity", "quat_identity", "transform_identity", "quaternion(dtype", "quaternion(quat"])
-elsewhere("test_utility.py", "breakpoint")
+elsewhere("test_utility.py", "breakpoint copy")
 elsewhere("test_random.py", "sample_cdf")
 elsewhere("../geometry/test_hash_grid.py", "hash_grid_query hash_grid_query_next hash_grid_point_id")
 elsewhere(

@@ -138,6 +138,43 @@ def race(a: wp.array(dtype=D), v: wp.array(dtype=D), old: wp.array(dtype=D)):
 """
 
 
+WHOLE = """import warp as wp
+
+D = {dtype}
+
+
+@wp.kernel
+def exchange(a: wp.array(dtype=D), v: wp.array(dtype=D), old: wp.array(dtype=D)):
+    i = wp.tid()
+    old[i] = wp.atomic_exch(a, i, v[i])
+
+
+@wp.kernel
+def rotate(a: wp.array(dtype=D), v: wp.array(dtype=D), old: wp.array(dtype=D)):
+    i = wp.tid()
+    old[i] = wp.atomic_exch(a, 0, v[i])
+"""
+
+
+@pytest.mark.parametrize("shape", ["vector", "matrix", "quaternion", "transform"])
+@pytest.mark.parametrize("scalar", ["float16", "float32", "float64"])
+def test_exchange_of_aggregates(scalar, shape, tmp_path):
+    kind = Type(shape, scalar, {"vector": (3,), "matrix": (2, 3), "quaternion": (4,), "transform": (7,)}[shape])
+    module = load(WHOLE.format(dtype=kind.source), tmp_path, f"whole_{scalar}_{shape}")
+    rng = np.random.default_rng(5)
+    before, values = (rng.normal(size=(37, *kind.shape)).astype(kind.numpy) for _ in range(2))
+    a, v = (wp.array(numbers, dtype=module.D) for numbers in (before, values))
+    old = wp.zeros(37, dtype=module.D)
+    wp.launch(module.exchange, dim=37, inputs=[a, v, old])
+    assert np.array_equal(a.numpy(), values) and np.array_equal(old.numpy(), before)
+    # Threads that meet in one element: each component is handed on, and none is lost.
+    a = wp.array(before[:1], dtype=module.D)
+    wp.launch(module.rotate, dim=37, inputs=[a, v, old])
+    seen = np.concatenate([a.numpy(), old.numpy()]).reshape(38, -1)
+    given = np.concatenate([before[:1], values]).reshape(38, -1)
+    assert np.array_equal(np.sort(seen, axis=0), np.sort(given, axis=0))
+
+
 @pytest.mark.parametrize("scalar", INTEGERS + FLOATS)
 def test_exchange_and_compare(scalar, tmp_path):
     kind = Type("scalar", scalar)

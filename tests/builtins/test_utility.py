@@ -280,3 +280,37 @@ def test_breakpoint_stops_in_a_debugger(tmp_path):
     finally:
         child.kill()
         child.wait()
+
+
+@wp.kernel
+def copies(a: wp.array[wp.vec3], x: wp.array[float], out: wp.array[wp.vec3], twice: wp.array[float]):
+    i = wp.tid()
+    before = wp.copy(a[i])
+    a[i] = 2.0 * before
+    changed = wp.copy(before)
+    changed[1] = 9.0
+    out[2 * i] = before
+    out[2 * i + 1] = changed
+    twice[i] = wp.copy(x[i]) + x[i]
+
+
+def test_a_copy_in_a_kernel_is_the_value_and_has_its_gradient():
+    a = wp.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=wp.vec3)
+    x = wp.array([1.0, -3.0], requires_grad=True, dtype=float)
+    out, twice = wp.zeros(4, dtype=wp.vec3), wp.zeros(2, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(copies, 2, [a, x], [out, twice])
+    assert out.numpy().tolist() == [[1, 2, 3], [1, 9, 3], [4, 5, 6], [4, 9, 6]]
+    assert a.numpy().tolist() == [[2, 4, 6], [8, 10, 12]] and twice.numpy().tolist() == [2, -6]
+    tape.backward(grads={twice: wp.array([1.0, 10.0], dtype=float)})
+    assert x.grad.numpy().tolist() == [2, 20]
+
+
+def test_an_array_is_no_value_to_copy():
+    @wp.kernel
+    def wrong(a: wp.array[float]):
+        b = wp.copy(a)
+        b[0] = 1.0
+
+    with pytest.raises(wp.CompileError, match=r"copy.*argument 'a' is .*array.*expected a value"):
+        wp.launch(wrong, 1, [wp.zeros(1, dtype=float)])
