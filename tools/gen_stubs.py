@@ -139,7 +139,7 @@ def stub():
         own = getattr(kind, "__name__", name)
         if own != name and own in types:
             text += f"\n{name} = {own}\n"
-    return text + "\nfrom warp import context as context\n\n__version__: str\n"
+    return text + "\nfrom warp import context as context\n\n__version__: str\n__weft_version__: str\n"
 
 
 def main():

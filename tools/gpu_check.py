@@ -439,7 +439,7 @@ def main():
         return 2
     print(f"{driver.name}, sm_{driver.arch}, CUDA {driver.version}", flush=True)
     report = {
-        "weft": wp.__version__,
+        "weft": wp.__weft_version__,
         "machine": platform.platform(),
         "device": driver.name,
         "arch": driver.arch,

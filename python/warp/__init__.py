@@ -114,7 +114,9 @@ from warp._kernels.structs import struct
 from warp._support.timer import ScopedTimer
 from warp.types import dtype_from_numpy, dtype_to_numpy
 
+# The release of the API, which programs ask for; Weft's own is beside it.
 __version__ = config.version
+__weft_version__ = config.weft_version
 
 
 def init() -> None:
@@ -124,11 +126,16 @@ def init() -> None:
 # Python's own: kernels read them as int32 and float32.
 _PYTHON_TYPES = {"float": float, "int": int}
 
+# Names of earlier releases, which make types.
+_EARLIER = {"vec": types.vector, "mat": types.matrix}
+
 # Modules that are imported when first asked for.
 _MODULES = (
+    "_src",
     "autograd",
     "context",
     "dlpack",
+    "fem",
     "geometry",
     "jax",
     "jax_experimental",
@@ -198,11 +205,17 @@ def __getattr__(name: str):
         value = getattr(importlib.import_module(_LATER[name]), name)
         globals()[name] = value
         return value
-    value = _PYTHON_TYPES.get(name)
+    value = _PYTHON_TYPES.get(name) or _EARLIER.get(name)
     if value is None:
         value = types.named_type(name)
     if value is None:
         value = _weft.builtin(name)
+    if value is None:
+        import importlib
+
+        waiting = importlib.import_module("warp._waiting").name_of_warp(name)
+        if waiting is not None:
+            return waiting  # not a global: dir() shows names with something behind them
     if value is None:
         import difflib
 

@@ -18,7 +18,8 @@ def lines():
     """The report, as (label, text) pairs."""
     info = wp._weft.build_info()
     bits = info["vector_bits"]
-    yield "Weft", f"{info['version']} (LLVM {info['llvm']}, Python {platform.python_version()})"
+    api = f"for programs of release {wp.config.version}"
+    yield "Weft", f"{info['version']} ({api}, LLVM {info['llvm']}, Python {platform.python_version()})"
     for device in wp.get_devices():
         yield f"Device {device}", info["cpu"] if device.is_cpu else named(device)
     enabled = {feature[1:] for feature in info["features"].split(",") if feature.startswith("+")}

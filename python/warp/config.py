@@ -12,8 +12,11 @@ import types as _types
 
 import warp._weft as _weft
 
-version: str = _weft.build_info()["version"]
-"""Version of Weft."""
+version: str = "1.19.0"
+"""Release of the API that programs are written for: they compare it with what they need."""
+
+weft_version: str = _weft.build_info()["version"]
+"""Version of Weft itself."""
 
 
 class DeterministicMode(enum.IntEnum):
@@ -158,7 +161,8 @@ use_precompiled_headers: bool = True
 verbose_warnings: bool = False
 
 
-_OPTIONS = tuple(name for name in __annotations__ if name != "version")
+_VERSIONS = ("version", "weft_version")
+_OPTIONS = tuple(name for name in __annotations__ if name not in _VERSIONS)
 # Those that C++ reads: it checks their values.
 _RUNTIME = [
     "cache_kernels",
@@ -203,8 +207,8 @@ class _Config(_types.ModuleType):
     """The module itself, with assignments handed to the runtime."""
 
     def __setattr__(self, name: str, value) -> None:
-        if name == "version":
-            raise _weft.usage_error("config.version: is the version of Weft, which cannot be set", AttributeError)
+        if name in _VERSIONS:
+            raise _weft.usage_error(f"config.{name}: a version cannot be set", AttributeError)
         if name == "cpu_threads":
             _weft.set_option(name, _DEFAULT_THREADS if value is None else value)
         elif name in _RUNTIME:

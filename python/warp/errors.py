@@ -6,7 +6,7 @@ __all__ = ["NotThereError", "WarpDeterminismError"]
 
 
 class NotThereError(UsageError, NotImplementedError):
-    """What is asked for is not there: a name that waits for its contents, a call of a kernel."""
+    """A name that is not there yet is used, or a kernel is called like a function."""
 
 
 class WarpDeterminismError(UsageError):

@@ -49,6 +49,18 @@ __all__ = [
 ]
 
 
+# Names that had their place here in earlier releases.
+_EARLIER = {"ScopedDevice", "ScopedMempool", "ScopedStream", "ScopedTimer", "map", "transform_expand"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _EARLIER:
+        import warp
+
+        return getattr(warp, name)
+    raise AttributeError(f"module 'warp.utils' has no attribute {name!r}")
+
+
 def __dir__() -> list[str]:
     return sorted(__all__)
 

@@ -186,7 +186,7 @@ def test_what_does_not_fit_is_an_error_when_it_is_made_or_traced():
         (lambda: wp.jax_callable(two, in_out_argnames=["q"]), ValueError, "in_out_argnames has 'q'"),
         (lambda: wp.jax_callable(two, graph_mode=7), ValueError, "7 is not a valid"),
         (
-            lambda: wp.jax_callable(two, graph_mode=wp.JaxCallableGraphMode.WARP),
+            lambda: wp.jax_callable(two, graph_mode=wp.JaxCallableGraphMode.WARP)(X),
             RuntimeError,
             "WARP, which needs a CUDA",
         ),

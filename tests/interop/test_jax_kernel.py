@@ -515,7 +515,7 @@ def test_what_does_not_fit_is_an_error_when_it_is_traced():
         (lambda: wp.jax_kernel(products)(m, m, launch_dims=4), ValueError, "output 'c'.* 2 dimensions"),
         (lambda: wp.jax_kernel(triple_kernel, num_outputs=0), ValueError, "num_outputs is 0"),
         (lambda: wp.jax_kernel(triple_kernel, num_outputs=2), TypeError, "at least one input"),
-        (lambda: wp.jax_kernel(scaled, num_outputs=2), TypeError, "output 'shift' is vec2f, expected an array"),
+        (lambda: wp.jax_kernel(scaled, num_outputs=2)(x), TypeError, "output 'shift' is vec2f, expected an array"),
         (lambda: wp.jax_kernel(triple_kernel, launch_dims=2.5)(x), ValueError, "launch_dims is 2.5"),
         (lambda: wp.jax_kernel(triple_kernel)(x, launch_dims=(-1,)), ValueError, "launch_dims"),
         (lambda: wp.jax_kernel(triple_kernel)(x, output_dims={"q": 1}), ValueError, "output_dims has 'q'.*'output'"),
@@ -766,3 +766,17 @@ def test_calls_leave_no_memory_behind():
     calls()
     before = min(calls() for _ in range(2))
     assert calls() - before < 4096  # KiB; 2000 arrays of 4 KiB would be 8000
+
+
+def test_a_kernel_that_does_not_compile_is_an_error_of_its_calls():
+    @wp.kernel
+    def broken(x: wp.array[float], y: wp.array[float]):
+        y[wp.tid()] = x[wp.tid()] * not_defined  # noqa: F821
+
+    made = wp.jax_kernel(broken)  # other kernels of a module stay usable
+    with pytest.raises(wp.CompileError, match="name 'not_defined' is not defined"):
+        made(jnp.ones(3))
+    with pytest.raises(ValueError, match="in_out_argnames has 'z'"):
+        wp.jax_kernel(broken, in_out_argnames=["z"])
+    with pytest.raises(ValueError, match="num_outputs is 3"):
+        wp.jax_kernel(broken, num_outputs=3)

@@ -16,7 +16,7 @@ def report(**environment):
 
 def test_the_report_names_version_processor_lanes_and_cuda():
     lines = report()
-    assert lines["Weft"].startswith(wp.config.version)
+    assert lines["Weft"].startswith(wp.config.weft_version)
     assert lines["Device cpu"]
     bits = wp._weft.build_info()["vector_bits"]
     assert lines["Vector lanes"].startswith(f"{bits // 32} of 32 bits")

@@ -174,7 +174,7 @@ print(sorted(m.split(".")[0] for m in set(sys.modules) - before if not m.startsw
 
 def test_report_of_the_command_line():
     out = subprocess.run([sys.executable, "-m", "warp"], capture_output=True, text=True, timeout=60, check=True).stdout
-    for word in (wp.__version__, "cpu", "lanes", "threads", "cache", "CUDA"):
+    for word in (wp.__weft_version__, wp.__version__, "cpu", "lanes", "threads", "cache", "CUDA"):
         assert word.lower() in out.lower(), out
 
 

@@ -79,6 +79,7 @@ class JaxCallable:
         self.output_dims, self.has_side_effect = output_dims, has_side_effect
         parameters = _parameters(function, self.name)
         self.signature = Signature(_API, f"function '{self.name}'", parameters, num_outputs, in_out_argnames, False)
+        self.graph_mode = JaxCallableGraphMode.JAX
         self._known: dict[Any, int] = {}
 
     def __repr__(self) -> str:
@@ -91,6 +92,10 @@ class JaxCallable:
             args: its inputs in order: arrays of JAX, or what becomes one; values for parameters that are no arrays.
             output_dims, vmap_method: for this call, in place of those of jax_callable().
         """
+        if self.graph_mode not in (JaxCallableGraphMode.NONE, JaxCallableGraphMode.JAX):
+            raise _weft.UsageError(
+                f"{_API}(): graph_mode is {self.graph_mode.name}, which needs a CUDA device; the CPU has NONE and JAX"
+            )
         jax = import_library("jax")
         ensure_handlers()
         inputs, outputs = self.signature.split(len(args))
@@ -174,7 +179,7 @@ def jax_callable(
     Args:
         func: the function.
         num_outputs: how many arguments are outputs, those of ``in_out_argnames`` too.
-        graph_mode: NONE or JAX, which are the same on the CPU.
+        graph_mode: NONE or JAX, which are the same on the CPU. With another one, a call is an error.
         vmap_method: as in ``jax.ffi.ffi_call``. The function runs for each sample, whatever is chosen; with None
             ``vmap`` is an error.
         output_dims: the shape of the outputs, without the elements' own, or a dictionary of shapes by name; that of the
@@ -190,11 +195,8 @@ def jax_callable(
     """
     JaxModulePreloadMode(module_preload_mode)
     mode = JaxCallableGraphMode(graph_mode)
-    if mode not in (JaxCallableGraphMode.NONE, JaxCallableGraphMode.JAX):
-        raise _weft.UsageError(
-            f"{_API}(): graph_mode is {mode.name}, which needs a CUDA device; the CPU has NONE and JAX"
-        )
     result = JaxCallable(func, num_outputs, vmap_method, output_dims, in_out_argnames, has_side_effect)
+    result.graph_mode = mode
     names = [parameter.name for parameter in result.signature.parameters]
     for staged in (*(stage_in_argnames or ()), *(stage_out_argnames or ())):
         if staged not in names:

@@ -6,6 +6,8 @@ A call is worked out when JAX traces it: shapes, the grid, the machine code. Wha
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
@@ -17,7 +19,7 @@ from warp._interop.jax_generic import GenericJaxKernel
 from warp._interop.jax_linear import apply
 from warp._interop.jax_signature import Signature, alike, known_vmap_method
 from warp._interop.library import import_library
-from warp._interop.parameters import extents, parameters_of
+from warp._interop.parameters import Parameter, extents, parameters_of, unknown_parameter
 
 __all__ = [
     "CountingJaxKernel",
@@ -85,16 +87,21 @@ class JaxKernel:
         self.vmap_method = known_vmap_method(self._api, vmap_method)
         self.launch_dims, self.output_dims = launch_dims, output_dims
         self.enable_backward, self.has_side_effect = enable_backward, has_side_effect
-        parameters = parameters_of(kernel, f"{self._api}()", "JAX")
+        if not isinstance(kernel, _weft.Kernel):
+            parameters_of(kernel, f"{self._api}()", "JAX")  # says what it is
         self.name = kernel.key
-        self.signature = Signature(
-            self._api,
-            f"kernel '{self.name}'",
-            parameters,
-            num_outputs,
-            in_out_argnames,
-            self._collapses,
-        )
+        self._outputs = num_outputs, in_out_argnames
+        # Numbers and names are checked now, types when the kernel is analysed: one bad kernel stops no import.
+        self._signature([unknown_parameter(name) for name in inspect.signature(kernel.func).parameters])
+
+    def _signature(self, parameters: Sequence[Parameter]) -> Signature:
+        num_outputs, in_out = self._outputs
+        return Signature(self._api, f"kernel '{self.name}'", parameters, num_outputs, in_out, self._collapses)
+
+    @functools.cached_property
+    def signature(self) -> Signature:
+        """The parameters with their types, found by analysing the kernel at the first call."""
+        return self._signature(parameters_of(self.kernel, f"{self._api}()", "JAX"))
 
     def __repr__(self) -> str:
         return f"<{self._api} of {self.name}>"

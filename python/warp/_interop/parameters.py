@@ -7,7 +7,7 @@ from typing import Any
 
 import warp._weft as _weft
 
-__all__ = ["Parameter", "extents", "parameters_of"]
+__all__ = ["Parameter", "extents", "parameters_of", "unknown_parameter"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,11 @@ def parameters_of(kernel: Any, api: str, library: str) -> list[Parameter]:
     """The parameters of a kernel. Raises UsageError, in the name of `api`, where arrays of the library cannot be its
     arguments."""
     return [Parameter(*row) for row in _weft.kernel_parameters(kernel, api, library)]
+
+
+def unknown_parameter(name: str) -> Parameter:
+    """One of which only the name is known: taken for an array."""
+    return Parameter(name, "", 1, "", (), False, None)
 
 
 def extents(value: Any, what: str) -> tuple[int, ...]:

@@ -280,6 +280,11 @@ _modules: dict[str, Module] = {}
 _unique_modules: weakref.WeakSet[Module] = weakref.WeakSet()
 
 
+def modules_by_name() -> dict[str, Module]:
+    """The table of modules itself: a module that is put into it has the new name from then on."""
+    return _modules
+
+
 def module_named(name: str) -> Module:
     module = _modules.get(name)
     if module is None:
