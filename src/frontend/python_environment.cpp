@@ -198,6 +198,11 @@ Binding PythonEnvironment::method(Type type, std::string_view name) {
         } else if (Py_TYPE(found.ptr()) == &PyStaticMethod_Type) {
             binding.takes_self = false;
             found = found.attr("__func__");
+        } else if (Py_TYPE(found.ptr()) == &PyClassMethod_Type) {
+            binding.takes_self = false;
+            binding.takes_class = true;
+            binding.type = type;
+            found = found.attr("__func__");
         }
         if (!PyFunction_Check(found.ptr()) && !nb::isinstance<PyFunction>(found)) return {};
         if (binding.takes_self)
@@ -209,6 +214,32 @@ Binding PythonEnvironment::method(Type type, std::string_view name) {
         return binding;
     }
     return {};
+}
+
+// python/warp/_kernels/data_classes.py writes it.
+std::optional<sema::Construction> PythonEnvironment::construction(Type type) {
+    const nb::object owner = type_to_python(type);
+    const nb::object rules = nb::getattr(owner, "_construction", nb::none());
+    if (rules.is_none()) return std::nullopt;
+    sema::Construction result;
+    for (nb::handle parameter : rules.attr("parameters")) {
+        const auto flag = [&](const char* name) { return nb::cast<bool>(parameter.attr(name)); };
+        result.parameters.push_back({nb::cast<std::string>(parameter.attr("name")), flag("keyword_only"),
+                                     flag("required"), flag("has_factory"), flag("is_init_only")});
+    }
+    for (nb::handle name : rules.attr("compared")) result.compared.push_back(nb::cast<std::string>(name));
+    result.has_equality = nb::cast<bool>(rules.attr("has_equality"));
+    result.is_frozen = nb::cast<bool>(rules.attr("is_frozen"));
+    result.has_post_init = nb::hasattr(owner, "__post_init__");
+    return result;
+}
+
+std::string PythonEnvironment::module_with_operator(Type type, std::string_view name) {
+    const std::string module = nb::str(type_to_python(type).attr("__module__")).c_str();
+    const nb::object loaded = nb::module_::import_("sys").attr("modules").attr("get")(module.c_str());
+    if (loaded.is_none()) return {};
+    const nb::object found = nb::getattr(loaded, nb::str(name.data(), name.size()), nb::none());
+    return nb::isinstance<PyFunction>(found) ? module : std::string();
 }
 
 bool PythonEnvironment::is_derived(Type type, Type base) {

@@ -22,6 +22,8 @@ public:
 
     sema::Binding lookup(std::string_view name) override;
     sema::Binding attribute(const sema::Binding& object, std::string_view name) override;
+    std::optional<sema::Construction> construction(Type type) override;
+    std::string module_with_operator(Type type, std::string_view name) override;
     sema::Binding method(Type type, std::string_view name) override;
     bool is_derived(Type type, Type base) override;
     sema::Binding evaluate(int expression_id, const std::vector<Local>& constants) override;

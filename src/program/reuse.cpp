@@ -130,7 +130,7 @@ std::string Answers::describe(const Binding& answer) {
 
 void Answers::append(std::string& words, const Binding& binding) {
     const auto& [kind, type, numbers, is_literal, text, function, lambda, is_gradient, object, elements, takes_self,
-                 is_property] = binding;
+                 is_property, takes_class] = binding;
     WEFT_CHECK(!lambda, "no lambda is known outside of its function");
     words += std::to_string(static_cast<int>(kind)) + (is_literal ? "l " : " ");
     append_address(words, type.node());
@@ -141,6 +141,7 @@ void Answers::append(std::string& words, const Binding& binding) {
     if (function) append_function(words, function);
     if (is_gradient) words += "gradient ";
     if (takes_self) words += is_property ? "property " : "method ";
+    if (takes_class) words += "class method ";
     if (object) {
         int number = number_of_object(object.get());
         if (number < 0) {
@@ -224,7 +225,11 @@ public:
         question.type = type;
         return log_.note(std::move(question), environment().method(type, name));
     }
-    // The same for these two types as long as they are.
+    // The same for these types as long as they are: the key of a struct has the rules of its dataclass.
+    std::optional<sema::Construction> construction(Type type) override { return environment().construction(type); }
+    std::string module_with_operator(Type type, std::string_view name) override {
+        return environment().module_with_operator(type, name);
+    }
     bool is_derived(Type type, Type base) override { return environment().is_derived(type, base); }
     Binding evaluate(int expression_id, const std::vector<Local>& constants) override {
         Question question{.kind = Question::Kind::expression, .function = number(), .expression = expression_id};

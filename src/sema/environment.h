@@ -45,6 +45,23 @@ struct Binding {
     std::shared_ptr<void> object;            // opaque to sema, handed back to Environment::attribute
     std::vector<Binding> elements;
     bool takes_self = false, is_property = false;  // function: a method of a struct
+    bool takes_class = false;                      // function: a class method, `type` the struct it is called on
+};
+
+// How @dataclass makes instances of a struct, where that is more than "each field in order, or its default".
+struct Construction {
+    struct Parameter {
+        std::string name;
+        bool keyword_only = false;
+        bool required = false;      // there is no default, or one that only Python can make
+        bool has_factory = false;   // required for the latter reason
+        bool is_init_only = false;  // dataclasses.InitVar: no field, an argument of __post_init__
+    };
+    std::vector<Parameter> parameters;  // fields with init=False are not among them
+    std::vector<std::string> compared;  // the fields that == compares; none where eq=False
+    bool has_equality = false;
+    bool is_frozen = false;
+    bool has_post_init = false;
 };
 
 // A @wp.func or @wp.kernel: tree, names, and what its parameters may be.
@@ -70,6 +87,10 @@ public:
     virtual Binding attribute(const Binding& object, std::string_view name) = 0;
     // The method of this name of a struct's class; kind unknown where it has none.
     virtual Binding method(Type, std::string_view) { return {}; }
+    // How instances are made; empty for a struct that is no dataclass.
+    virtual std::optional<Construction> construction(Type) { return {}; }
+    // The module, as it is imported, that defines the struct and a @wp.func of this name: "" where it has none.
+    virtual std::string module_with_operator(Type, std::string_view) { return {}; }
     // Whether the class of one struct is derived from that of the other.
     virtual bool is_derived(Type, Type) { return false; }
     // Value of a Python expression of this function (wp.static(...)), by the syntax node's id. `constants` are locals

@@ -24,8 +24,9 @@ std::string signature_of(Type type) {
 
 }  // namespace
 
-std::string struct_key(const std::string& module, const std::string& qualname, const std::vector<Type::Field>& fields) {
-    std::string text;
+std::string struct_key(const std::string& module, const std::string& qualname, const std::vector<Type::Field>& fields,
+                       const std::string& rules) {
+    std::string text = rules;
     for (const Type::Field& field : fields) {
         text += field.name + ":" + signature_of(field.type);
         for (const Number number : field.default_value)
@@ -35,6 +36,19 @@ std::string struct_key(const std::string& module, const std::string& qualname, c
     char digits[24];
     std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash_of(text)));
     return module + ":" + qualname + ":" + digits;
+}
+
+std::string redefinition_text(Type found, Type expected) {
+    if (found.is_array() && expected.is_array()) return redefinition_text(found.element(), expected.element());
+    if (!found.is_struct() || !expected.is_struct() || found == expected) return {};
+    const auto class_of = [](Type type) { return type.struct_key().substr(0, type.struct_key().rfind(':')); };
+    const std::string name = class_of(expected);
+    if (class_of(found) != name) {
+        if (found.struct_name() != expected.struct_name()) return {};
+        return "these are two structs of one name, " + class_of(found) + " and " + name;
+    }
+    return expected.struct_name() +
+           " was defined again, with other fields: run the definitions that use it again (in a notebook, their cells)";
 }
 
 Type indexed_struct(Type array) {

@@ -8,8 +8,14 @@
 
 namespace weft {
 
-// "module:qualname:" and a digest of the names, types and defaults of the fields.
-std::string struct_key(const std::string& module, const std::string& qualname, const std::vector<Type::Field>& fields);
+// "module:qualname:" and a digest of the names, types and defaults of the fields, and of the rules by which instances
+// are made: "" but for dataclasses.
+std::string struct_key(const std::string& module, const std::string& qualname, const std::vector<Type::Field>& fields,
+                       const std::string& rules = {});
+
+// Where both are structs (or arrays of them) of one class that was defined twice, with other fields: a sentence that
+// says so, and what to do. "" for all other types.
+std::string redefinition_text(Type found, Type expected);
 
 // The struct of an indexedarray (python/warp/_arrays/indexed.py): "data", and "indices0" and so on for each of its
 // axes. Precondition: an array type.

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import dataclasses
+import hashlib
 import sys
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import warp._weft as _weft
+from warp._kernels.data_classes import is_no_field, read_dataclass
 from warp._weft import UsageError
 
 __all__ = ["struct"]
@@ -22,19 +26,6 @@ _OF_EVERY_CLASS = {
 
 # Of each struct its fields with their annotations, and the defaults: what a derived one takes over.
 _declared: dict[type, tuple[list, dict]] = {}
-
-
-def _of_dataclass(c: type, defaults: dict) -> set[str]:
-    """Members that @dataclass has put into the class; its defaults go into `defaults`."""
-    if "__dataclass_fields__" not in vars(c):
-        return set()
-    for field in dataclasses.fields(c):
-        if field.default_factory is not dataclasses.MISSING:
-            defaults[field.name] = field.default_factory()
-        elif field.default is not dataclasses.MISSING:
-            defaults[field.name] = field.default
-    made = set(vars(dataclasses.dataclass(order=True, frozen=True)(type("_", (), {}))))
-    return (made | {"__init__", "__replace__"} | {field.name for field in dataclasses.fields(c)}) - _OF_EVERY_CLASS
 
 
 def _evaluate(name: str, field: str, text: str, cls: type, frame: Any) -> Any:
@@ -96,8 +87,94 @@ def _to(self: Any, device: Any) -> Any:
     return result
 
 
+class ArrayField(ctypes.Structure):
+    """An array in a struct: ``weft::ArrayView`` of ``weft/array_view.h``."""
+
+    _fields_ = [
+        ("data", ctypes.c_uint64),
+        ("grad", ctypes.c_uint64),
+        ("shape", ctypes.c_int64 * 4),
+        ("strides", ctypes.c_int64 * 4),  # in bytes
+    ]
+
+
+class _Fact:
+    """An attribute of the class alone, worked out when it is first asked for."""
+
+    def __init__(self, make: Callable[[type], Any], doc: str):
+        self._make, self._known, self.__doc__ = make, {}, doc
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if owner not in self._known:
+            self._known[owner] = self._make(owner)
+        return self._known[owner]
+
+
+def _digest(cls: type) -> bytes:
+    """Equal for structs of one name with the same fields and types, in every process."""
+    fields = [(name, repr(part)) for name, part in sorted(_numpy_dtype.__func__(cls).items())]
+    types = [(name, getattr(variable.type, "__name__", repr(variable.type))) for name, variable in cls.vars.items()]
+    return hashlib.sha256(repr((cls.__module__, cls.__qualname__, fields, types)).encode()).digest()
+
+
+def _native_name(cls: type) -> str:
+    return f"{cls.__qualname__.replace('.', '__').replace('<', '').replace('>', '')}_{_digest(cls).hex()[:8]}"
+
+
+def _ctype(cls: type) -> type:
+    """The fields as C lays them out: nested structures, arrays of ctypes, and addresses with extents for arrays."""
+    from warp.types import type_ctype
+
+    def of(type_: Any) -> Any:
+        if _weft.is_annotation(type_):
+            return ArrayField
+        if _weft.is_struct(type_):
+            return _ctype(type_)
+        info = _weft.type_info(type_)
+        one = type_ctype(info["scalar"])
+        shape = getattr(type_, "_shape_", ())
+        for extent in reversed(shape):
+            one = one * extent
+        return one
+
+    layout = _numpy_dtype.__func__(cls)
+    fields, at, gap = [], 0, 0
+    for name, offset in zip(layout["names"], layout["offsets"], strict=True):
+        made = of(cls.vars[name].type)
+        if offset > at:
+            fields.append((f"_gap{gap}", ctypes.c_uint8 * (offset - at)))
+            gap += 1
+        fields.append((name, made))
+        at = offset + ctypes.sizeof(made)
+    if layout["itemsize"] > at:
+        fields.append((f"_gap{gap}", ctypes.c_uint8 * (layout["itemsize"] - at)))
+    return type(cls.__name__, (ctypes.Structure,), {"_pack_": 1, "_layout_": "ms", "_fields_": fields})
+
+
+_FACTS = {
+    "hash": _Fact(_digest, "Tells structs apart by name, fields and types, as bytes."),
+    "native_name": _Fact(_native_name, "A name that no other struct has, an identifier of C."),
+    "ctype": _Fact(_ctype, "A ctypes.Structure of the same layout."),
+}
+
 # What every struct has, where it is no field or method of its own.
 _COMMON = {"numpy_dtype": _numpy_dtype, "numpy_value": _numpy_value, "assign": _assign, "to": _to}
+
+
+def _is_plain(base: type) -> bool:
+    return bool(_declared[base][0]) and not dataclasses.is_dataclass(base)
+
+
+def _check_derived(c: type, bases: tuple[type, ...]) -> None:
+    """The fields of a class that is no dataclass are no arguments of the __init__ that it has from one."""
+    of_dataclass = [base for base in bases if dataclasses.is_dataclass(base)]
+    own = [field for field in getattr(c, "__annotations__", {})]
+    if of_dataclass and own:
+        base = of_dataclass[0].__name__
+        raise UsageError(
+            f"struct(): {c.__name__} is derived from the dataclass {base} and is none itself, so that {c.__name__}() "
+            f"would not set the field '{own[0]}'. help: write @dataclass above {c.__name__}, too"
+        )
 
 
 def struct(c: type | None = None, *, module: Any = None) -> Any:
@@ -126,7 +203,7 @@ def struct(c: type | None = None, *, module: Any = None) -> Any:
     name = c.__name__
     bases = tuple(base for base in c.__bases__ if base is not object)
     frame = sys._getframe(1)
-    fields, members, defaults = [], {}, {}
+    fields, members, defaults, kept = [], {}, {}, set()
     for base in bases:
         if base not in _declared:
             message = f"struct(): {name} is derived from {base.__name__}, which is no struct"
@@ -140,13 +217,23 @@ def struct(c: type | None = None, *, module: Any = None) -> Any:
     for field, annotation in getattr(c, "__annotations__", {}).items():
         if isinstance(annotation, str):
             annotation = _evaluate(name, field, annotation, c, frame)
+        if is_no_field(annotation):
+            kept.add(field)
+            continue
         if field in dict(fields):
             raise UsageError(f"struct(): field '{field}' of {name} is one of its base already")
         fields.append((field, annotation))
     declared = {field for field, _ in fields}
-    made_by_dataclass = _of_dataclass(c, defaults)
+    of_dataclass = read_dataclass(c, dict(fields), [base for base in bases if _is_plain(base)])
+    if of_dataclass is None:
+        _check_derived(c, bases)
+        dropped = _OF_EVERY_CLASS
+    else:
+        members |= {**of_dataclass.members, "_construction": of_dataclass.construction}
+        defaults |= of_dataclass.defaults
+        dropped = _OF_EVERY_CLASS | of_dataclass.dropped
     for member, value in vars(c).items():
-        if member in _OF_EVERY_CLASS or member in made_by_dataclass:
+        if member in dropped:
             continue
         if member in declared:
             defaults[member] = value
@@ -154,15 +241,21 @@ def struct(c: type | None = None, *, module: Any = None) -> Any:
         if member in ("__init__", "__new__", "__slots__", "__setattr__", "__getattribute__"):
             raise UsageError(f"struct(): {name} defines {member}, which a struct has already")
         is_method = callable(value) or isinstance(value, (property, staticmethod, classmethod))
-        if not is_method and not member.startswith("__"):
+        if not is_method and not member.startswith("__") and member not in kept:
             raise UsageError(
                 f"struct(): field '{member}' of {name} has no type. help: annotate it: {member}: {type(value).__name__}"
             )
         members[member] = value
-    for member, value in _COMMON.items() if not bases else ():
+    members["__annotations__"] = dict(fields)
+    for member, value in {**_COMMON, **_FACTS}.items() if not bases else ():
         if member not in declared:
             members.setdefault(member, value)
-    made = _weft.make_struct(name, c.__module__, c.__qualname__, fields, members, defaults, bases)
+    rules = (
+        ""
+        if of_dataclass is None
+        else repr((of_dataclass.construction, any(hasattr(owner, "__post_init__") for owner in (c, *bases))))
+    )
+    made = _weft.make_struct(name, c.__module__, c.__qualname__, fields, members, defaults, bases, rules)
     for member, value in (("key", name), ("cls", made), ("vars", _variables(made, fields))):
         if member not in declared and member not in members:
             setattr(made, member, value)

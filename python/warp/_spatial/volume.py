@@ -257,7 +257,7 @@ class Volume:
         device = _weft._volume_device(device, api)
         background = _background(bg_value, api)
         values = np.asarray(ndarray)
-        components = () if background is None or not hasattr(background[0], "_length_") else (background[0]._length_,)
+        components = () if background is None or not hasattr(background[0], "_shape_") else (background[0]._length_,)
         if background is None or values.shape[3:] != components or values.ndim < 3 or 0 in values.shape:
             wanted = "(ni, nj, nk" + "".join(f", {n}" for n in components) + ")"
             raise usage_error(

@@ -91,6 +91,29 @@ nb::object make_property(const Type::Field& field, std::size_t index) {
                                                                      nb::str(field.type.python_name().c_str()));
 }
 
+std::vector<std::string> field_names(Type type) {
+    std::vector<std::string> names;
+    for (const Type::Field& field : type.fields()) names.push_back(field.name);
+    return names;
+}
+
+// Python's own message for a name that is no field does not say which there are.
+int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
+    if (PyObject_GenericSetAttr(self, name, value) == 0) return 0;
+    StructValue* found = struct_pointer(self);
+    if (!found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
+    const std::string wanted = nb::str(nb::handle(name)).c_str();
+    if (!value || found->type().field_index(wanted)) return -1;
+    PyErr_Clear();
+    return guarded(
+        [&]() -> int {
+            throw UsageError(found->type().struct_name(),
+                             "there is no field '" + wanted + "'; expected " + join_or(field_names(found->type())),
+                             ErrorCategory::attribute);
+        },
+        -1);
+}
+
 // `type`, with a property for each field besides what stands in `members`.
 nb::object make_class(Type type, const char* module, const char* qualname, nb::dict members, nb::tuple bases) {
     for (std::size_t i = 0; i < type.fields().size(); ++i)
@@ -100,23 +123,22 @@ nb::object make_class(Type type, const char* module, const char* qualname, nb::d
     members["__qualname__"] = qualname;
     nb::object made = nb::borrow(reinterpret_cast<PyObject*>(&PyType_Type))(
         nb::str(type.struct_name().c_str()), nb::len(bases) ? bases : nb::make_tuple(nb::type<StructValue>()), members);
+    // Not in StructValue itself: object.__setattr__(), by which frozen dataclasses are filled, refuses classes below
+    // one that has its own.
+    auto* const python_class = reinterpret_cast<PyTypeObject*>(made.ptr());
+    if (python_class->tp_setattro == &PyObject_GenericSetAttr) python_class->tp_setattro = &set_attribute;
     register_dtype(made, type);
     return made;
 }
 
 nb::object make_struct(const std::string& name, const std::string& module, const std::string& qualname,
-                       nb::list declared, nb::dict members, nb::dict defaults, nb::tuple bases) {
+                       nb::list declared, nb::dict members, nb::dict defaults, nb::tuple bases,
+                       const std::string& rules) {
     std::vector<Type::Field> fields;
     for (nb::handle item : declared) fields.push_back(read_field(name, item[0], item[1], defaults));
-    std::string key = struct_key(module, qualname, fields);
+    std::string key = struct_key(module, qualname, fields, rules);
     const Type type = Type::structure(name, std::move(key), std::move(fields));
     return make_class(type, module.c_str(), qualname.c_str(), std::move(members), std::move(bases));
-}
-
-std::vector<std::string> field_names(Type type) {
-    std::vector<std::string> names;
-    for (const Type::Field& field : type.fields()) names.push_back(field.name);
-    return names;
 }
 
 void construct(nb::pointer_and_handle<StructValue> self, nb::args arguments, nb::kwargs keywords) {
@@ -200,7 +222,9 @@ nb::tuple reduce(nb::handle self) {
         if (array_pointer(field)) field = field.attr("numpy")().attr("copy")();
         state[value.type().fields()[i].name.c_str()] = field;
     }
-    return nb::make_tuple(nb::borrow(reinterpret_cast<PyObject*>(Py_TYPE(self.ptr()))), nb::tuple(), state);
+    // Not by its class, whose __init__ may ask for arguments.
+    return nb::make_tuple(nb::module_::import_("warp._weft").attr("new_struct"),
+                          nb::make_tuple(nb::borrow(reinterpret_cast<PyObject*>(Py_TYPE(self.ptr())))), state);
 }
 
 void restore(nb::handle self, nb::dict state) {
@@ -217,27 +241,9 @@ void restore(nb::handle self, nb::dict state) {
     }
 }
 
-// Python's own message for a name that is no field does not say which there are.
-int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
-    if (PyObject_GenericSetAttr(self, name, value) == 0) return 0;
-    StructValue* found = struct_pointer(self);
-    if (!found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
-    const std::string wanted = nb::str(nb::handle(name)).c_str();
-    if (!value || found->type().field_index(wanted)) return -1;
-    PyErr_Clear();
-    return guarded(
-        [&]() -> int {
-            throw UsageError(found->type().struct_name(),
-                             "there is no field '" + wanted + "'; expected " + join_or(field_names(found->type())),
-                             ErrorCategory::attribute);
-        },
-        -1);
-}
-
 PyType_Slot kSlots[] = {
     {Py_tp_traverse, reinterpret_cast<void*>(&StructValue::traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(&StructValue::clear)},
-    {Py_tp_setattro, reinterpret_cast<void*>(&set_attribute)},
     {0, nullptr},
 };
 
@@ -254,9 +260,22 @@ void bind_structs(nb::module_& m) {
         .def("__setstate__", &restore, nb::arg("state"));
     m.def(
         "make_struct", &make_struct, nb::arg("name"), nb::arg("module"), nb::arg("qualname"), nb::arg("fields"),
-        nb::arg("members"), nb::arg("defaults"), nb::arg("bases") = nb::tuple(),
+        nb::arg("members"), nb::arg("defaults"), nb::arg("bases") = nb::tuple(), nb::arg("rules") = "",
         "The class of a struct: `fields` are (name, annotation) pairs, `members` its other attributes, `defaults` what "
-        "fields start with, by name.");
+        "fields start with, by name, `rules` how a dataclass makes instances.");
+    m.def(
+        "new_struct",
+        [](nb::handle python_class) {
+            const std::optional<Type> type =
+                PyType_Check(python_class.ptr())
+                    ? struct_type_of_class(reinterpret_cast<PyTypeObject*>(python_class.ptr()))
+                    : std::nullopt;
+            if (!type) throw UsageError("new_struct()", "expected a struct", ErrorCategory::type);
+            nb::object made = new_struct(*type);
+            write_defaults(*type, struct_pointer(made)->data());
+            return made;
+        },
+        nb::arg("python_class"), "An instance with the defaults of the fields, without a call of __init__().");
     m.def(
         "is_struct",
         [](nb::handle object) {

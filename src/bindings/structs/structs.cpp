@@ -9,6 +9,7 @@
 #include "bindings/values/values.h"
 #include "runtime/pool.h"
 #include "support/error.h"
+#include "types/struct_key.h"
 
 namespace weft::bindings {
 namespace {
@@ -35,6 +36,11 @@ std::string field_name(const StructValue& value, std::size_t index) {
                                ErrorCategory category = ErrorCategory::type) {
     throw UsageError(field_name(self, index), "expected " + field_at(self, index).type.python_name() + ", got " + found,
                      category);
+}
+
+[[noreturn]] void throw_other_type(const StructValue& self, std::size_t index, Type found) {
+    const std::string again = redefinition_text(found, field_at(self, index).type);
+    throw_misfit(self, index, found.python_name() + (again.empty() ? "" : ": " + again));
 }
 
 // Calls visit(offset, type) for the number fields, those of structs inside too.
@@ -73,7 +79,7 @@ nb::object array_for(const StructValue& self, std::size_t index, nb::handle valu
     if (PyArray* given = array_pointer(value)) {
         if (given->is_annotation) throw_misfit(self, index, "an annotation (wp.array without data)");
         const Type found = Type::array(given->array.dtype, given->array.ndim);
-        if (found != type) throw_misfit(self, index, found.python_name());
+        if (found != type) throw_other_type(self, index, found);
         return nb::borrow(value);
     }
     const std::string name = field_name(self, index);
@@ -263,7 +269,8 @@ void set_field(nb::handle self, std::size_t index, nb::handle value) {
     const nb::object given = value.is_none() ? dtype_to_python(field.type)() : nb::borrow(value);
     if (field.type.is_struct()) {
         StructValue* from = struct_pointer(given);
-        if (!from || from->type() != field.type) throw_misfit(to, index, describe(value));
+        if (from && from->type() != field.type) throw_other_type(to, index, from->type());
+        if (!from) throw_misfit(to, index, describe(value));
         StructValue(field.type, data, to.root().is_valid() ? to.root() : self).take(*from);
         return;
     }

@@ -86,7 +86,27 @@ void FunctionAnalyzer::assign_to(const syntax::Expression& target, const Value& 
              ErrorCategory::syntax);
     }
     const Place to = place(target);
+    reject_frozen(to);
     write(to, value, value_span);
+}
+
+// @dataclass(frozen=True): its fields cannot be assigned, as in Python. What lies in them can be changed.
+void FunctionAnalyzer::reject_frozen(const Place& to) {
+    if (to.steps.empty() || to.steps.back().kind != PartStep::Kind::path) return;
+    Type owner;
+    if (to.steps.size() > 1)
+        owner = to.steps[to.steps.size() - 2].type;
+    else if (to.array)
+        owner = to.array->type.element();
+    else if (const Local* local = find_local(to.name); local && to.elements.empty() && !to.element)
+        owner = type_of(local->value);
+    if (!owner.is_struct()) return;
+    const std::optional<Construction> rules = source_.environment->construction(owner);
+    if (!rules || !rules->is_frozen) return;
+    const std::string& field = owner.fields()[static_cast<std::size_t>(to.steps.back().path[0])].name;
+    fail(to.span, "field '" + field + "' of " + owner.struct_name() + " cannot be assigned: the dataclass is frozen",
+         {help("make a new one: " + owner.struct_name() + "(...), or declare it without frozen=True")},
+         ErrorCategory::attribute);
 }
 
 void FunctionAnalyzer::unpack(const syntax::Tuple& targets, const Value& value, Span target_span, Span value_span) {
@@ -154,6 +174,7 @@ void FunctionAnalyzer::augmented_assign(const syntax::AugmentedAssign& assign, S
         return;
     }
     const Place to = place(*assign.target);
+    reject_frozen(to);
     if (const std::optional<ir::Op> atomic = atomic_for(assign.op, to)) return update(to, *atomic, assign, span);
     const Value before = read(to);  // as in Python before the operand, which may change it
     const Value operand = expression(*assign.value);
