@@ -44,8 +44,8 @@ LANGUAGE = {
     " class_patterns expressions_of_python kernel_objects negative_indices none_arrays number_range"
     " names_and_constructors slice_steps shared_functions partial_groups options scattered serial"
     " robustness minima_of_generators graph_coloring cuda_graphs modules type_questions inspection formats names"
-    " gathered_vectors joined_launches",
-    "errors": "error_classes faults programs",
+    " gathered_vectors joined_launches data_classes language_forms",
+    "errors": "error_classes faults programs pointers mistakes_at_launches",
     "builtins": "table typed atomics fast_math libraries_of_gpus bfloat16 geometry noise utility decompositions random"
     " host_calls",
     "seeds": "rotations documents programs gradients",

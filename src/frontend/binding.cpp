@@ -95,7 +95,7 @@ Binding c_function(nb::handle object) {
         for (std::string_view known : kMathFunctions)
             if (known == name) return named_builtin(name == "fabs" ? "abs" : name);
     }
-    if (module == "math") return unsupported("the Python function math." + name + " (kernels have wp." + name + ")");
+    if (module == "math") return unsupported("the Python function math." + name);
     return unsupported("the Python function '" + (module.empty() ? name : module + "." + name) + "'");
 }
 
@@ -108,6 +108,7 @@ Binding class_object(nb::handle object) {
     if (object.ptr() == reinterpret_cast<PyObject*>(&PyType_Type)) return named_builtin("type");
     if (object.ptr() == reinterpret_cast<PyObject*>(&PyRange_Type)) return named_builtin("range");
     if (object.ptr() == reinterpret_cast<PyObject*>(&PyReversed_Type)) return named_builtin("reversed");
+    if (std::string text = text_attribute(object, "_not_there"); !text.empty()) return unsupported(std::move(text));
     const std::string module = text_attribute(object, "__module__"), name = text_attribute(object, "__name__");
     if (module == "warp" && name == "array") return named_builtin(name);  // in kernels: memory behind an address
     if (module == "builtins" && (name == "enumerate" || name == "zip")) return named_builtin(name);
@@ -173,8 +174,12 @@ Binding from_python(nb::handle object, int depth) {
         return binding;
     }
     if (PyFunction_Check(raw)) {
-        return unsupported("the Python function '" + text_attribute(object, "__name__") +
-                           "' (kernels call functions made with @wp.func)");
+        if (std::string text = text_attribute(object, "_not_there"); !text.empty()) return unsupported(std::move(text));
+        const std::string module = text_attribute(object, "__module__"), name = text_attribute(object, "__name__");
+        for (std::string_view library : {"numpy", "scipy", "random", "statistics"})
+            if (module.substr(0, module.find('.')) == library)
+                return unsupported("the Python function '" + module + "." + name + "'");
+        return unsupported("the Python function '" + name + "' (kernels call functions made with @wp.func)");
     }
     if (PyCFunction_Check(raw)) return c_function(object);
     if (PyTuple_Check(raw) || PyList_Check(raw)) return sequence(object, depth);
@@ -214,8 +219,8 @@ Binding from_python(nb::handle object, int depth) {
             for (std::string_view known : {"vector", "matrix", "quaternion", "transformation"})
                 if (known == name) return named_builtin(name);
         }
-        return unsupported("the Python function '" + (name.empty() ? text_attribute(object.type(), "__name__") : name) +
-                           "' (call it in wp.static(...) or before the kernel)");
+        // An object of a class with __call__ has no name of its own: its attributes can be read.
+        if (!name.empty()) return unsupported("the Python function '" + name + "'");
     }
     Binding binding{.kind = Kind::object};
     binding.text = PyModule_Check(raw) ? "the module '" + text_attribute(object, "__name__") + "'"

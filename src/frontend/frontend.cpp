@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -115,14 +116,21 @@ std::vector<TypePattern> read_annotations(const syntax::Function& tree, nb::hand
     return patterns;
 }
 
-// Aligned with the parameters from the right.
+// Aligned with the parameters: those that are given by position end with the ones that have a default.
 std::vector<sema::Binding> read_defaults(const syntax::Function& tree, nb::handle function) {
-    nb::object values = function.attr("__defaults__");
-    if (values.is_none()) return {};
+    const nb::object values = function.attr("__defaults__"), by_keyword = function.attr("__kwdefaults__");
+    if (values.is_none() && by_keyword.is_none()) return {};
     std::vector<sema::Binding> defaults(tree.parameters.size());
-    const std::size_t count = nb::len(values);
-    for (std::size_t i = 0; i < count; ++i) {
-        defaults[defaults.size() - count + i] = binding_from_python(nb::object(values[i]));
+    const auto is_keyword = [](const syntax::Parameter& p) { return p.keyword_only; };
+    const auto positional = static_cast<std::size_t>(
+        std::find_if(tree.parameters.begin(), tree.parameters.end(), is_keyword) - tree.parameters.begin());
+    const std::size_t count = values.is_none() ? 0 : nb::len(values);
+    for (std::size_t i = 0; i < count; ++i)
+        defaults[positional - count + i] = binding_from_python(nb::object(values[i]));
+    for (std::size_t i = positional; i < defaults.size(); ++i) {
+        nb::str name(tree.parameters[i].name.c_str());
+        if (!by_keyword.is_none() && PyDict_Contains(by_keyword.ptr(), name.ptr()) == 1)
+            defaults[i] = binding_from_python(nb::object(by_keyword[name]));
     }
     return defaults;
 }
@@ -135,7 +143,8 @@ nb::object key_of(nb::handle function) {
 nb::dict input_types(nb::handle function) {
     const nb::object code = function.attr("__code__"), annotations = function.attr("__annotations__");
     nb::dict types;
-    for (Py_ssize_t i = 0; i < nb::cast<Py_ssize_t>(code.attr("co_argcount")); ++i) {
+    const Py_ssize_t count = nb::cast<Py_ssize_t>(code.attr("co_argcount") + code.attr("co_kwonlyargcount"));
+    for (Py_ssize_t i = 0; i < count; ++i) {
         const nb::object name = code.attr("co_varnames")[i];
         types[name] = annotations.attr("get")(name, nb::module_::import_("typing").attr("Any"));
     }
@@ -145,10 +154,11 @@ nb::dict input_types(nb::handle function) {
 nb::dict parameter_defaults(nb::handle function) {
     const nb::object code = function.attr("__code__"), values = function.attr("__defaults__");
     nb::dict defaults;
-    if (values.is_none()) return defaults;
-    const Py_ssize_t count = static_cast<Py_ssize_t>(nb::len(values));
+    const Py_ssize_t count = values.is_none() ? 0 : static_cast<Py_ssize_t>(nb::len(values));
     const Py_ssize_t first = nb::cast<Py_ssize_t>(code.attr("co_argcount")) - count;
     for (Py_ssize_t i = 0; i < count; ++i) defaults[code.attr("co_varnames")[first + i]] = values[i];
+    if (const nb::object own = function.attr("__kwdefaults__"); !own.is_none())
+        defaults.update(nb::borrow<nb::dict>(own));
     return defaults;
 }
 

@@ -53,7 +53,7 @@ struct FieldNames {
     WEFT_FIELD(left) WEFT_FIELD(right) WEFT_FIELD(values) WEFT_FIELD(ops) WEFT_FIELD(comparators) WEFT_FIELD(test)
     WEFT_FIELD(body) WEFT_FIELD(orelse) WEFT_FIELD(elts) WEFT_FIELD(format_spec) WEFT_FIELD(conversion)
     WEFT_FIELD(targets) WEFT_FIELD(target) WEFT_FIELD(annotation) WEFT_FIELD(iter) WEFT_FIELD(msg) WEFT_FIELD(name)
-    WEFT_FIELD(posonlyargs) WEFT_FIELD(kwonlyargs) WEFT_FIELD(vararg) WEFT_FIELD(kwarg) WEFT_FIELD(defaults)
+    WEFT_FIELD(posonlyargs) WEFT_FIELD(kwonlyargs) WEFT_FIELD(kw_defaults) WEFT_FIELD(vararg) WEFT_FIELD(kwarg) WEFT_FIELD(defaults)
     WEFT_FIELD(returns) WEFT_FIELD(names) WEFT_FIELD(elt) WEFT_FIELD(generators) WEFT_FIELD(ifs) WEFT_FIELD(is_async)
     WEFT_FIELD(exc) WEFT_FIELD(cause) WEFT_FIELD(subject) WEFT_FIELD(cases) WEFT_FIELD(pattern) WEFT_FIELD(patterns)
     WEFT_FIELD(guard) WEFT_FIELD(decorator_list) WEFT_FIELD(cls) WEFT_FIELD(kwd_attrs) WEFT_FIELD(kwd_patterns)

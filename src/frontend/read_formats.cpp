@@ -11,7 +11,7 @@ TreeReader::Content TreeReader::formatted(nb::handle node) {
             result.parts.push_back(expression(part));
             continue;
         }
-        if (get_int(part, f.conversion) != -1) return Unsupported{"a conversion (!r, !s, !a) in an f-string"};
+        const auto conversion = get_int(part, f.conversion);  // 'r', 's', 'a' or -1
         std::string format;
         if (nb::object spec = get(part, f.format_spec); !spec.is_none()) {
             for (nb::handle piece : nb::borrow<nb::list>(get(spec, f.values))) {
@@ -22,6 +22,7 @@ TreeReader::Content TreeReader::formatted(nb::handle node) {
         result.parts.push_back(expression(get(part, f.value)));
         result.formats.resize(result.parts.size());
         result.formats.back() = std::move(format);
+        if (conversion == 'r' || conversion == 'a') result.quoted.insert(result.parts.size() - 1);
     }
     return result;
 }

@@ -17,9 +17,15 @@ void TreeReader::signature(nb::handle arguments, Function& function) {
     for (std::size_t i = 0; i < defaults; ++i) {
         function.parameters[function.parameters.size() - 1 - i].has_default = true;
     }
+    const auto own_defaults = nb::borrow<nb::list>(get(arguments, f.kw_defaults));
+    std::size_t next = 0;
+    for (nb::handle argument : nb::borrow<nb::list>(get(arguments, f.kwonlyargs))) {
+        const bool has_default = !own_defaults[next++].is_none();
+        function.parameters.push_back(
+            {get_text(argument, f.arg), span(argument), !get(argument, f.annotation).is_none(), has_default, true});
+    }
     if (!get(arguments, f.vararg).is_none()) function.unsupported = "*" + get_text(get(arguments, f.vararg), f.arg);
     if (!get(arguments, f.kwarg).is_none()) function.unsupported = "**" + get_text(get(arguments, f.kwarg), f.arg);
-    if (nb::len(get(arguments, f.kwonlyargs)) > 0) function.unsupported = "keyword-only parameters";
 }
 
 // Gives the number to these variables, wherever they stand since the names were that many.
@@ -60,13 +66,19 @@ TreeReader::Content TreeReader::lambda(nb::handle node, const std::string& name)
     function->name = name;
     function->span = span(node);
     function->scope = ++scopes_;
-    signature(get(node, f.args), *function);
+    this->signature(get(node, f.args), *function);
     Lambda result;
     // What belongs to the function around.
-    for (const FieldName* list : {&f.posonlyargs, &f.args})
-        for (nb::handle argument : nb::borrow<nb::list>(get(get(node, f.args), *list)))
+    const nb::object signature = get(node, f.args);
+    for (const FieldName* list : {&f.posonlyargs, &f.args, &f.kwonlyargs})
+        for (nb::handle argument : nb::borrow<nb::list>(get(signature, *list)))
             result.annotations.push_back(optional_expression(get(argument, f.annotation)));
-    result.defaults = expressions(get(get(node, f.args), f.defaults));
+    std::vector<ExpressionPtr> last = expressions(get(signature, f.defaults));
+    const std::size_t by_keyword = nb::len(get(signature, f.kwonlyargs));
+    result.defaults.resize(result.annotations.size() - by_keyword - last.size());
+    for (ExpressionPtr& value : last) result.defaults.push_back(std::move(value));
+    for (nb::handle value : nb::borrow<nb::list>(get(signature, f.kw_defaults)))
+        result.defaults.push_back(optional_expression(value));
     const bool is_lambda = node_of(node) == Node::Lambda;
     if (!is_lambda) result.result = optional_expression(get(node, f.returns));
     const std::size_t since = names_.size();

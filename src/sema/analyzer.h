@@ -107,8 +107,10 @@ private:
     // ---- infer/compare.cpp ----
     Value compare(const syntax::Compare& compare, Span span);
     Value compare_pair(syntax::CompareOperator op, Value a, Value b, Span span);
+    Value compare_types(syntax::CompareOperator op, Value a, Value b, Span span);
     std::optional<Value> compare_bools(syntax::CompareOperator op, const Value& a, const Value& b, Span span);
     Value equal(Value a, Value b, Span span);
+    std::optional<Value> equal_structs(const Value& a, const Value& b, Span span);
     Value bool_op(const syntax::BoolOp& op, std::size_t first, std::size_t last, Span span);
     Value if_expression(const syntax::IfExpression& e, Span span);
     // ---- infer/attributes.cpp, infer/subscripts.cpp ----
@@ -156,6 +158,10 @@ private:
     Value construct_aggregate(Type type, const std::vector<Actual>& arguments, Span span);
     Value construct_transform(Type type, const std::vector<Actual>& arguments, Span span);
     Value construct_struct(Type type, const std::vector<Actual>& arguments, Span span);
+    Value struct_of(Type type, const std::vector<const Actual*>& by_field);
+    static std::vector<const Actual*> match_fields(const std::string& name, const Construction& rules,
+                                                   const std::vector<Actual>& arguments, Span span);
+    Value construct_dataclass(Type type, const Construction& rules, const std::vector<Actual>& arguments, Span span);
     ir::Value* default_of(const Type::Field& field);
     Value anonymous_vector(const std::vector<Actual>& arguments, Span span);
     Value anonymous_matrix(const std::vector<Actual>& arguments, Span span);
@@ -165,6 +171,7 @@ private:
     Value call(const syntax::Call& call, Span span);
     // object.method(...) of a struct; empty where `callee` is something else, which it is then.
     std::optional<Value> call_method(const syntax::Call& call, Span span, std::optional<Value>& callee);
+    Value call_class_method(const Binding& method, std::vector<Actual> arguments, Span span);
     Binding look_up_method(Type type, const std::string& name, Span span);
     std::vector<Actual> actuals(const syntax::Call& call, const FunctionSource* callee = nullptr,
                                 std::size_t given = 0);
@@ -196,6 +203,8 @@ private:
                        const std::string& operator_sign = {});
     Value call_resolved(const std::string& name, const builtins::Resolution& resolution,
                         const std::vector<Actual>& arguments, Span span);
+    std::vector<Note> operator_help(const std::string& name, const std::string& sign,
+                                    const std::vector<Actual>& arguments);
     [[noreturn]] void refuse_call(const std::string& text, const std::vector<std::string>& refusals,
                                   const std::vector<Actual>& arguments, Span span);
     // `a + b` by a function of the program named add; empty where there is none for these types.
@@ -253,6 +262,7 @@ private:
     };
     void add_printed(Printout& to, const syntax::Expression& expression, const std::string& separator);
     void add_printed(Printout& to, const Value& value, Span place, const std::string& format);
+    void add_truth(Printout& to, ir::Value* value);
     void add_scalar(Printout& to, ir::Value* value, Span place, const std::string& format);
     Value call_print(const syntax::Call& call, Span span);
     Value call_printf(const std::vector<Actual>& arguments, Span span);
@@ -261,6 +271,7 @@ private:
     void statement(const syntax::Statement& statement, Flow& flow);
     void assign(const syntax::Assign& assign);
     void assign_to(const syntax::Expression& target, const Value& value, Span value_span);
+    void reject_frozen(const Place& to);
     void unpack(const syntax::Tuple& targets, const Value& value, Span target_span, Span value_span);
     void annotated_assign(const syntax::AnnotatedAssign& assign, Span span);
     Type annotated_type(const syntax::Expression& annotation);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "support/error.h"
+#include "types/type.h"
 
 namespace weft::sema {
 
@@ -16,6 +17,9 @@ Note note(std::string text, Span span = {});
 Note help(std::string text);
 // "use wp.sin" for math.sin, np.sin, np.arcsin and the like, by the last part of the name; empty where nothing is.
 std::vector<Note> weft_counterpart(std::string_view spelled);
+// The expression that is meant by an operator that does not exist for these types: "wp.quat_rotate(q, v) rotates ...";
+// "" where none is known.
+std::string how_else(std::string_view sign, Type a, Type b, bool has_literal);
 // "did you mean 'x' or 'y'?" as a help line; empty where nothing is near.
 std::vector<Note> did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 

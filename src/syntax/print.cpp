@@ -86,6 +86,7 @@ public:
         for (std::size_t i = 0; i < function.parameters.size(); ++i) {
             const Parameter& parameter = function.parameters[i];
             if (i) out_ += ", ";
+            if (parameter.keyword_only && (i == 0 || !function.parameters[i - 1].keyword_only)) out_ += "*, ";
             out_ += parameter.name;
             if (parameter.has_annotation) out_ += ": ...";
             if (parameter.has_default) out_ += " = ...";

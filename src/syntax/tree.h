@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -117,6 +118,7 @@ struct Starred {
 struct FormattedString {
     std::vector<ExpressionPtr> parts;
     std::vector<std::string> formats;  // of each part what stands behind its colon: f"{x:.3f}"
+    std::set<std::size_t> quoted;      // parts with !r or !a, which strings show in quotes
     std::string problem;               // what is wrong with the text of a format(), if anything is
 };  // f"{a} and {b}", "{} and {}".format(a, b): literals and values in order
 struct Named {
@@ -147,7 +149,7 @@ struct Lambda {
     std::shared_ptr<const Function> function;
     std::vector<ExpressionPtr> annotations;  // one per parameter, null where it has none
     ExpressionPtr result;                    // the annotation behind `->`, may be null
-    std::vector<ExpressionPtr> defaults;     // of the last parameters
+    std::vector<ExpressionPtr> defaults;     // one per parameter, null where it has none
 };  // lambda x: x + 1, as a function that returns
 // Anything Python allows and kernels do not; reported by sema when reached.
 struct Unsupported {
@@ -221,6 +223,7 @@ struct Parameter {
     Span span;
     bool has_annotation = false;
     bool has_default = false;
+    bool keyword_only = false;  // behind a '*': such parameters are the last
 };
 
 struct Function {
@@ -230,7 +233,7 @@ struct Function {
     Span span;                // of the `def` line
     Span result_span;         // of the annotation behind `->`; none where there is none
     SourcePtr source;         // keeps every span's text alive
-    std::string unsupported;  // "*args", "keyword-only parameters", ...: what the signature has and kernels lack
+    std::string unsupported;  // "*args", "**options": what the signature has and kernels lack
     int scope = 0;            // of a lambda, the number that its variables carry
 };
 

@@ -429,7 +429,7 @@ def test_every_scalar_type_from_and_to_numpy(name):
     assert b.numpy().tolist() == [1, 0, 1]
 
 
-@pytest.mark.parametrize("data", [np.zeros(3, complex), np.array(["a"]), np.array([object()]), [None]])
+@pytest.mark.parametrize("data", [np.array(["a"]), np.array([object()]), [None]])
 def test_data_without_an_element_type_is_an_error(data):
     with pytest.raises(TypeError, match="no element type"):
         wp.array(data)

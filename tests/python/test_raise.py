@@ -97,7 +97,7 @@ def test_messages_hold_values_and_constants(capfd):
             raise IndexError(f"{where}: {x[j]} at {n:5d}, {n == n and True}")
 
     x = wp.array([[0, 0, 0], [1, 1, 1], [2.5, -3, 4]], dtype=wp.vec3)
-    with pytest.raises(IndexError, match=r"the north: 2\.5 -3 4 at  -700, 1, in kernel 'k', thread \(1, 2\)"):
+    with pytest.raises(IndexError, match=r"the north: 2\.5 -3 4 at  -700, True, in kernel 'k', thread \(1, 2\)"):
         launched(k, (2, 3), [x, -700])
     assert capfd.readouterr().out == ""
 

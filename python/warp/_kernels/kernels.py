@@ -100,6 +100,15 @@ def refuse_call(name: str) -> None:
     raise NotThereError(message)
 
 
+def refuse_brackets(name: str, dim: Any) -> None:
+    """What ``kernel[4]`` does, as kernels of other languages are launched."""
+    count = dim if isinstance(dim, int) and not isinstance(dim, bool) else "n"
+    message = f"{name}[{dim!r}]: a kernel is launched by wp.launch({name}, dim={count}, inputs=[...])"
+    if count == "n":
+        message += "; n is the number of threads"
+    raise _usage_error(message, TypeError)
+
+
 # ---- kernels of module="unique" ----
 
 # By place, options and content as it was when declared. Kernels that nobody holds leave it.

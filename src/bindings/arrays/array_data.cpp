@@ -108,6 +108,16 @@ Grouping group(const numpy::NdArray& data, Type dtype, const char* api) {
 // ---- from NumPy ----
 
 [[noreturn]] void throw_no_dtype(const char* api, nb::handle data) {
+    const std::string kind = nb::str(nb::getattr(nb::getattr(data, "dtype", nb::none()), "name", nb::str(""))).c_str();
+    if (kind == "complex64" || kind == "complex128") {
+        const std::string part = kind == "complex64" ? "float32" : "float64";
+        throw UsageError(api,
+                         "data is " + describe(data) +
+                             ", and kernels have no complex numbers. help: vectors of the real and the imaginary part "
+                             "share its memory: wp.array(x.view('" +
+                             part + "').reshape(*x.shape, 2), dtype=wp.vec2" + (kind == "complex64" ? "f" : "d") + ")",
+                         ErrorCategory::type);
+    }
     throw UsageError(
         api,
         "data is " + describe(data) +

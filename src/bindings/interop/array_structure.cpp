@@ -5,6 +5,7 @@
 
 #include "bindings/arrays/array_object.h"
 #include "bindings/python/fastcall.h"
+#include "bindings/values/types.h"
 
 namespace weft::bindings {
 
@@ -40,12 +41,21 @@ PyObject* get_strides(PyObject* self, void*) {
     return guarded([&] { return four_of(shown(self).view.strides).release().ptr(); });
 }
 
-PyGetSetDef fields[] = {{"data", get_data, nullptr, "Address of the first element.", nullptr},
-                        {"grad", get_grad, nullptr, "Address of the first element of the gradient, or 0.", nullptr},
-                        {"ndim", get_ndim, nullptr, "Number of dimensions.", nullptr},
-                        {"shape", get_shape, nullptr, "Four extents; those past ndim mean nothing.", nullptr},
-                        {"strides", get_strides, nullptr, "Four strides, in bytes.", nullptr},
-                        {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyObject* get_class(PyObject*, void*) {
+    return guarded([&] {
+        static PyObject* module = nullptr;
+        return function_of("warp._arrays.arrays", module, "ArrayView").release().ptr();
+    });
+}
+
+PyGetSetDef fields[] = {
+    {"__class__", get_class, nullptr, "A ctypes.Structure, as which isinstance() takes it.", nullptr},
+    {"data", get_data, nullptr, "Address of the first element.", nullptr},
+    {"grad", get_grad, nullptr, "Address of the first element of the gradient, or 0.", nullptr},
+    {"ndim", get_ndim, nullptr, "Number of dimensions.", nullptr},
+    {"shape", get_shape, nullptr, "Four extents; those past ndim mean nothing.", nullptr},
+    {"strides", get_strides, nullptr, "Four strides, in bytes.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
@@ -104,6 +114,16 @@ PyObject* array_in(PyObject* self) {
         }
     }
     return structure.array;
+}
+
+nb::object as_elements_of(PyObject* object, Type element, int ndim) {
+    const runtime::Array& array = value_of(object).array;
+    if (!element.is_numeric_aggregate() || array.dtype != element.scalar_type()) return {};
+    const int inner = element.is_matrix() ? 2 : 1;
+    if (array.ndim != ndim + inner) return {};
+    if (array.view.shape[ndim] != element.rows()) return {};
+    if (inner == 2 && array.view.shape[ndim + 1] != element.cols()) return {};
+    return nb::handle(object).attr("view")(dtype_to_python(element));
 }
 
 const ArrayView* plain_view(PyObject* self, Type element, int ndim, const runtime::Device& device) {

@@ -25,6 +25,8 @@ extern PyTypeObject* array_structure_type;
 inline bool is_array_structure(PyObject* object) { return Py_TYPE(object) == array_structure_type; }
 // The array inside; borrowed.
 PyObject* array_in(PyObject* structure);
+// Of an array of numbers, the array of vectors, matrices, ... whose components these are; empty where it is none.
+nb::object as_elements_of(PyObject* array, Type element, int ndim);
 // The view of what has no array inside, where a launch can take it as it is: the elements are these, on this device,
 // and the memory is where it was. Null else: array_in() then knows more.
 const ArrayView* plain_view(PyObject* structure, Type element, int ndim, const runtime::Device& device);

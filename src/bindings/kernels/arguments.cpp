@@ -11,6 +11,7 @@
 #include "bindings/values/values.h"
 #include "runtime/pool.h"
 #include "support/error.h"
+#include "types/struct_key.h"
 
 namespace weft::bindings {
 namespace {
@@ -25,7 +26,9 @@ std::string subject(const PyKernel& kernel, const ParameterPlan& parameter, std:
     std::string found = given.is_annotation ? "an annotation (wp.array without data)"
                                             : Type::array(given.array.dtype, given.array.ndim).python_name();
     std::string help;
-    if (given.array.ndim != parameter.ndim) {
+    if (std::string again = redefinition_text(given.array.dtype, parameter.element); !again.empty()) {
+        help = ": " + again;
+    } else if (given.array.ndim != parameter.ndim) {
         help =
             "; it has " + std::to_string(given.array.ndim) + " dimensions, expected " + std::to_string(parameter.ndim);
     } else if (given.array.dtype != parameter.element) {
@@ -145,8 +148,11 @@ void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t
             break;
     }
     if (!write_value(value, parameter.type, to)) {
-        const std::string message =
+        std::string message =
             subject(kernel, parameter, index) + " is " + describe(value) + ", expected " + parameter.type.python_name();
+        if (const StructValue* given = struct_pointer(value))
+            if (std::string again = redefinition_text(given->type(), parameter.type); !again.empty())
+                message += ": " + again;
         // Components that are missing, too many or of another kind.
         if (!parameter.type.is_scalar() && !parameter.type.is_struct() && (value == Py_None || PySequence_Check(value)))
             throw UsageError("launch()", message, ErrorCategory::value);
@@ -252,12 +258,20 @@ Dimensions launch_dimensions(PyKernel& kernel, PyObject* dim, const std::byte* b
 }
 
 void check_count(PyKernel& kernel, std::size_t given) {
-    std::size_t expected = kernel.parameters().size();
-    if (given == expected) return;
+    if (given == kernel.parameters().size()) return;
+    std::vector<std::string> names;
+    for (const ParameterPlan& parameter : kernel.parameters()) names.push_back(parameter.name);
+    throw_wrong_count(kernel, given, names);
+}
+
+void throw_wrong_count(PyKernel& kernel, std::size_t given, const std::vector<std::string>& names) {
+    const std::string difference = given < names.size()
+                                       ? "'" + names[given] + "' is the first that is missing"
+                                       : "there is no parameter for argument " + std::to_string(names.size() + 1);
     throw UsageError("launch()",
                      "got " + std::to_string(given) + (given == 1 ? " argument" : " arguments") +
                          " (inputs and outputs together), kernel " + kernel.signature() + " takes " +
-                         std::to_string(expected),
+                         std::to_string(names.size()) + ": " + difference,
                      ErrorCategory::type);
 }
 

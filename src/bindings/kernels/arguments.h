@@ -27,6 +27,8 @@ struct Dimensions {
     std::span<const std::int64_t> span() const { return {extents, count}; }
 };
 
+// Throws the UsageError about a launch with `given` arguments, of a kernel with parameters of these names.
+[[noreturn]] void throw_wrong_count(PyKernel& kernel, std::size_t given, const std::vector<std::string>& names);
 // Throws UsageError where a kernel gets more or fewer arguments than it takes.
 void check_count(PyKernel& kernel, std::size_t given);
 

@@ -258,8 +258,9 @@ void bind_generics(nb::module_& m) {
     nb::class_<ValuePattern>(m, "ValuePattern",
                              "A family of types, for annotations: wp.types.vector(length=Any, dtype=Any).")
         .def("__repr__", [](const ValuePattern& self) { return python_name(self.pattern); })
-        .def("__eq__",
-             [](const ValuePattern& self, const ValuePattern& other) { return self.pattern == other.pattern; })
+        .def(
+            "__eq__", [](const ValuePattern& self, const ValuePattern& other) { return self.pattern == other.pattern; },
+            nb::is_operator())
         .def("__hash__", [](const ValuePattern& self) { return std::hash<std::string>()(python_name(self.pattern)); });
     m.def("indexed_pattern", &indexed_pattern, nb::arg("dtype"), nb::arg("ndim"),
           "The annotation of an indexedarray of any dtype or any number of dimensions (0).");

@@ -251,18 +251,21 @@ void bind_kernels(nb::module_& m) {
                 return self.argument_types(values);
             },
             nb::arg("args"), "The types that the parameters have in a launch with these arguments: a list.")
-        .def_prop_ro(
+        .def_prop_rw(
             "hash",
             [](PyKernel& self) -> nb::object {
+                if (self.given_hash.is_valid()) return self.given_hash;
                 if (!self.knows_hash()) return nb::none();
                 return digest_bytes(self.core().hash());
             },
-            "Tells what the kernel compiles to, as bytes; None while it is not known.")
+            [](PyKernel& self, nb::object hash) { self.given_hash = std::move(hash); }, nb::arg("hash").none(),
+            "Tells what the kernel compiles to, as bytes; None while it is not known. What a program sets is kept, and "
+            "decides about nothing.")
         .def(
             "_content_hash", [](PyKernel& self) { return digest_bytes(self.core().hash()); },
             "The same, analysing the kernel where it has not been compiled.")
         .def_ro("func", &PyKernel::function, "The Python function.")
-        .def_ro("key", &PyKernel::module_key, "The kernel's name in its module.")
+        .def_rw("key", &PyKernel::module_key, "The kernel's name in its module. Another one can be set.")
         .def_ro("module", &PyKernel::module, "The wp.Module that it belongs to.")
         .def_prop_ro("signature", &PyKernel::signature, "Name and parameters with their types.")
         .def_prop_ro(
@@ -325,6 +328,11 @@ void bind_kernels(nb::module_& m) {
              [](const PyKernel& self) {
                  return "<warp.Kernel " + std::string(nb::str(nb::getattr(self.module, "name", self.module)).c_str()) +
                         "." + self.key + ">";
+             })
+        .def("__getitem__",
+             [](const PyKernel& self, nb::handle dim) {
+                 static PyObject* kernels = nullptr;
+                 function_of("warp._kernels.kernels", kernels, "refuse_brackets")(self.key, dim);
              })
         .def("__call__", [](const PyKernel& self, nb::args, nb::kwargs) {
             static PyObject* kernels = nullptr;

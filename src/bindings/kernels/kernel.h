@@ -35,6 +35,7 @@ public:
     std::string key;         // its name in messages
     std::string module_key;  // its name in its module: "make__locals__scale" for a function of a function
     nb::object module;       // the wp.Module that it belongs to
+    nb::object given_hash;   // what the program has set as kernel.hash, if it has
     program::KernelOptions options;
 
     // Reads the source at the first call. Throws CompileError or UsageError, again at each call. A generic kernel has

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bindings/arrays/array_object.h"
+#include "bindings/kernels/arguments.h"
 #include "bindings/kernels/generics.h"
 #include "bindings/kernels/kernel.h"
 #include "bindings/values/types.h"
@@ -42,6 +43,11 @@ void PyKernel::decide_genericity() {
     bool generic = false;
     for (std::size_t i = 0; i < declared.size(); ++i) {
         const std::string quoted = "parameter '" + declared[i].name + "' of kernel '" + key + "'";
+        if (declared[i].keyword_only) {
+            throw CompileError(
+                declared[i].span, quoted + " is given by name only, and launches give arguments in order",
+                {{Note::Kind::help, "leave out the '*' before it; functions may have one", {}}}, ErrorCategory::syntax);
+        }
         if (!declared[i].has_annotation) {
             throw CompileError(declared[i].span, quoted + " has no type",
                                {{Note::Kind::help,
@@ -107,11 +113,9 @@ std::vector<Type> PyKernel::types_for(std::span<PyObject* const> values, nb::obj
     const sema::FunctionSource& read = source();
     const auto& declared = read.tree->parameters;
     if (values.size() != declared.size()) {
-        throw UsageError("launch()",
-                         "got " + std::to_string(values.size()) + (values.size() == 1 ? " argument" : " arguments") +
-                             " (inputs and outputs together), kernel " + signature() + " takes " +
-                             std::to_string(declared.size()),
-                         ErrorCategory::type);
+        std::vector<std::string> names;
+        for (const syntax::Parameter& parameter : declared) names.push_back(parameter.name);
+        throw_wrong_count(*this, values.size(), names);
     }
     // Typed arguments first: plain numbers take what is open after them.
     std::vector<Type> types(declared.size());

@@ -96,6 +96,14 @@ public:
         if (joined_.empty()) joined_.assign(items(0), items(0) + size(0));
         return joined_[i] = array_in(joined_[i]);
     }
+    // The same for a parameter, of whose vectors or matrices the structure may have the components.
+    PyObject* open(std::size_t i, const ParameterPlan& parameter) {
+        PyObject* const array = open(i);
+        nb::object elements = as_elements_of(array, parameter.element, parameter.ndim);
+        if (!elements.is_valid()) return array;
+        kept_.push_back(elements);
+        return joined_[i] = elements.ptr();
+    }
     // Arrays in place of all structures.
     void open_all() {
         for (std::size_t i = 0; i < count(); ++i)
@@ -223,12 +231,12 @@ nb::object launch(const Slots& slots) {
     std::vector<runtime::Array> holders;
     PyTape* const recorder = !is_command && flag(slots[kRecordTape], true) ? active_recorder() : nullptr;
     const bool outlives = is_command || recorder || runtime::current_recording(device);
-    if (outlives || program::settings().verify_fp) values.open_all();
+    const bool opens = outlives || program::settings().verify_fp;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         PyObject* value = values.data()[i];
         if (is_array_structure(value)) {
-            if (pack_structure(value, parameters[i], device, block.data())) continue;
-            value = values.open(i);
+            if (!opens && pack_structure(value, parameters[i], device, block.data())) continue;
+            value = values.open(i, parameters[i]);
         }
         pack_argument(*kernel, parameters[i], i, value, device, block.data(), holders, outlives);
     }

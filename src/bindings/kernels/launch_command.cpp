@@ -68,7 +68,12 @@ public:
                                  " parameters, there is no index " + std::to_string(index),
                              ErrorCategory::index);
         }
-        if (is_array_structure(value.ptr())) value = array_in(value.ptr());
+        nb::object elements;
+        if (is_array_structure(value.ptr())) {
+            value = array_in(value.ptr());
+            elements = as_elements_of(value.ptr(), parameters[index].element, parameters[index].ndim);
+            if (elements.is_valid()) value = elements;
+        }
         pack_argument(*kernel_, parameters[index], index, value.ptr(), *device_, block_.data(), holders_,
                       /*outlives=*/true);
         arguments_[index] = nb::borrow(value);

@@ -88,6 +88,7 @@ nb::object make_class(Type type) {
         members["__numpy_dtype__"] =
             type.is_scalar() ? scalar : dtype(nb::make_tuple(scalar, nb::make_tuple(type.components())));
     }
+    if (type.is_scalar()) members["_length_"] = 1;
     if (type.is_numeric_aggregate()) {
         const nb::object scalar = dtype_to_python(type.scalar_type());
         members["dtype"] = scalar;

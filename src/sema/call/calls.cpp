@@ -117,9 +117,20 @@ std::optional<Value> FunctionAnalyzer::call_method(const syntax::Call& call, Spa
         callee = attribute_of(self.value, attribute->name, call.function->span);
         return std::nullopt;
     }
-    std::vector<Actual> arguments = actuals(call, method.function.get(), method.takes_self ? 1 : 0);
+    std::vector<Actual> arguments =
+        actuals(call, method.function.get(), method.takes_self || method.takes_class ? 1 : 0);
+    if (method.takes_class) return call_class_method(method, std::move(arguments), span);
     if (!self.place) self.place = std::make_shared<const Place>();  // of a value: what the method changes is lost
     if (method.takes_self) arguments.insert(arguments.begin(), std::move(self));
+    return call_function(method.function, arguments, span);
+}
+
+// The class itself is the first argument.
+Value FunctionAnalyzer::call_class_method(const Binding& method, std::vector<Actual> arguments, Span span) {
+    Binding owner;
+    owner.kind = Binding::Kind::type;
+    owner.type = method.type;
+    arguments.insert(arguments.begin(), Actual{Value::of_binding(std::move(owner)), span, {}, nullptr, nullptr});
     return call_function(method.function, arguments, span);
 }
 
@@ -147,6 +158,7 @@ Value FunctionAnalyzer::call(const syntax::Call& call, Span span) {
             return construct(binding.type, actuals(call), span);
         case Binding::Kind::function:
             if (binding.is_gradient) return call_gradient(binding.function, actuals(call), span);
+            if (binding.takes_class) return call_class_method(binding, actuals(call, binding.function.get(), 1), span);
             return call_function(binding.function, actuals(call, binding.function.get()), span);
         case Binding::Kind::closure:
             return call_closure(callee, actuals(call), span);

@@ -29,7 +29,7 @@ Value FunctionAnalyzer::lambda(const syntax::Lambda& lambda) {
     binding.lambda = &lambda;
     Value value = Value::of_binding(std::move(binding));
     for (const auto& expression : lambda.defaults)
-        value.elements.push_back(bound(this->expression(*expression), expression->span));
+        if (expression) value.elements.push_back(bound(this->expression(*expression), expression->span));
     return value;
 }
 
@@ -44,12 +44,13 @@ Value FunctionAnalyzer::call_closure(const Value& closure, const std::vector<Act
     if (inlined_.size() >= kMostNestedCalls)
         fail(span, "functions call each other more than " + std::to_string(kMostNestedCalls) + " deep here", {place});
     const std::vector<const Actual*> slots = match_parameters(function, arguments, place);
-    const std::size_t count = slots.size(), defaults = closure.elements.size();
-    for (std::size_t i = 0; i < count; ++i) {
+    std::size_t next_default = 0;
+    for (std::size_t i = 0; i < slots.size(); ++i) {
         const syntax::Parameter& parameter = function.parameters[i];
         const std::string argument = "argument '" + syntax::spelled(parameter.name) + "' of " + shown(function);
-        if (!slots[i] && i + defaults < count) fail(span, argument + " is missing", {place});
-        Value value = slots[i] ? slots[i]->value : closure.elements[i + defaults - count];
+        const Value* otherwise = lambda.defaults[i] ? &closure.elements[next_default++] : nullptr;
+        if (!slots[i] && !otherwise) fail(span, argument + " is missing", {place});
+        Value value = slots[i] ? slots[i]->value : *otherwise;
         const Span at = slots[i] ? slots[i]->span : parameter.span;
         if (lambda.annotations[i]) value = expect(value, annotated_type(*lambda.annotations[i]), at, argument);
         assign_name(parameter.name, std::move(value), at);
@@ -108,7 +109,9 @@ bool FunctionAnalyzer::holds_closure(const Value& value) {
 Value FunctionAnalyzer::comprehension(const syntax::Comprehension& comprehension, const Iterable* first) {
     std::vector<Value> elements;
     generate(comprehension, 0, first ? *first : iterable(*comprehension.generators[0].iterable), elements);
-    std::erase_if(scope_, [&](const auto& local) { return syntax::is_own(local.first, comprehension.scope); });
+    // As in Python, a lambda sees a variable of the comprehension as the last element left it.
+    if (std::none_of(elements.begin(), elements.end(), holds_closure))
+        std::erase_if(scope_, [&](const auto& local) { return syntax::is_own(local.first, comprehension.scope); });
     return Value::list(std::move(elements));
 }
 

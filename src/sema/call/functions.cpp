@@ -13,7 +13,8 @@ std::string parameter_list(const FunctionSource& source) {
     std::string text;
     for (std::size_t i = 0; i < source.tree->parameters.size(); ++i) {
         const syntax::Parameter& p = source.tree->parameters[i];
-        text += (text.empty() ? "" : ", ") + p.name;
+        const bool begins_keywords = p.keyword_only && (i == 0 || !source.tree->parameters[i - 1].keyword_only);
+        text += (text.empty() ? "" : ", ") + std::string(begins_keywords ? "*, " : "") + p.name;
         if (p.has_annotation) text += ": " + python_name(source.annotations[i]);
         if (p.has_default) text += " = ...";
     }
@@ -28,6 +29,9 @@ void append_key(std::string& key, const Value& value) {
         key += ')';
     } else if (value.is_binding()) {
         key += describe(value);
+        // Two structs may have one name.
+        if (value.binding->kind == Binding::Kind::type || value.binding->takes_class)
+            key += std::to_string(reinterpret_cast<std::uintptr_t>(value.binding->type.node()));
         if (value.binding->kind == Binding::Kind::function)
             key += value.binding->function->key + (value.binding->is_gradient ? "'" : "");
     } else {
@@ -78,16 +82,24 @@ std::vector<const Actual*> FunctionAnalyzer::match_parameters(const syntax::Func
     const std::string& name = callee.name;
     const auto& parameters = callee.parameters;
     std::vector<const Actual*> slots(parameters.size(), nullptr);
+    const auto is_positional = [](const syntax::Parameter& p) { return !p.keyword_only; };
+    const auto positional =
+        static_cast<std::size_t>(std::count_if(parameters.begin(), parameters.end(), is_positional));
     std::size_t next = 0;
     for (const Actual& a : arguments) {
         std::size_t at = next;
         if (a.keyword.empty()) {
-            if (next++ >= parameters.size()) {
+            if (next++ >= positional) {
+                std::vector<Note> notes = {signature};
+                if (positional < parameters.size())
+                    notes.push_back(help("give '" + syntax::spelled(parameters[positional].name) +
+                                         "' by its name: " + syntax::spelled(parameters[positional].name) + "=..."));
                 fail(a.span,
-                     "'" + name + "' takes " + std::to_string(parameters.size()) +
-                         (parameters.size() == 1 ? " argument, got " : " arguments, got ") +
+                     "'" + name + "' takes " + std::to_string(positional) +
+                         (positional == 1 ? " argument" : " arguments") +
+                         (positional < parameters.size() ? " by position, got " : ", got ") +
                          std::to_string(arguments.size()),
-                     {signature});
+                     std::move(notes));
             }
         } else {
             std::vector<std::string> names;

@@ -71,8 +71,30 @@ Value FunctionAnalyzer::call_builtin(const std::string& name, const std::vector<
     if (resolution.match.ok) return call_resolved(name, resolution, arguments, span);
     if (!operator_sign.empty()) {
         if (std::optional<Value> value = call_own_operator(name, arguments, span)) return *value;
+        if (std::vector<Note> notes = operator_help(name, operator_sign, arguments); !notes.empty())
+            fail(span, call_text(name, arguments, operator_sign), std::move(notes));
     }
     refuse_call(call_text(name, arguments, operator_sign), resolution.refusals, arguments, span);
+}
+
+// How else to write it; empty where the list of overloads says more.
+std::vector<Note> FunctionAnalyzer::operator_help(const std::string& name, const std::string& sign,
+                                                  const std::vector<Actual>& arguments) {
+    for (const Actual& a : arguments) {
+        const Type type = type_of(a.value);
+        if (!type.is_struct()) continue;
+        const std::string& of = type.struct_name();
+        const std::string module = source_.environment->module_with_operator(type, name);
+        if (!module.empty())
+            return {help("the operators of " + of + " are functions of the module " + module +
+                         ", which this one does not see: write 'from " + module + " import " + name + "'")};
+        return {help("operators of structs are functions of the program: @wp.func def " + name +
+                     (arguments.size() == 1 ? "(a: " + of + ")" : "(a: " + of + ", b: ...)"))};
+    }
+    if (arguments.size() != 2) return {};
+    const std::string text = how_else(sign, type_of(arguments[0].value), type_of(arguments[1].value),
+                                      arguments[0].value.is_literal || arguments[1].value.is_literal);
+    return text.empty() ? std::vector<Note>{} : std::vector<Note>{help(text)};
 }
 
 Value FunctionAnalyzer::call_resolved(const std::string& name, const builtins::Resolution& resolution,

@@ -72,6 +72,21 @@ Conversion python_format(const std::string& given, Type type, Span place) {
     return {"%" + flags + digits + p.length + (letter == 'd' ? p.letter : letter), p.wide};
 }
 
+// repr() of a string.
+std::string in_quotes(const std::string& text) {
+    const char mark = text.find('\'') != std::string::npos && text.find('"') == std::string::npos ? '"' : '\'';
+    std::string result(1, mark);
+    for (const char c : text) {
+        if (c == '\n' || c == '\t' || c == '\r') {
+            result += c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r";
+            continue;
+        }
+        if (c == '\\' || c == mark) result += '\\';
+        result += c;
+    }
+    return result + mark;
+}
+
 }  // namespace
 
 std::string escape_percent(const std::string& text) {
@@ -83,8 +98,23 @@ std::string escape_percent(const std::string& text) {
     return result;
 }
 
+// True or False as letters, since the values that a print takes are numbers. The last letter of False is the digit e
+// of a hexadecimal number, which "%.0x" leaves out where the number is 0.
+void FunctionAnalyzer::add_truth(Printout& to, ir::Value* value) {
+    to.format += "%c%c%c%c%.0x";
+    const auto letter = [&](std::int64_t if_true, std::int64_t if_false) {
+        to.scalars.push_back(builder_.select(value, builder_.integer(if_true), builder_.integer(if_false)));
+    };
+    letter('T', 'F');
+    letter('r', 'a');
+    letter('u', 'l');
+    letter('e', 's');
+    letter(0, 0xe);
+}
+
 void FunctionAnalyzer::add_scalar(Printout& to, ir::Value* value, Span place, const std::string& format) {
     const Type type = value->type;
+    if (type.is_bool() && format.empty()) return add_truth(to, value);
     const Printed p = printed(type.scalar());
     const Conversion conversion = format.empty() ? Conversion{std::string("%") + p.length + p.letter, p.wide}
                                                  : python_format(format, type, place);
@@ -136,7 +166,13 @@ void FunctionAnalyzer::add_printed(Printout& to, const syntax::Expression& e, co
         if (!text->problem.empty()) fail(e.span, text->problem, {}, ErrorCategory::value);
         for (std::size_t i = 0; i < text->parts.size(); ++i) {
             const std::string format = i < text->formats.size() ? text->formats[i] : "";
-            add_printed(to, expression(*text->parts[i]), text->parts[i]->span, format);
+            Value value = expression(*text->parts[i]);
+            if (text->quoted.contains(i) && value.is_binding(Binding::Kind::string)) {
+                Binding quoted = *value.binding;
+                quoted.text = in_quotes(quoted.text);
+                value = Value::of_binding(std::move(quoted));
+            }
+            add_printed(to, value, text->parts[i]->span, format);
         }
     } else if (const auto* starred = std::get_if<syntax::Starred>(&e.node)) {
         bool is_first = true;

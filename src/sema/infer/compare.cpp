@@ -244,7 +244,8 @@ Value FunctionAnalyzer::compare_pair(syntax::CompareOperator op, Value a, Value 
     }
     if (a.is_literal) a = adapt(a, b.type, span).value_or(a);
     if (b.is_literal) b = adapt(b, a.type, span).value_or(b);
-    if (!(a.type == b.type) || a.is_literal || b.is_literal) {
+    if (!(a.type == b.type)) return compare_types(op, std::move(a), std::move(b), span);
+    if (a.is_literal || b.is_literal) {
         refuse({help("values never convert by themselves; write wp." + a.type.python_name() + "(...) or wp." +
                      b.type.python_name() + "(...)")});
     }
@@ -252,6 +253,36 @@ Value FunctionAnalyzer::compare_pair(syntax::CompareOperator op, Value a, Value 
         return Value::boolean(fold(op, a.type.scalar(), a.numbers[0], b.numbers[0]));
     }
     return Value::runtime(builder_.compare(op_of(op), materialize(a, span), materialize(b, span)));
+}
+
+// Numbers of different types: the values are compared, as in Python. Integers exactly; beside a float they become
+// float64, which is exact below 2^53.
+Value FunctionAnalyzer::compare_types(syntax::CompareOperator op, Value a, Value b, Span span) {
+    using Operator = syntax::CompareOperator;
+    const auto is_unsigned_64 = [](Type type) { return type.scalar() == Scalar::u64; };
+    const auto is_signed = [](Type type) { return type.is_int() && info(type.scalar()).is_signed(); };
+    const auto as = [&](Scalar scalar, const Value& v) { return convert_scalar(Type::scalar(scalar), v, span); };
+    if (a.type.is_float() || b.type.is_float()) {
+        const bool same_kind = a.type.is_float() && b.type.is_float();
+        const bool narrow = same_kind && info(a.type.scalar()).bits <= 32 && info(b.type.scalar()).bits <= 32;
+        const Scalar common = narrow ? Scalar::f32 : Scalar::f64;
+        return compare_pair(op, as(common, a), as(common, b), span);
+    }
+    if (!is_unsigned_64(a.type) && !is_unsigned_64(b.type))
+        return compare_pair(op, as(Scalar::i64, a), as(Scalar::i64, b), span);
+    if (!is_signed(a.type) && !is_signed(b.type)) return compare_pair(op, as(Scalar::u64, a), as(Scalar::u64, b), span);
+    // A negative number is below all of the other's.
+    const bool a_is_signed = is_signed(a.type);
+    const Value whole = settle(a_is_signed ? a : b, span);
+    ir::Value* number = materialize(whole, span);
+    ir::Value* negative = builder_.compare(ir::Op::cmp_lt, number, builder_.zero(number->type));
+    const Value rest = compare_pair(op, as(Scalar::u64, a), as(Scalar::u64, b), span);
+    const bool a_is_below = a_is_signed;
+    const bool if_negative = op == Operator::ne || ((op == Operator::lt || op == Operator::le) && a_is_below) ||
+                             ((op == Operator::gt || op == Operator::ge) && !a_is_below);
+    ir::Value* otherwise = materialize(rest, span);
+    if (if_negative) return Value::runtime(builder_.binary(ir::Op::or_, negative, otherwise));
+    return Value::runtime(builder_.binary(ir::Op::and_, builder_.unary(ir::Op::invert, negative), otherwise));
 }
 
 // Bools count as 0 and 1 beside integer literals, flag == 0, and have an order among each other, (a < b) < (c > d).
@@ -271,6 +302,21 @@ std::optional<Value> FunctionAnalyzer::compare_bools(syntax::CompareOperator op,
     return compare_pair(op, counted(a), counted(b), span);
 }
 
+// As @dataclass has it: field by field. Empty for a struct that is none, or one with eq=False.
+std::optional<Value> FunctionAnalyzer::equal_structs(const Value& a, const Value& b, Span span) {
+    const Type type = type_of(a);
+    const std::optional<Construction> rules = source_.environment->construction(type);
+    if (!rules || !rules->has_equality) return std::nullopt;
+    std::vector<Value> of_a, of_b;
+    for (const std::string& name : rules->compared) {
+        const std::optional<PartStep> step = part_attribute(type, name);
+        if (!step) continue;
+        of_a.push_back(read_part(a, *step));
+        of_b.push_back(read_part(b, *step));
+    }
+    return equal(Value::tuple(std::move(of_a)), Value::tuple(std::move(of_b)), span);
+}
+
 Value FunctionAnalyzer::equal(Value a, Value b, Span span) {
     if (a.is_binding() && b.is_binding()) return Value::boolean(identical(a, b));
     if (a.is_tuple() && b.is_tuple()) {
@@ -286,8 +332,12 @@ Value FunctionAnalyzer::equal(Value a, Value b, Span span) {
     }
     const Type type = type_of(a);
     if (type.is_scalar() && type_of(b).is_scalar()) return compare_pair(syntax::CompareOperator::eq, a, b, span);
+    if (type.is_struct() && type == type_of(b))
+        if (std::optional<Value> same = equal_structs(a, b, span)) return *same;
     if (!(type == type_of(b)) || !type.is_numeric_aggregate()) {
         std::vector<Note> notes;
+        if (type.is_struct() && type == type_of(b))
+            notes.push_back(help("compare the fields, or write @dataclass above the class"));
         if (b.is_binding(Binding::Kind::none)) notes.push_back(help("write 'is None'"));
         fail(span, "'==' cannot compare " + describe(a) + " and " + describe(b), std::move(notes));
     }

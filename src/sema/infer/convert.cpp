@@ -2,6 +2,7 @@
 // fits; a value that has a type never changes it by itself (seed 004, Type conversions).
 #include "sema/analyzer.h"
 #include "sema/infer/literals.h"
+#include "types/struct_key.h"
 
 namespace weft::sema {
 
@@ -96,6 +97,7 @@ Value FunctionAnalyzer::expect(const Value& value, Type type, Span span, const s
         const std::string constructor = type.is_bool() ? "bool" : "wp." + type.python_name();
         notes.push_back(help("values never convert by themselves; write " + constructor + "(...)"));
     }
+    if (std::string again = redefinition_text(type_of(value), type); !again.empty()) notes.push_back(help(again));
     fail(span, what + " is " + describe(value) + ", expected " + type.python_name(), std::move(notes));
 }
 

@@ -102,8 +102,15 @@ Value FunctionAnalyzer::from_binding(Binding binding, const std::string& spelled
             return value;
         }
         case Binding::Kind::unsupported:
-            if (std::vector<Note> ours = weft_counterpart(spelled); !ours.empty())
+            if (binding.text.find("are not there yet") != std::string::npos) fail(span, binding.text);
+            // A function of the program itself may have any name.
+            if (std::vector<Note> ours = weft_counterpart(spelled);
+                !ours.empty() && !binding.text.ends_with("made with @wp.func)"))
                 fail(span, "kernels cannot use '" + spelled + "', which is " + binding.text, std::move(ours));
+            if (binding.text.starts_with("the Python function") && !binding.text.ends_with(")"))
+                fail(span, "kernels cannot use '" + spelled + "', which is " + binding.text,
+                     {help("kernels have nothing of that name: write it as a @wp.func, or run it before the launch; "
+                           "wp.static(...) runs it when the kernel is built")});
             // Some texts say themselves what to do instead.
             if (binding.text.ends_with(")"))
                 fail(span, "kernels cannot use '" + spelled + "', which is " + binding.text);
