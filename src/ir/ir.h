@@ -175,6 +175,7 @@ struct ImplicitParameter {
         log,    // a part of what its atomics in loops gave (transform/adjoint/returned_values.h); counted on from these
         order,  // the coordinate that each thread takes (transform::follow_grid_order())
         sorted,  // a copy of an array in the order of a grid: transform::SortedCopy says what `of` counts
+        number,  // of an adjoint: the number at byte `of` of the arguments, in memory, with its gradient
     };
     Kind kind;
     int of;

@@ -166,6 +166,8 @@ private:
                 function->implicit_parameters.push_back({ImplicitParameter::Kind::order, static_cast<int>(integer())});
             if (accept_word("sorted"))
                 function->implicit_parameters.push_back({ImplicitParameter::Kind::sorted, static_cast<int>(integer())});
+            if (accept_word("number"))
+                function->implicit_parameters.push_back({ImplicitParameter::Kind::number, static_cast<int>(integer())});
             if (accept_word("after"))
                 function->implicit_parameters.push_back({ImplicitParameter::Kind::after, static_cast<int>(integer())});
         }

@@ -114,6 +114,7 @@ public:
                         : implicit->kind == ImplicitParameter::Kind::after  ? " after "
                         : implicit->kind == ImplicitParameter::Kind::order  ? " order "
                         : implicit->kind == ImplicitParameter::Kind::sorted ? " sorted "
+                        : implicit->kind == ImplicitParameter::Kind::number ? " number "
                         : implicit->kind == ImplicitParameter::Kind::log    ? " log "
                                                                             : " returned ";
                 integer(implicit->of);

@@ -17,7 +17,8 @@ void point_implicit_parameters(const KernelFacts& kernel, std::byte* block, cons
         std::byte* const to = block + kernel.layout.offsets[own + i];
         const Type type = kernel.parameter_types[own + i];
         std::memset(to, 0, static_cast<std::size_t>(type.size_bytes()));
-        if (implicit.of < 0 || implicit.is_for_order()) continue;
+        if (implicit.of < 0 || implicit.is_for_order() || implicit.kind == ir::ImplicitParameter::Kind::number)
+            continue;
         if (implicit.is_returned()) {
             WEFT_CHECK(static_cast<std::size_t>(implicit.of) < returned.size(),
                        "what an atomic of the launch returned is missing");

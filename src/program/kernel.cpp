@@ -146,6 +146,7 @@ CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement,
     lowering.shares = code_options.lanes <= 1 && !variant.nulls;
     lowering.gradients = derivation.gradients;
     lowering.tangents = derivation.tangents;
+    lowering.numbers = derivation.numbers;
     lowering.stack_bytes = settings().gradient_loop_bytes;
     lowering.stack_slots = jit::stack_slots(code_options.target);
     return result;

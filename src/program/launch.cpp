@@ -8,6 +8,8 @@
 #include "program/grid_order.h"
 #include "program/recorded_run.h"
 #include "program/settings.h"
+#include "runtime/bytes.h"
+#include "runtime/graph.h"
 #include "support/error.h"
 
 namespace weft::program {
@@ -111,8 +113,49 @@ namespace {
 
 const char* api_of(const DerivedLaunch& what) { return what.tangents ? "jvp()" : "launch()"; }
 
+// Numbers of the arguments that have gradients, in memory of the device: both are laid out like the arguments.
+class NumbersInMemory {
+public:
+    NumbersInMemory(const Kernel& kernel, const DerivedLaunch& what)
+        : device_(*what.device),
+          size_bytes_(kernel.layout().size_bytes),
+          values_(runtime::allocate(size_bytes_, device_)),
+          gradients_(runtime::allocate(size_bytes_, device_)) {
+        if (runtime::current_recording(device_))
+            runtime::refuse_recording(device_, "launch(adjoint=True)",
+                                      "leave gradients of numbers out of adj_inputs, which the host reads at once");
+        runtime::write_bytes(device_, values_->data, what.before, size_bytes_);
+        runtime::write_bytes(device_, gradients_->data, what.number_gradients, size_bytes_);
+    }
+
+    void show(const KernelFacts& facts, std::byte* block) const {
+        for (std::size_t i = 0; i < facts.implicit_parameters.size(); ++i) {
+            const ir::ImplicitParameter& implicit = facts.implicit_parameters[i];
+            if (implicit.kind != ir::ImplicitParameter::Kind::number || implicit.of < 0) continue;
+            const std::size_t parameter = facts.own_count() + i;
+            ArrayView& view = view_at(block, facts.layout.offsets[parameter]);
+            view.data = static_cast<std::byte*>(values_->data) + implicit.of;
+            view.grad = static_cast<std::byte*>(gradients_->data) + implicit.of;
+            view.shape[0] = 1;
+            view.strides[0] = facts.parameter_types[parameter].element().size_bytes();
+        }
+    }
+
+    // When the launch is done.
+    void read(std::byte* gradients) const {
+        runtime::current_stream(device_).synchronize();
+        runtime::read_bytes(device_, gradients, gradients_->data, size_bytes_);
+    }
+
+private:
+    runtime::Device& device_;
+    std::int64_t size_bytes_;
+    runtime::BufferPtr values_, gradients_;
+};
+
 // The arguments of such a launch with room for what is not the user's, which is filled in.
-std::vector<std::byte> block_of(const Kernel& kernel, const DerivedLaunch& what, const KernelFacts& facts) {
+std::vector<std::byte> block_of(const Kernel& kernel, const DerivedLaunch& what, const KernelFacts& facts,
+                                const std::optional<NumbersInMemory>& numbers = {}) {
     std::vector<std::byte> block = with_room(kernel, what.before, facts);
     std::vector<std::byte> after = with_room(kernel, what.after, facts);
     const std::vector<Type>& types = kernel.types();
@@ -126,6 +169,7 @@ std::vector<std::byte> block_of(const Kernel& kernel, const DerivedLaunch& what,
     std::vector<ArrayView> returned = views_of(what.returned);
     if (returned.empty()) returned.resize(facts.implicit_parameters.size());
     point_implicit_parameters(facts, block.data(), after.data(), returned);
+    if (numbers) numbers->show(facts, block.data());
     return block;
 }
 
@@ -179,7 +223,9 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
     const KernelFacts& facts = kernel.facts(variant, {}, what.derivation);
     check_returned_values(kernel, what, facts);
     const Grid grid = make_grid(what.dims, facts.tid_rank, kernel.name());
-    std::vector<std::byte> block = block_of(kernel, what, facts);
+    std::optional<NumbersInMemory> numbers;
+    if (!what.derivation.numbers.empty()) numbers.emplace(kernel, what);
+    std::vector<std::byte> block = block_of(kernel, what, facts, numbers);
     const Arrangement arranged = arrangement(facts, block.data(), what.of_adjoint(), variant.gpu > 0);
     if (!what.tangents) {
         variant.single = grid.count == 1;
@@ -193,7 +239,7 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
     if (order && *order) {
         variant.grid_order = true;
         const KernelFacts& of_order = kernel.facts(variant, arranged, what.derivation);
-        ordered = block_of(kernel, what, of_order);
+        ordered = block_of(kernel, what, of_order, numbers);
         variant.grid_order = order->show(of_order, ordered.data());
     }
     const CompiledKernel& compiled = kernel.compiled(variant, arranged, what.derivation);
@@ -201,13 +247,14 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
     if (variant.grid_order)
         block = std::move(ordered);
     else if (arranged.index() != 0)
-        block = block_of(kernel, what, compiled);
+        block = block_of(kernel, what, compiled, numbers);
     std::optional<GradientClaim> claim;
     if (what.of_adjoint()) claim.emplace(gradients_in(compiled, block.data()));
     const std::vector<runtime::BufferPtr> copies = make_copies(compiled, block.data(), *what.device);
     Fault not_finite{};
     run(compiled, runtime::current_stream(*what.device), block.data(), grid, check ? &not_finite : nullptr);
     if (variant.grid_order) order->add_up(block.data());
+    if (numbers) numbers->read(what.number_gradients);
     if (variant.keeps_returned) close_returned_values(kernel.name(), compiled, what.returned);
     if (check)
         check->check(api_of(what), (what.of_adjoint() ? "the adjoint of kernel '" : "kernel '") + kernel.name() + "'",

@@ -59,6 +59,8 @@ struct DerivedLaunch {
     const std::byte* after;
     const std::byte* tangents = nullptr;
     std::span<runtime::Array> returned;  // what atomics of that launch gave
+    // With Derivation::numbers: their gradients, laid out like the arguments, to which the launch adds.
+    std::byte* number_gradients = nullptr;
     runtime::Device* device;
 
     bool of_adjoint() const { return !derivation.gradients.empty(); }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "ir/typing.h"
 #include "ir/walk.h"
 #include "support/error.h"
 #include "transform/analysis/threads.h"
@@ -72,6 +73,27 @@ std::vector<KernelFacts::Returned> returned_values_of(const ir::Function& adjoin
     return returned;
 }
 
+// By parameter: whether the adjoint writes to its gradient, or to those of arrays in it.
+std::vector<bool> changed_gradients(const ir::Function& adjoint) {
+    std::vector<bool> changed(adjoint.parameters().size() - adjoint.implicit_parameters.size(), false);
+    const auto mark_all = [&](bool only_holders) {
+        for (std::size_t i = 0; i < changed.size(); ++i) {
+            const Type type = adjoint.parameters()[i]->type;
+            if (!only_holders || ir::holds_array(type.is_array() ? type.element() : type)) changed[i] = true;
+        }
+    };
+    ir::for_each_operation(adjoint.body, [&](const ir::Operation& operation) {
+        if (operation.library && !operation.library->writes.empty()) mark_all(/*only_holders=*/false);
+        if (!ir::writes(operation.op)) return;
+        const ir::Value* const gradient = ir::gradient_holding(operation.operands[0]);
+        if (!gradient) return;
+        const ir::Value* const origin = ir::origin_of(gradient->definition->operands[0]);
+        if (!ir::is_parameter(adjoint, origin)) return mark_all(/*only_holders=*/!origin->type.is_array());
+        if (!adjoint.implicit(origin)) changed[static_cast<std::size_t>(origin->index)] = true;
+    });
+    return changed;
+}
+
 // Leads along fields: gives their place in the value, and makes `type` that of the last.
 std::int64_t offset_of(Type& type, std::span<const std::int64_t> fields) {
     std::int64_t offset = 0;
@@ -125,6 +147,7 @@ transform::PipelineOptions pipeline_options(const LoweringOptions& options) {
     if (!options.gradients.empty())
         pipeline.adjoint = {options.gradients, options.noalias, options.stack_bytes, options.tangents.empty() ? 0 : 1,
                             options.stack_slots};
+    pipeline.numbers = options.numbers;
     pipeline.stack_slots = options.stack_slots;
     if (!options.tangents.empty()) pipeline.jvp = {options.tangents, pipeline.adjoint.has_value()};
     pipeline.keeps_returned = options.keeps_returned;
@@ -201,6 +224,7 @@ LoweredKernel lower(std::unique_ptr<ir::Module> module, const LoweringOptions& o
         lowered.contents = transform::contents_read(kernel);
         lowered.returned = returned_values_of(kernel, lowered.implicit_parameters);
         lowered.scattered = transform::scattered_gradients(kernel);
+        lowered.adds_to_gradient = changed_gradients(kernel);
     }
     if (!queries.empty() && !options.grid_order && lowered.returned.empty()) {
         const transform::OrderShows shows = transform::order_shows(kernel);

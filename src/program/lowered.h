@@ -76,6 +76,7 @@ struct KernelFacts {
     };
     std::vector<Returned> returned;  // what the launch has to keep of its atomics; empty where nothing
     std::vector<transform::Scattered> scattered;
+    std::vector<bool> adds_to_gradient;  // by parameter: whether there may be more in it than there was
 
     // How many of the parameters are the user's.
     std::size_t own_count() const { return parameter_types.size() - implicit_parameters.size(); }

@@ -27,6 +27,7 @@ struct LoweringOptions {
     bool shares = false;          // transform::PipelineOptions::shares
     // The adjoint in place of the kernel, for these gradients: one of transform::Gradient for each parameter.
     std::vector<transform::Gradient> gradients;
+    std::vector<bool> numbers;  // of that adjoint: which parameters have gradients of their numbers; empty: none
     std::int64_t stack_bytes = transform::AdjointOptions().stack_bytes;
     std::optional<std::int64_t> stack_slots;  // transform::AdjointOptions::stack_slots, where the target asks for it
     // Forward mode, of the kernel or of that adjoint: which parameters have tangents.
@@ -97,6 +98,7 @@ struct Variant {
 struct Derivation {
     std::vector<transform::Gradient> gradients;  // one for each parameter
     std::vector<bool> tangents;                  // which parameters have one
+    std::vector<bool> numbers = {};              // LoweringOptions::numbers
 
     auto operator<=>(const Derivation&) const = default;
 };

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "transform/adjoint/functions.h"
+#include "transform/adjoint/numbers.h"
 #include "transform/adjoint/returned_values.h"
 #include "transform/grid_order.h"
 #include "transform/runs.h"
@@ -112,6 +113,10 @@ private:
         if (!options_.adjoint) return true;
         for (const auto& function : module_.functions)
             if (function->is_kernel) asks_one_grid_ &= grids_asked(*function) == 1;
+        if (!options_.numbers.empty()) {
+            const auto read = [&](ir::Function& kernel) { read_numbers_from_memory(kernel, options_.numbers); };
+            if (!pass_on_kernels("numbers", read) || !simplify_all()) return false;
+        }
         const auto make = [&](const ir::Function& kernel) { return adjoint(kernel, *options_.adjoint); };
         return replace_kernels("adjoint", make) && inline_opaque() && pass_on_kernels("gradients", share_gradients) &&
                simplify_all();

@@ -10,7 +10,8 @@
 //     signs       indices that are known not to count from the end        signs.h           drop_signs()
 //     uncontended atomics of elements that one thread has to itself                         split_uncontended_atomics()
 //     returned    what atomics give is kept for the adjoint               adjoint/returned_values.h
-//     with_returned_values() adjoint     the kernel becomes its adjoint                          adjoint/adjoint.h
+//     with_returned_values() numbers     numbers with gradients are read from memory             adjoint/numbers.h
+//     read_numbers_from_memory() adjoint     the kernel becomes its adjoint                          adjoint/adjoint.h
 //     adjoint() gradients   gradients that users wrote reach arrays                 adjoint/functions.h
 //     share_gradients() jvp         it carries tangents                                     jvp/jvp.h         jvp()
 //     order       threads take coordinates in the order of a hash grid                      follow_grid_order()
@@ -85,6 +86,7 @@ struct PipelineOptions {
     int launch_rank = 0;
     // Makes each kernel its adjoint: what is known of the gradients of its parameters.
     std::optional<AdjointOptions> adjoint;
+    std::vector<bool> numbers;  // of which parameters numbers have gradients (adjoint/numbers.h); empty: of none
     std::optional<std::int64_t> stack_slots;  // of gradients that kernels call: AdjointOptions::stack_slots
     // Makes each kernel keep what its atomics give (adjoint/returned_values.h).
     bool keeps_returned = false;

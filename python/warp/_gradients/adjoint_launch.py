@@ -1,7 +1,12 @@
-"""``wp.launch(..., adjoint=True)``: the adjoint of one launch, without a tape."""
+"""``wp.launch(..., adjoint=True)``: the adjoint of one launch, without a tape.
+
+The adjoint works on gradients that are laid out like what they belong to. So each gradient that is given is worked on
+itself, or a stand-in of it, from which it takes the result afterwards. Those of outputs are only read.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import warp._weft as _weft
@@ -17,37 +22,104 @@ def launch_adjoint(
     inputs, outputs = list(inputs or ()), list(outputs or ())
     values = inputs + outputs
     given = _padded("adj_inputs", adj_inputs, len(inputs)) + _padded("adj_outputs", adj_outputs, len(outputs))
-    gradients: list[array | None] = []
-    results: list[tuple[array, array]] = []
+    gradients: list[Any] = []
+    work = _Work()
     for i, (value, gradient) in enumerate(zip(values, given, strict=True)):
-        if gradient is None or not isinstance(value, array):
+        what = f"argument {i + 1} of kernel {kernel.__name__!r}"
+        is_output = i >= len(inputs)
+        if gradient is None or (gradient is value and not isinstance(value, array)):
             gradients.append(None)
-            continue
+        elif isinstance(value, array):
+            gradients.append(work.on_array(value, gradient, what, is_output))
+            if _weft.holds_arrays(value):
+                values[i] = _weft.with_nested_gradients(value, gradient)
+        elif value is not None and _weft.field_names(value):
+            gradients.append(work.on_struct(value, gradient, what, is_output))
+        else:
+            gradients.append(None if is_output else work.on_number(gradient))
+    _weft.run_adjoint(kernel, dim, values, gradients, device)
+    work.finish()
+
+
+class _Work:
+    """What the adjoint works on, in place of the gradients that are given."""
+
+    def __init__(self) -> None:
+        self._results: list[Callable[[], Any]] = []  # take the results, when it has run
+
+    def finish(self) -> None:
+        for take in self._results:
+            take()
+
+    def on_array(self, value: array, gradient: Any, what: str, is_output: bool) -> array:
         if not isinstance(gradient, array):
             raise usage_error(
-                f"launch(): a gradient is given for argument {i + 1} of kernel {kernel.__name__!r}, an array, as "
-                f"{type(gradient).__name__}; expected an array like it, or None",
+                f"launch(): a gradient is given for {what}, an array, as {type(gradient).__name__}; expected an array "
+                "like it, or None",
                 TypeError,
             )
         if gradient.dtype is not value.dtype or gradient.shape != value.shape:
             raise usage_error(
-                f"launch(): the gradient given for argument {i + 1} of kernel {kernel.__name__!r} is "
-                f"{_weft.type_name(gradient.dtype)} of shape {gradient.shape}, expected "
-                f"{_weft.type_name(value.dtype)} of shape {value.shape}",
+                f"launch(): the gradient given for {what} is {_weft.type_name(gradient.dtype)} of shape "
+                f"{gradient.shape}, expected {_weft.type_name(value.dtype)} of shape {value.shape}",
                 TypeError if gradient.dtype is not value.dtype else ValueError,
             )
         work = gradient
-        is_output = i >= len(inputs)
         if is_output or gradient.strides != value.strides:
             work = _weft.keep(gradient if gradient.strides == value.strides else value)
             if gradient.strides != value.strides:
                 work.assign(gradient)
             if not is_output:
-                results.append((gradient, work))
-        gradients.append(work)
-    _weft.run_adjoint(kernel, dim, values, gradients, device)
-    for gradient, work in results:
-        gradient.assign(work)
+                self._results.append(lambda: gradient.assign(work))
+        return work
+
+    def on_struct(self, value: Any, gradient: Any, what: str, is_output: bool) -> Any:
+        if not _weft.field_names(gradient):
+            return None
+        if type(gradient) is not type(value):
+            raise usage_error(
+                f"launch(): the gradient given for {what}, a {type(value).__name__}, is a {type(gradient).__name__}; "
+                f"expected a {type(value).__name__}, or None",
+                TypeError,
+            )
+        work = self._stand_in(value, gradient, what, is_output)
+        if not is_output:
+            self._results.append(lambda: _take_numbers(work, gradient))
+        return work
+
+    def _stand_in(self, value: Any, gradient: Any, what: str, is_output: bool) -> Any:
+        work = type(gradient)()
+        for name in _weft.field_names(gradient):
+            of, given = getattr(value, name), getattr(gradient, name)
+            if isinstance(given, array):
+                if isinstance(of, array):
+                    setattr(work, name, self.on_array(of, given, f"{name!r} of {what}", is_output))
+            elif given is not None:
+                is_struct = bool(_weft.field_names(given))
+                setattr(work, name, self._stand_in(of, given, f"{name!r} of {what}", is_output) if is_struct else given)
+        return work
+
+    def on_number(self, gradient: Any) -> Any:
+        """A vector, matrix, quaternion or transform takes what is added to it; so does an array of one element. All
+        else cannot be changed."""
+        if isinstance(gradient, _weft.AggregateValue):
+            return gradient
+        if not isinstance(gradient, array) or gradient.size != 1 or _weft.type_info(gradient.dtype) is None:
+            return None
+        work = gradient.dtype(*gradient.numpy().reshape(-1).tolist())
+        self._results.append(lambda: gradient.fill_(work))
+        return work
+
+
+def _take_numbers(work: Any, gradient: Any) -> None:
+    for name in _weft.field_names(gradient):
+        result = getattr(work, name)
+        if result is None or isinstance(result, array):
+            continue
+        if _weft.field_names(result):
+            _take_numbers(result, getattr(gradient, name))
+        else:
+            setattr(gradient, name, result)
 
 
 def _padded(name: str, gradients: Any, count: int) -> list:

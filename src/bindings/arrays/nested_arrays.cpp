@@ -158,6 +158,48 @@ void count_nested_writes(nb::handle value) {
     });
 }
 
+nb::object with_nested_gradients(nb::handle array, nb::handle gradient) {
+    nb::object result = keep(array);
+    const runtime::Array& copy = value_of(result.ptr()).array;
+    const runtime::Array given = runtime::on_host(value_of(gradient.ptr()).array);
+    if (copy.size() == 0) return result;
+    std::vector<Field> fields;
+    find_fields(copy.dtype, 0, fields);
+    std::vector<std::int64_t> places;
+    for_each_element(given, [&](std::int64_t place) { places.push_back(place); });
+    runtime::HostWrite elements(copy, /*keeps=*/true);
+    std::byte* const begin = runtime::host_data(elements.array());
+    auto place = places.begin();
+    for_each_element(elements.array(), [&](std::int64_t element) {
+        const std::byte* const from = runtime::host_data(given) + *place++;
+        for (const Field& field : fields) {
+            ArrayView view, of_view;
+            std::memcpy(&view, begin + element + field.offset, sizeof view);
+            std::memcpy(&of_view, from + field.offset, sizeof of_view);
+            if (!view.data || !of_view.data) continue;
+            const bool has_arrays = ir::holds_array(field.type.element());
+            const auto ndim = static_cast<std::size_t>(field.type.ndim());
+            if (has_arrays || !std::equal(view.shape, view.shape + ndim, of_view.shape) ||
+                !std::equal(view.strides, view.strides + ndim, of_view.strides))
+                throw UsageError("launch()",
+                                 "the gradient of a " + field.type.python_name() + " in the elements of an array of " +
+                                     copy.dtype.python_name() +
+                                     (has_arrays ? " cannot be given, because its elements hold arrays themselves. "
+                                                   "help: arrays made with requires_grad=True, whose gradients are "
+                                                   "found by themselves"
+                                                 : " has another shape or other strides than the array. help: "
+                                                   "wp.zeros_like(array)"),
+                                 ErrorCategory::value);
+            view.grad = of_view.data;
+            std::memcpy(begin + element + field.offset, &view, sizeof view);
+        }
+    });
+    elements.finish();
+    copy.buffer->references.add_all(value_of(array.ptr()).array.buffer->references, *copy.buffer);
+    copy.buffer->references.add_all(value_of(gradient.ptr()).array.buffer->references, *copy.buffer);
+    return result;
+}
+
 nb::object with_nested(nb::handle array, nb::list originals, nb::list copies) {
     Replacer replacer;
     for (std::size_t i = 0; i < nb::len(originals); ++i) replacer.add(originals[i], copies[i]);

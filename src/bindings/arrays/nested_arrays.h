@@ -22,5 +22,8 @@ void count_nested_writes(nb::handle value);
 // A copy of an array, laid out like it, whose elements lead to `copies` in place of `originals`, at any depth; each is
 // laid out like the original. Gradients are those of the copies, or, where these have none, stay as they are.
 nb::object with_nested(nb::handle array, nb::list originals, nb::list copies);
+// A copy of an array, laid out like it, in which the arrays in the elements have as gradients those that lie in their
+// places in `gradient`, an array of the same shape and dtype. Throws UsageError where these are of another layout.
+nb::object with_nested_gradients(nb::handle array, nb::handle gradient);
 
 }  // namespace weft::bindings

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -41,6 +42,8 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
     packed.use_gradients(gradients);
     program::DerivedLaunch what;
     what.derivation.gradients = packed.gradients();
+    std::vector<std::byte> numbers = packed.number_gradients(gradients, what.derivation.numbers);
+    what.number_gradients = numbers.data();
     const Dimensions dims = launch_dimensions(packed.kernel, dim.ptr(), packed.block.data());
     what.dims = dims.span();
     what.before = what.after = packed.block.data();
@@ -55,9 +58,17 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
         };
         if (PyArray* array = array_pointer(packed.values[i]))
             watch(name, nb::handle(gradients[i]).is_none() ? array->grad() : nb::handle(gradients[i]));
-        for (const NamedArray& field : named_arrays_in(packed.values[i])) watch(name + field.name, field.array->grad());
+        const std::vector<NamedArray> given = named_arrays_in(nb::handle(gradients[i]));
+        for (const NamedArray& field : named_arrays_in(packed.values[i])) {
+            const auto found = std::ranges::find(given, field.name, &NamedArray::name);
+            if (found == given.end())
+                watch(name + field.name, field.array->grad());
+            else
+                check.watch(name + field.name, found->array->array);
+        }
     }
     program::launch_derived(packed.kernel.core(), what, checks ? &check : nullptr);
+    packed.take_number_gradients(gradients, what.derivation.numbers, numbers);
 }
 
 // A kernel, or its adjoint, with tangents: `tangents` has one for each value, or None.
@@ -190,7 +201,8 @@ void bind_adjoint(nb::module_& m) {
         "run_adjoint", &run_adjoint, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("gradients"),
         nb::arg("device").none(),
         "Runs the adjoint of a kernel, on arrays as they are. `gradients` has arrays in place of their gradients, laid "
-        "out as the values (None: array.grad).");
+        "out as the values (None: array.grad); for structs a struct of such arrays, whose numbers are added to; for "
+        "other arguments a value of the parameter's type, which is added to, or None.");
     m.def(
         "run_jvp", &run_jvp, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("tangents"),
         nb::arg("of_adjoint"), nb::arg("before"), nb::arg("after"), nb::arg("returned"), nb::arg("device").none(),

@@ -115,6 +115,8 @@ void bind_recording(nb::module_& m) {
           "The arrays that lie in the elements of an array, or of the arrays in a struct, at any depth.");
     m.def("with_nested", &with_nested, nb::arg("array"), nb::arg("originals"), nb::arg("copies"),
           "A copy of an array of structs, whose elements lead to the copies in place of the originals, at any depth.");
+    m.def("with_nested_gradients", &with_nested_gradients, nb::arg("array"), nb::arg("gradient"),
+          "A copy of an array of structs, whose arrays have the arrays in the elements of `gradient` as gradients.");
     m.def("keep", &keep, nb::arg("array"), "A copy of the array's memory, with the same strides.");
     m.def("keep_together", &keep_together, nb::arg("arrays"),
           "Copies of arrays of one memory, with the same strides; those that overlap do so in the copies too.");

@@ -1,10 +1,14 @@
 #include "bindings/kernels/packed.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "bindings/arrays/array.h"
 #include "bindings/python/device.h"
+#include "bindings/structs/structs.h"
 #include "bindings/values/types.h"
+#include "bindings/values/values.h"
+#include "ir/typing.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -28,14 +32,14 @@ nb::object kernel_for(nb::handle object, nb::list values) {
 }
 
 // `what`, which belongs to an argument, in place of the argument's own.
-void* data_like(const ArrayView& view, nb::handle with, const Packed& packed, const ParameterPlan& parameter,
+void* data_like(const ArrayView& view, int ndim, nb::handle with, const Packed& packed, const ParameterPlan& parameter,
                 const std::string& what) {
     const runtime::Array& array = array_pointer(with)->array;
     if (array.device != &packed.device)
         throw UsageError("launch()", what + " of argument '" + parameter.name + "' of kernel '" + packed.kernel.key +
                                          "' is on '" + array.device->alias + "', the launch is on '" +
                                          packed.device.alias + "'. help: .to('" + packed.device.alias + "')");
-    for (int axis = 0; axis < parameter.ndim; ++axis)
+    for (int axis = 0; axis < ndim; ++axis)
         WEFT_CHECK(array.view.shape[axis] == view.shape[axis] && array.view.strides[axis] == view.strides[axis],
                    what + " is laid out in another way than the array");
     return array.view.data;
@@ -75,7 +79,7 @@ std::vector<std::byte> Packed::with_copies(nb::list copies) const {
         const nb::handle copy = copies[i];
         if (parameters[i].filler != ParameterPlan::Filler::array || copy.is_none()) continue;
         ArrayView& view = program::view_at(result.data(), parameters[i].offset);
-        view.data = data_like(view, copy, *this, parameters[i], "a copy");
+        view.data = data_like(view, parameters[i].ndim, copy, *this, parameters[i], "a copy");
     }
     return result;
 }
@@ -83,8 +87,79 @@ std::vector<std::byte> Packed::with_copies(nb::list copies) const {
 void Packed::use_gradients(nb::list gradients) {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         const nb::handle gradient = gradients[i];
-        if (ArrayView* const of = view(i); of && !gradient.is_none())
-            of->grad = data_like(*of, gradient, *this, parameters[i], "a gradient");
+        if (gradient.is_none()) continue;
+        if (ArrayView* const of = view(i)) {
+            of->grad = data_like(*of, parameters[i].ndim, gradient, *this, parameters[i], "a gradient");
+            continue;
+        }
+        StructValue *const structure = struct_pointer(values[i]), *const given = struct_pointer(gradient);
+        if (!structure || !given || structure->type() != given->type()) continue;
+        auto array = given->slots().begin();
+        for (const StructValue::Slot& slot : structure->slots()) {
+            const nb::object of_array = (array++)->array;
+            if (!slot.array.is_valid() || !of_array.is_valid()) continue;
+            ArrayView& of = program::view_at(block.data(), parameters[i].offset + slot.offset - structure->offset());
+            of.grad = data_like(of, slot.type.ndim(), of_array, *this, parameters[i], "a gradient");
+        }
+    }
+}
+
+namespace {
+
+// Whether a part of it is a number with a derivative.
+bool has_smooth_numbers(Type type) {
+    if (!type.is_struct()) return !type.is_array() && ir::is_smooth(type);
+    return std::ranges::any_of(type.fields(), [](const Type::Field& field) { return has_smooth_numbers(field.type); });
+}
+
+// The numbers with a derivative, in place of those of the struct.
+void set_numbers(nb::handle structure, const std::byte* from) {
+    const auto fields = struct_pointer(structure)->type().fields();
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+        const Type::Field& field = fields[i];
+        if (!has_smooth_numbers(field.type)) continue;
+        if (field.type.is_struct())
+            set_numbers(get_field(structure, i), from + field.offset);
+        else
+            set_field(structure, i, value_to_python(field.type, from + field.offset));
+    }
+}
+
+}  // namespace
+
+std::vector<std::byte> Packed::number_gradients(nb::list gradients, std::vector<bool>& which) const {
+    which.assign(parameters.size(), false);
+    std::vector<std::byte> bytes(block.size());
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const nb::handle gradient = gradients[i];
+        const Type type = kernel.core().types()[i];
+        if (!has_smooth_numbers(type)) continue;
+        std::byte* const to = bytes.data() + parameters[i].offset;
+        StructValue* const structure = struct_pointer(gradient);
+        const Value* const value = value_pointer(gradient);
+        if (structure && structure->type() == type)
+            structure->pack(to);
+        else if (value && value->type() == type)
+            std::memcpy(to, value->data(), static_cast<std::size_t>(type.size_bytes()));
+        else
+            continue;
+        which[i] = true;
+    }
+    if (std::ranges::none_of(which, [](bool has_any) { return has_any; })) which.clear();
+    return bytes;
+}
+
+void Packed::take_number_gradients(nb::list gradients, const std::vector<bool>& which,
+                                   const std::vector<std::byte>& bytes) const {
+    for (std::size_t i = 0; i < which.size(); ++i) {
+        if (!which[i]) continue;
+        const nb::handle gradient = gradients[i];
+        const std::byte* const from = bytes.data() + parameters[i].offset;
+        if (struct_pointer(gradient))
+            set_numbers(gradient, from);
+        else
+            std::memcpy(value_pointer(gradient)->data(), from,
+                        static_cast<std::size_t>(kernel.core().types()[i].size_bytes()));
     }
 }
 

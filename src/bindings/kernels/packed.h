@@ -22,8 +22,13 @@ public:
     std::vector<transform::Gradient> gradients();
     // The same block, with the arrays that have a copy showing that.
     std::vector<std::byte> with_copies(nb::list copies) const;
-    // Gradients in place of those of the arrays, each laid out as its array.
+    // Gradients in place of those of the arrays, also of those in structs, each laid out as its array.
     void use_gradients(nb::list gradients);
+    // Those of numbers, laid out like the arguments: from values and structs of the type of their parameter; nothing
+    // else is looked at. `which` tells for which parameters there is one; it is empty if there is none.
+    std::vector<std::byte> number_gradients(nb::list gradients, std::vector<bool>& which) const;
+    void take_number_gradients(nb::list gradients, const std::vector<bool>& which,
+                               const std::vector<std::byte>& bytes) const;
     // The tangents of the arguments, laid out like them; of those that have none, zeros.
     std::vector<std::byte> tangents(nb::list given);
 

@@ -49,7 +49,8 @@ Gradient Reverser::gradient_of(const Value* array) const {
                 return Gradient::used;
         }
     }
-    if (source_.implicit(root)) return Gradient::none;
+    if (const ir::ImplicitParameter* implicit = source_.implicit(root))
+        return implicit->kind == ir::ImplicitParameter::Kind::number ? Gradient::used : Gradient::none;
     if (root->region == &source_.body && root->type.is_array())
         return options_.gradients[static_cast<std::size_t>(root->index)];
     return Gradient::used;
@@ -321,7 +322,7 @@ std::vector<Contents> contents_read(const ir::Function& adjoint) {
     const auto mark = [&](const Value* parameter) {
         const ir::ImplicitParameter* implicit = adjoint.implicit(parameter);
         using Kind = ir::ImplicitParameter::Kind;
-        if (implicit && (implicit->is_returned() || implicit->is_for_order())) return;
+        if (implicit && (implicit->is_returned() || implicit->is_for_order() || implicit->kind == Kind::number)) return;
         // A copy is made of what was there before.
         Contents& of = read[static_cast<std::size_t>(implicit ? implicit->of : parameter->index)];
         (implicit && implicit->kind == Kind::after ? of.after : of.before) = true;

@@ -61,7 +61,9 @@ bool has_gradient(const ir::Function& kernel, const Value* array, const AdjointO
     if (!ir::is_smooth(array->type.element())) return false;
     const Value* root = ir::root_of(array);
     if (root->definition || root->region != &kernel.body || !root->type.is_array()) return true;
-    return !kernel.implicit(root) && options.gradients[static_cast<std::size_t>(root->index)] != Gradient::none;
+    if (const ir::ImplicitParameter* implicit = kernel.implicit(root))
+        return implicit->kind == ir::ImplicitParameter::Kind::number;
+    return options.gradients[static_cast<std::size_t>(root->index)] != Gradient::none;
 }
 
 std::unique_ptr<ir::Function> adjoint_with_returned(const ir::Function& kernel, const AdjointOptions& options) {
@@ -98,8 +100,9 @@ void refuse_differentiable_results(const ir::Function& kernel, const AdjointOpti
 }  // namespace
 
 std::unique_ptr<ir::Function> adjoint(const ir::Function& kernel, const AdjointOptions& options) {
-    WEFT_CHECK(kernel.is_kernel && options.gradients.size() == kernel.parameters().size(),
-               "adjoint() takes a kernel, and what is known of the gradient of each parameter");
+    WEFT_CHECK(
+        kernel.is_kernel && options.gradients.size() + kernel.implicit_parameters.size() == kernel.parameters().size(),
+        "adjoint() takes a kernel, and what is known of the gradient of each parameter");
     refuse_differentiable_results(kernel, options);
     std::unique_ptr<ir::Function> with_returned;
     if (has_returned_values(kernel)) with_returned = with_returned_values(kernel, ReturnedValues::read);
