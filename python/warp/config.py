@@ -110,8 +110,8 @@ UsageError that names the kernel, the array, the element and the value, and show
 For finding mistakes: it copies what is written, and kernels run on one lane."""
 
 verify_autograd_array_access: bool = False
-"""Accepted for programs of earlier releases: gradients are right where arrays are overwritten, nothing is to be looked
-for."""
+"""Makes an error of the warning that a gradient stops, in ``Tape.backward()``, at an array that has none although it
+was written from arrays that have one. Gradients are right where arrays are overwritten, without this option too."""
 
 enable_mempools_at_init: bool = True
 """Whether CUDA devices that have a memory pool take memory from it when they are first used; ``wp.set_mempool_enabled``

@@ -109,6 +109,18 @@ void Recorded::for_each_array(const Visit& visit) const {
     }
 }
 
+std::vector<program::TapeEntry::Use> Recorded::uses() const {
+    std::vector<Use> found;
+    for (std::size_t i = 0; i < arrays_.size(); ++i)
+        if (arrays_[i].of) found.push_back({arrays_[i].of.get(), i, effects(i).reads, effects(i).writes_itself, false});
+    return found;
+}
+
+std::string Recorded::use_text(const Use& use) const {
+    const auto parameter = static_cast<std::size_t>(kernel_->dense.arrays[use.place].parameter);
+    return "argument '" + kernel_->parameters[parameter].name + "' of kernel '" + kernel_->name + "'";
+}
+
 // ---- going back ----
 
 bool Recorded::gives_gradients_late() const {

@@ -27,6 +27,9 @@ public:
     void for_each_array(const Visit& visit) const override;
     bool is_launch() const override { return true; }
     std::string text() const override { return "<launch of " + kernel_->name + ">"; }
+    std::vector<Use> uses() const override;
+    std::string use_text(const Use& use) const override;
+    const void* kind() const override { return kernel_.get(); }
 
 private:
     // An array of the block, by itself or in a struct; those that lie in its elements.

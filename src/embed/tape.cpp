@@ -1,5 +1,8 @@
 #include "weft/tape.h"
 
+#include <cstdio>
+#include <set>
+#include <string>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -7,6 +10,7 @@
 #include "embed/guarded.h"
 #include "embed/recorded.h"
 #include "program/recorded_write.h"
+#include "program/stopped_gradients.h"
 #include "program/tape_start.h"
 
 namespace weft {
@@ -44,10 +48,22 @@ void fill_with_ones(const runtime::Array& gradient) {
 
 struct Tape::Implementation {
     program::Tape tape;
+    std::set<std::string> told;      // warnings
+    std::set<std::size_t> searched;  // may_stop_gradients() of recordings that were looked through
 
-    void go_back() {
+    void go_back(std::span<const Variable* const> seeds) {
         tape.memory().check_versions();
+        if (const std::size_t mark = program::may_stop_gradients(tape); mark != 0 && searched.insert(mark).second)
+            tell_of_stops(seeds);
         for (std::size_t i = tape.entries().size(); i-- > 0;) tape.go_back(i, {});
+    }
+
+    void tell_of_stops(std::span<const Variable* const> seeds) {
+        for (const std::string& text : program::stopped_gradients(tape, seeds)) {
+            if (!told.insert(text).second) continue;
+            const std::string line = "weft: warning: Tape::backward(): " + text + "\n";
+            std::fwrite(line.data(), 1, line.size(), stderr);
+        }
     }
 
     // An array without a gradient gets one, and with it all on the tape that stand for it.
@@ -117,7 +133,10 @@ void Tape::backward() {
             implementation_->give_gradient(const_cast<Variable&>(*loss));
             fill_with_ones(gradient_of(*loss));
         }
-        implementation_->go_back();
+        if (loss)
+            implementation_->go_back({&loss, 1});
+        else
+            implementation_->go_back({});
     });
 }
 
@@ -126,20 +145,23 @@ void Tape::backward(const Array& loss) {
         const std::shared_ptr<Variable> variable = known(Access::variable(loss), "Tape::backward()", "the loss");
         program::check_loss(*variable);
         fill_with_ones(gradient_of(*variable));
-        implementation_->go_back();
+        const Variable* const seed = variable.get();
+        implementation_->go_back({&seed, 1});
     });
 }
 
 void Tape::backward(std::span<const std::pair<Array, Array>> gradients) {
     guarded([&] {
+        std::vector<const Variable*> seeds;
         for (const auto& [array, gradient] : gradients) {
             const auto of = known(Access::variable(array), "Tape::backward()", "an array with a gradient");
             const auto seed = known(Access::variable(gradient), "Tape::backward()", "a gradient");
             program::check_gradient(*of, seed->array);
             implementation_->give_gradient(*of);
             runtime::copy(gradient_of(*of), seed->array);
+            seeds.push_back(of.get());
         }
-        implementation_->go_back();
+        implementation_->go_back(seeds);
     });
 }
 

@@ -71,6 +71,7 @@ LaunchNeeds find_needs(Kernel& kernel, Variant variant, LaunchNeeds::Key key) {
     if (adjoint) needs.returned = adjoint->returned;
     for (std::size_t i = 0; i < count; ++i) {
         needs.contents.push_back(adjoint ? adjoint->contents[i] : transform::Contents());
+        needs.reads.push_back(facts.effects[i].reads);
         needs.writes.push_back(facts.effects[i].writes_itself);
         needs.writes_within.push_back(facts.effects[i].writes_within);
         const bool may_be_overwritten = kernel.types()[i].is_array() && !arranged.overlapping;

@@ -28,7 +28,8 @@ struct LaunchNeeds {
     } key;
 
     std::vector<transform::Contents> contents;  // that the adjoint looks at
-    std::vector<bool> writes, writes_within;    // the launch: the array; arrays that lie in its elements
+    std::vector<bool> reads;                    // the launch: the array, or what lies in its elements
+    std::vector<bool> writes, writes_within;    // the array; arrays that lie in its elements
     // The axes of the grid of which the array has to have the extents, so that the launch overwrites all of it, and
     // does nothing else with it; empty where it does something else.
     std::vector<std::vector<int>> overwritten;

@@ -199,6 +199,47 @@ std::string RecordedLaunch::text() const {
     return "<launch of " + kernel_->name() + ", dim " + runtime::shape_text(dims_.span()) + ">";
 }
 
+std::vector<TapeEntry::Use> RecordedLaunch::uses() const {
+    std::vector<Use> found;
+    if (needs_->is_left_out) return found;
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+        const Variable* const array = arrays_[i].array;
+        if (!array) continue;
+        const bool is_written = this->is_written(i), is_overwritten = is_written && overwritten(*array) >= 0;
+        const bool is_read = needs_->reads[static_cast<std::size_t>(kernel_->arrays()[i].parameter)];
+        found.push_back({array, i, is_read, is_written, is_overwritten});
+    }
+    for (std::size_t i = 0; i < nested_.size(); ++i)
+        for (const Variable* one : nested_[i].arrays)
+            found.push_back({one, arrays_.size() + i, needs_->reads[nested_[i].parameter],
+                             needs_->writes_within[nested_[i].parameter], false});
+    return found;
+}
+
+const KernelFacts& RecordedLaunch::facts_for(const Derivation& derivation) const {
+    Variant variant = kernel_->variant_of(*device_, dims_.span(), block().data());
+    variant.short_rows = false;
+    return kernel_->facts(variant, {}, derivation);
+}
+
+std::size_t RecordedLaunch::parameter_at(std::size_t place) const {
+    if (place >= arrays_.size()) return nested_[place - arrays_.size()].parameter;
+    return static_cast<std::size_t>(kernel_->arrays()[place].parameter);
+}
+
+bool RecordedLaunch::has_derivative(const Use& written, const Use& read) const {
+    const std::size_t by = parameter_at(read.place);
+    Derivation derivation;
+    derivation.gradients.resize(kernel_->types().size(), Gradient::none);
+    for (const std::size_t parameter : {parameter_at(written.place), by})
+        if (kernel_->types()[parameter].is_array()) derivation.gradients[parameter] = Gradient::used;
+    try {
+        return facts_for(derivation).adds_to_gradient[by];
+    } catch (const CompileError&) {
+        return true;  // which is not known
+    }
+}
+
 bool RecordedLaunch::any_nested_kept() const {
     return std::ranges::any_of(nested_, [](const Nested& nested) {
         return std::ranges::any_of(nested.needs, [](const NeedPtr& need) { return need->copy != nullptr; });
@@ -303,6 +344,20 @@ void add_names(Type type, const std::string& name, std::vector<std::string>& nam
 }
 
 }  // namespace
+
+std::string RecordedLaunch::use_text(const Use& use) const {
+    std::string name = kernel_->parameter_name(parameter_at(use.place));
+    if (use.place < arrays_.size()) {
+        std::vector<std::string> names;
+        for (std::size_t i = 0; i < kernel_->types().size(); ++i)
+            add_names(kernel_->types()[i], kernel_->parameter_name(i), names);
+        name = names[use.place];
+    }
+    std::string place = facts_for({}).place;  // "path:line:column"
+    place.resize(std::min(place.rfind(':'), place.size()));
+    return (use.place < arrays_.size() ? "argument '" : "an array in the elements of argument '") + name +
+           "' of kernel '" + kernel_->name() + "'" + (place.empty() ? "" : " (" + place + ")");
+}
 
 void RecordedLaunch::watch_gradients(FiniteCheck& check, const std::byte* block) const {
     std::vector<std::string> names;

@@ -64,6 +64,10 @@ public:
     std::vector<Group> written() const override;
     void for_each_array(const Visit& visit) const override;
     std::string text() const override;
+    std::vector<Use> uses() const override;
+    bool has_derivative(const Use& written, const Use& read) const override;
+    std::string use_text(const Use& use) const override;
+    const void* kind() const override { return needs_.get(); }
 
     Kernel& kernel() const { return *kernel_; }
     runtime::Device& device() const { return *device_; }
@@ -97,6 +101,8 @@ private:
     bool run_adjoint(const TapeMemory& memory, std::span<const SuppliedGradient> supplied);
     bool has_new_gradients() const;
     void catch_up(TapeMemory& memory, const Group& written_after);
+    const KernelFacts& facts_for(const Derivation& derivation) const;
+    std::size_t parameter_at(std::size_t place) const;
     void watch_gradients(FiniteCheck& check, const std::byte* block) const;
     [[noreturn]] void too_late(const std::string& why) const;
     std::shared_ptr<const LaunchNeeds> needs_with(const KernelFacts& facts, const std::byte* block) const;

@@ -78,6 +78,16 @@ void RecordedWrite::for_each_array(const Visit& visit) const {
     if (from_) visit(*from_, false);
 }
 
+std::vector<TapeEntry::Use> RecordedWrite::uses() const {
+    std::vector<Use> found{{to_, 0, false, true, true}};
+    if (from_) found.push_back({from_, 1, true, false, false});
+    return found;
+}
+
+std::string RecordedWrite::use_text(const Use& use) const {
+    return use.place == 0 ? "the destination of a copy" : "the source of a copy";
+}
+
 std::string RecordedWrite::text() const {
     return (from_ ? "<copy of " : "<write of ") + runtime::shape_text(to_->array.shape()) + ">";
 }

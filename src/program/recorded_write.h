@@ -23,6 +23,8 @@ public:
     std::vector<Group> written() const override { return {{to_}}; }
     void for_each_array(const Visit& visit) const override;
     std::string text() const override;
+    std::vector<Use> uses() const override;
+    std::string use_text(const Use& use) const override;
 
     const Variable& to() const { return *to_; }
     const Variable* from() const { return from_; }

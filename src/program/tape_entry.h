@@ -42,6 +42,18 @@ public:
     virtual bool is_launch() const { return false; }
     // Whether going back does what nobody but the user knows.
     virtual bool is_unknown() const { return false; }
+    // Its arrays as stopped_gradients.h asks for them; `place` tells them apart. None where nothing is known of them.
+    struct Use {
+        const Variable* array = nullptr;
+        std::size_t place = 0;
+        bool is_read = false, is_written = false, is_overwritten = false;
+    };
+    virtual std::vector<Use> uses() const { return {}; }
+    // Whether what it writes in one place may have a derivative by what it reads in another.
+    virtual bool has_derivative(const Use&, const Use&) const { return true; }
+    virtual std::string use_text(const Use&) const { return text(); }
+    // The same for entries that do the same with arrays that have gradients at the same places.
+    virtual const void* kind() const { return nullptr; }
     // Which argument the array is, if the entry is a launch that overwrites all of it and does nothing else with it; -1
     // if not.
     virtual int overwritten(const Variable&) const { return -1; }

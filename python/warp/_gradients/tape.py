@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import warp._weft as _weft
+from warp import config
 from warp._logger import get_logger
 from warp._weft import RecordedLaunch, array, usage_error
 from warp.constants import LOG_WARNING
@@ -134,9 +135,12 @@ class Tape(_weft.TapeRecorder):
             UsageError: the loss has more than one element or no gradient; a gradient has another shape or dtype;
                 nothing says where to start; an array that the tape had to copy was written since by something that is
                 not on the tape, so that recorded and present values would mix; an array got its gradient after it was
-                recorded, and what its adjoint reads is gone.
+                recorded, and what its adjoint reads is gone; with ``wp.config.verify_autograd_array_access``, a
+                gradient stops at an array that has none.
 
-        A launch whose kernel has ``enable_backward=False`` passes nothing back; a warning names the kernel.
+        A warning, once for each place, names an array without a gradient that was written from arrays with gradients
+        and that matters to the loss: the gradient stops there. A launch whose kernel has ``enable_backward=False``
+        passes nothing back; a warning names the kernel.
         """
         if self._is_running:
             raise usage_error(
@@ -185,11 +189,30 @@ class Tape(_weft.TapeRecorder):
                 else:
                     of.grad.assign(gradient)
             try:
+                self._tell_of_stops([*given] if loss is None else [loss, *given])
                 self._reverse_all()
             finally:
                 self._supplied.clear()
             for gradient, before in own:
                 gradient.assign(before)
+
+    def _tell_of_stops(self, seeds: list[array]) -> None:
+        """Warns, once for each place, of arrays without a gradient that gradients from ``seeds`` would go through."""
+        is_error = config.verify_autograd_array_access
+        if not is_error and _weft.log_level() > LOG_WARNING:
+            return
+        mark = self._may_stop_gradients()
+        if mark == 0 or (mark in _stops_searched and not is_error):
+            return
+        if len(_stops_searched) >= _MOST_SEARCHED:
+            _stops_searched.clear()
+        _stops_searched.add(mark)
+        for text in self._stopped_gradients(seeds):
+            if is_error:
+                raise usage_error(f"Tape.backward(): {text}", RuntimeError)
+            if text not in _stops_told:
+                _stops_told.add(text)
+                get_logger().warning(f"Tape.backward(): {text}", stacklevel=4)
 
     def _reverse_all(self) -> None:
         """Goes back through all entries, from the gradients that the arrays hold."""
@@ -349,6 +372,11 @@ class Tape(_weft.TapeRecorder):
                 file.write(text)
         return text
 
+
+# Warnings of _tell_of_stops(), and marks of recordings that it has looked through: a loop records the same again.
+_stops_told: set[str] = set()
+_stops_searched: set[int] = set()
+_MOST_SEARCHED = 4096
 
 # What a pass has left in gradients that are to be looked at: their writes by then.
 _retained: weakref.WeakKeyDictionary[array, int] = weakref.WeakKeyDictionary()

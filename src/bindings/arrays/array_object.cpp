@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstring>
 #include <new>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "bindings/interop/array_structure.h"
@@ -13,6 +15,8 @@
 #include "bindings/interop/tensors.h"
 #include "bindings/kernels/generics.h"
 #include "bindings/python/device.h"
+#include "bindings/python/log.h"
+#include "ir/typing.h"
 
 namespace weft::bindings {
 
@@ -300,7 +304,18 @@ void note_gradient(const PyArray& array) {
 
 }  // namespace
 
+// Once for each dtype. Programs that ask for gradients of all their arrays are right to go on.
+static void warn_of_integers(Type dtype) {
+    static std::set<std::string> told;
+    if (dtype.is_none() || ir::is_smooth(dtype) || ir::holds_array(dtype)) return;
+    if (!is_logged(LogLevel::warning) || !told.insert(dtype.python_name()).second) return;
+    log(LogLevel::warning, "an array of " + dtype.python_name() +
+                               " is made with requires_grad=True: integers pass no gradient, and this one stays zero. "
+                               "help: a dtype of floats, or no requires_grad=True");
+}
+
 void allocate_gradient(PyArray& array) {
+    warn_of_integers(array.array.dtype);
     program::make_gradient(array);
     array.gradient->zeros.know_all();
     note_gradient(array);

@@ -84,6 +84,21 @@ void PyOperation::for_each_array(const Visit& visit) const {
     for (const auto& [key, array] : writes) visit(entry_array(array), true);
 }
 
+std::vector<TapeEntry::Use> PyOperation::uses() const {
+    std::vector<Use> found;
+    for (const auto& [key, array] : reads) found.push_back({&entry_array(array), found.size(), true, false, false});
+    for (const auto& [key, array] : writes) found.push_back({&entry_array(array), found.size(), false, true, false});
+    return found;
+}
+
+std::string PyOperation::use_text(const Use& use) const {
+    std::size_t place = 0;
+    for (const nb::dict& arrays : {reads, writes})
+        for (const auto& [key, array] : arrays)
+            if (place++ == use.place) return "argument '" + text_of(key) + "' of " + text_of(name);
+    return text();
+}
+
 std::string PyOperation::text() const { return "<" + text_of(name) + ">"; }
 
 int PyOperation::traverse(visitproc visit, void* arg) const {

@@ -41,6 +41,8 @@ public:
     std::vector<Group> written() const override;
     void for_each_array(const Visit& visit) const override;
     std::string text() const override;
+    std::vector<Use> uses() const override;
+    std::string use_text(const Use& use) const override;
     int traverse(visitproc visit, void* arg) const override;
 
     // Those that gradients go through. Known when it has run.

@@ -16,6 +16,7 @@
 #include "bindings/python/device.h"
 #include "program/gradient_memory.h"
 #include "program/settings.h"
+#include "program/stopped_gradients.h"
 #include "program/tape_start.h"
 #include "support/error.h"
 
@@ -275,6 +276,21 @@ void bind_tape(nb::module_& m) {
              "What to start from where the caller says nothing; None where gradients are there already.")
         .def("_give_gradient", &give_gradient, nb::arg("of"),
              "An array without a gradient gets one, and with it those on the tape that stand for it.")
+        .def(
+            "_may_stop_gradients", [](PyTape& self) { return program::may_stop_gradients(self.tape); },
+            "0 where no gradient can stop; else the same number for tapes of the same launches.")
+        .def(
+            "_stopped_gradients",
+            [](PyTape& self, nb::list seeds) {
+                std::vector<const program::Variable*> arrays;
+                for (nb::handle seed : seeds)
+                    arrays.push_back(&array_argument(seed.ptr(), "Tape.backward()", "an array to start from"));
+                nb::list texts;
+                for (const std::string& text : program::stopped_gradients(self.tape, arrays)) texts.append(text);
+                return texts;
+            },
+            nb::arg("seeds"),
+            "Where gradients from these arrays stop, because an array between has none; of no seeds, from all.")
         .def("_reader_of", &reader_of, nb::arg("of"), nb::arg("gradient"), nb::arg("others"),
              "The launch that may read a gradient from where the caller has it, and its argument, by number, or None. "
              "`others` have gradients given too.")

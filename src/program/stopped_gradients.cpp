@@ -1,0 +1,162 @@
+#include "program/stopped_gradients.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/typing.h"
+#include "support/error.h"
+
+namespace weft::program {
+
+namespace {
+
+using Use = TapeEntry::Use;
+
+bool is_smooth(const Variable& array) { return ir::is_smooth(array.array.dtype); }
+
+// Goes back through a tape as its backward pass would, from entry to entry, and keeps which memory matters to what the
+// pass starts from.
+class Search {
+public:
+    Search(const Tape& tape, std::span<const Variable* const> seeds) : tape_(tape), from_all_(seeds.empty()) {
+        for (const auto& entry : tape.entries())
+            entry->for_each_array([&](const Variable& one, bool is_written) {
+                if (is_written) written_.insert(one.array.buffer.get());
+            });
+        for (const Variable* seed : seeds) add(*seed, nullptr, {});
+    }
+
+    std::vector<std::string> run() {
+        for (std::size_t i = tape_.entries().size(); i-- > 0;) look_at(*tape_.entries()[i]);
+        return std::move(found_);
+    }
+
+private:
+    // Memory whose contents matter after an entry: who reads it, and whether as an array without gradient.
+    struct Live {
+        const std::byte *begin, *end;
+        const TapeEntry* reader;  // null for what the pass starts from
+        Use use;
+        bool has_gradient;
+    };
+
+    void add(const Variable& array, const TapeEntry* reader, const Use& use) {
+        const auto [begin, end] = array.array.extent();
+        if (begin == end) return;
+        std::vector<Live>& memory = live_[array.array.buffer.get()];
+        const Live added{static_cast<const std::byte*>(begin), static_cast<const std::byte*>(end), reader, use,
+                         array.requires_grad};
+        for (Live& one : memory)
+            if (one.begin == added.begin && one.end == added.end && one.has_gradient == added.has_gradient) {
+                one = added;
+                return;
+            }
+        memory.push_back(added);
+    }
+
+    template <typename Visit>
+    void for_each_live(const Variable& array, Visit&& visit) const {
+        const auto memory = live_.find(array.array.buffer.get());
+        if (memory == live_.end()) return;
+        const auto [begin, end] = array.array.extent();
+        for (const Live& one : memory->second)
+            if (one.begin < end && begin < one.end) visit(one);
+    }
+
+    void forget(const Variable& overwritten) {
+        const auto memory = live_.find(overwritten.array.buffer.get());
+        if (memory == live_.end()) return;
+        const auto [begin, end] = overwritten.array.extent();
+        std::erase_if(memory->second, [&](const Live& one) { return begin <= one.begin && one.end <= end; });
+    }
+
+    void look_at(const TapeEntry& entry) {
+        uses_ = entry.uses();
+        // What it writes that matters, with somebody who reads it without a gradient if there is one.
+        struct Written {
+            const Use* use;
+            std::optional<Live> without;
+        };
+        std::vector<Written> written;
+        for (const Use& use : uses_) {
+            if (!use.is_written || !is_smooth(*use.array)) continue;
+            bool matters = from_all_ && use.array->requires_grad;
+            std::optional<Live> without;
+            for_each_live(*use.array, [&](const Live& one) {
+                matters = true;
+                if (!one.has_gradient || !use.array->requires_grad) without = one;
+            });
+            if (matters) written.push_back({&use, without});
+        }
+        if (written.empty()) return;
+        for (const Written& one : written)
+            if (one.use->is_overwritten) forget(*one.use->array);
+        for (const Use& use : uses_) {
+            if (!use.is_read || !is_smooth(*use.array)) continue;
+            const bool leads_on = is_written_somewhere(*use.array);
+            bool is_read_on = false;
+            for (const Written& one : written) {
+                const bool stops = one.without && use.array->requires_grad && use.array != one.use->array;
+                if (!stops && (is_read_on || use.array->requires_grad || !leads_on)) {
+                    is_read_on = true;
+                } else if (entry.has_derivative(*one.use, use)) {
+                    is_read_on = true;
+                    if (stops) note(entry, *one.use, *one.without);
+                }
+            }
+            if (is_read_on && leads_on) add(*use.array, &entry, use);
+        }
+    }
+
+    void note(const TapeEntry& writer, const Use& written, const Live& live) {
+        const bool is_writers = !written.array->requires_grad;
+        const std::string reader = live.reader ? live.reader->use_text(live.use) : "the loss";
+        std::string text = "the gradient stops at " + (is_writers ? writer.use_text(written) : reader) +
+                           ", an array of shape " + runtime::shape_text(written.array->array.shape()) +
+                           " without a gradient: it is written from arrays that have one" +
+                           (is_writers ? "" : ", by " + writer.use_text(written)) +
+                           (is_writers && live.reader ? ", and read by " + reader : "") +
+                           ". help: make it with requires_grad=True; wp.launch(..., record_tape=False) leaves out "
+                           "what is meant to be constant";
+        if (std::ranges::find(found_, text) == found_.end()) found_.push_back(std::move(text));
+    }
+
+    bool is_written_somewhere(const Variable& array) const { return written_.contains(array.array.buffer.get()); }
+
+    const Tape& tape_;
+    bool from_all_;
+    std::unordered_set<const void*> written_;                  // buffers
+    std::unordered_map<const void*, std::vector<Live>> live_;  // by buffer
+    std::vector<Use> uses_;
+    std::vector<std::string> found_;
+};
+
+// Whether an entry writes floats to an array without a gradient, and has to do with one that has one.
+bool may_stop(const TapeEntry& entry) {
+    bool has_any = false, writes_without = false;
+    entry.for_each_array([&](const Variable& one, bool is_written) {
+        has_any |= one.requires_grad;
+        writes_without |= is_written && !one.requires_grad && is_smooth(one);
+    });
+    return has_any && writes_without;
+}
+
+}  // namespace
+
+std::size_t may_stop_gradients(const Tape& tape) {
+    std::size_t mark = tape.entries().size();
+    bool may_any = false;
+    for (const auto& entry : tape.entries()) {
+        may_any = may_any || may_stop(*entry);
+        mark = mark * 0x9E3779B97F4A7C15u + reinterpret_cast<std::size_t>(entry->kind());
+    }
+    return may_any ? mark | 1 : 0;
+}
+
+std::vector<std::string> stopped_gradients(const Tape& tape, std::span<const Variable* const> seeds) {
+    return Search(tape, seeds).run();
+}
+
+}  // namespace weft::program
