@@ -5,12 +5,14 @@
     jacobians = wp.autograd.jacobian(kernel, dim=n, inputs=[x], outputs=[y])
     jacobians[0, 0].numpy()  # derivative of each number of outputs[0] by each number of inputs[0]
     wp.autograd.gradcheck(kernel, dim=n, inputs=[x], outputs=[y])
+    loss, gradient = wp.autograd.value_and_grad(function)(x)
 
-Everything runs on copies: the arrays that are given, and their gradients, are left as they are.
+All but the last run on copies: the arrays that are given, and their gradients, are left as they are.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -31,11 +33,66 @@ from warp._gradients.jacobians import (
 from warp._gradients.tape import Tape
 from warp._weft import Kernel, array
 
-__all__ = ["gradcheck", "gradcheck_tape", "hvp", "jacobian", "jacobian_fd", "jacobian_plot"]
+__all__ = ["gradcheck", "gradcheck_tape", "hvp", "jacobian", "jacobian_fd", "jacobian_plot", "value_and_grad"]
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def value_and_grad(
+    function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., tuple[Any, Any]]:
+    """A function that calls ``function`` and gives with its value the gradient by some of its arguments, as in JAX.
+
+    Args:
+        function: takes arrays and anything else, and returns an array of one element. What it launches and computes is
+            recorded on a tape; arrays that it makes on the way need ``requires_grad=True``.
+        argnums: the position of the argument to differentiate by, an array of floats, or several positions.
+        has_aux: whether ``function`` returns a pair of that array and of anything else, which is passed on.
+    Returns:
+        A function of the same arguments. It returns ``(value, gradient)``: what ``function`` returned, and an array
+        like the argument, or a tuple of them where ``argnums`` is a sequence. The argument needs no gradient; one that
+        it has is not touched.
+    Raises:
+        UsageError: when that function is called: an argument is no array of floats, or the value no array of one
+            element with ``requires_grad=True``.
+    """
+    if not callable(function):
+        raise _weft.usage_error(f"value_and_grad(): expected a function, got {function!r}", TypeError)
+    positions = list(argnums) if isinstance(argnums, Sequence) else [argnums]
+
+    def with_gradient(*arguments: Any, **keywords: Any) -> tuple[Any, Any]:
+        arguments, gradients = list(arguments), []
+        for position in positions:
+            if not -len(arguments) <= position < len(arguments):
+                raise _weft.usage_error(
+                    f"value_and_grad(): argnums has {position}, and the function is called with {len(arguments)} "
+                    "positional arguments",
+                    IndexError,
+                )
+            given = arguments[position]
+            info = _weft.type_info(given.dtype) if isinstance(given, array) else None
+            if info is None or info["scalar_kind"] != "float":
+                what = f"an array of {_weft.type_name(given.dtype)}" if isinstance(given, array) else repr(given)
+                raise _weft.usage_error(
+                    f"value_and_grad(): argument {position} is {what}, expected an array of floats", TypeError
+                )
+            # The same memory with a gradient of its own.
+            arguments[position] = given[...]
+            gradients.append(_weft.zeros_like(given, requires_grad=False))
+            arguments[position].grad = gradients[-1]
+        with Tape() as tape:
+            result = function(*arguments, **keywords)
+        value = result[0] if has_aux else result
+        if not isinstance(value, array):
+            raise _weft.usage_error(
+                f"value_and_grad(): the function returned {value!r}, expected an array of one element", TypeError
+            )
+        tape.backward(value)
+        return result, gradients[0] if not isinstance(argnums, Sequence) else tuple(gradients)
+
+    return functools.wraps(function)(with_gradient)
 
 
 def jacobian(

@@ -278,6 +278,18 @@ def type_scalar_type(dtype: Any) -> Any:
     return _info(dtype)["scalar"]
 
 
+def _with_scalar(dtype: Any, scalar: Any) -> Any:
+    """The type of numbers like ``dtype`` whose components are of the type ``scalar``."""
+    info = _info(dtype)
+    if info["kind"] == "scalar":
+        return scalar
+    if info["kind"] == "vector":
+        return vector(info["components"], scalar)
+    if info["kind"] == "matrix":
+        return matrix(dtype._shape_, scalar)
+    return quaternion(scalar) if info["kind"] == "quaternion" else transformation(scalar)
+
+
 def type_components(dtype: Any) -> int:
     """The number of components: 9 of ``wp.mat33``, 1 of a scalar type."""
     return _info(dtype)["components"]

@@ -220,7 +220,10 @@ def inplace(symbol: str, a: array, b: Any) -> Any:
 
 
 def unary(symbol: str, a: array) -> array:
-    """``-a``, ``+a``, ``~a``, which of bools is *not*."""
+    """``-a``, ``+a``, ``abs(a)``, by components; ``~a``, which of bools is *not*."""
+    if symbol == "abs":
+        _check_dtypes(symbol, [a], "abs(a)")
+        return _apply(_function("operator_abs", "a", "abs(a)"), [a], None, "abs(a)")
     _check_dtypes(symbol, [a], f"{symbol}a")
     if symbol == "~" and a.dtype is _weft.named_type("bool"):
         return _apply(_function("operator_not", "a", "not a"), [a], None, "~a")

@@ -1,4 +1,4 @@
-// a + b, -a, a < b, a += b, a @ b, float(a): found here by CPython, done by warp._arrays.arithmetic and
+// a + b, -a, abs(a), a < b, a += b, a @ b, float(a): found here by CPython, done by warp._arrays.arithmetic and
 // warp._arrays.products, which map kernels over the elements.
 #include <cstring>
 
@@ -111,6 +111,7 @@ std::vector<PyType_Slot> arithmetic_slots() {
         slot(Py_nb_matrix_multiply, product),
         slot(Py_nb_negative, unary<Symbol{"-"}>),
         slot(Py_nb_positive, unary<Symbol{"+"}>),
+        slot(Py_nb_absolute, unary<Symbol{"abs"}>),
         slot(Py_nb_float, to_float),
         slot(Py_nb_int, to_int),
         slot(Py_nb_invert, unary<Symbol{"~"}>),

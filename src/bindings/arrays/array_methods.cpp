@@ -364,6 +364,47 @@ PyObject* assign(PyObject* self, PyObject* source) {
     });
 }
 
+// ---- numbers of whole arrays ----
+
+PyObject* reductions_module = nullptr;
+
+// `name`_of() of warp._arrays.reductions, called with the array and these arguments.
+PyObject* reduced(const char* name, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&] {
+        memory_of(self, ("array." + std::string(name) + "()").c_str());
+        std::vector<PyObject*> all{self};
+        all.insert(all.end(), args, args + count + (keywords ? PyTuple_GET_SIZE(keywords) : 0));
+        const std::string of = std::string(name) + "_of";
+        const nb::object function = function_of("warp._arrays.reductions", reductions_module, of.c_str());
+        PyObject* const result =
+            PyObject_Vectorcall(function.ptr(), all.data(), static_cast<std::size_t>(count) + 1, keywords);
+        if (!result) throw nb::python_error();
+        return result;
+    });
+}
+
+PyObject* sum(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return reduced("sum", self, args, count, keywords);
+}
+PyObject* mean(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return reduced("mean", self, args, count, keywords);
+}
+PyObject* min(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return reduced("min", self, args, count, keywords);
+}
+PyObject* max(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return reduced("max", self, args, count, keywords);
+}
+PyObject* argmin(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return reduced("argmin", self, args, count, keywords);
+}
+PyObject* argmax(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return reduced("argmax", self, args, count, keywords);
+}
+PyObject* dot(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return reduced("dot", self, args, count, keywords);
+}
+
 // ---- for C ----
 
 PyObject* cptr(PyObject* self, PyObject*) {
@@ -512,6 +553,38 @@ PyMethodDef array_methods[] = {
     {"assign", assign, METH_O,
      "assign($self, src)\n--\n\n"
      "Copies the elements of an array or a sequence into this array. Returns the array."},
+    fast("sum", sum,
+         "sum($self, axis=None)\n--\n\n"
+         "The sum of all elements, an array of one; or along an axis, or several in a tuple. Vectors and matrices are\n"
+         "added by components, integers and bools in 64 bits."),
+    fast("mean", mean,
+         "mean($self, axis=None)\n--\n\n"
+         "The mean of all elements, an array of one; or along an axis, or several in a tuple. That of integers and "
+         "bools\n"
+         "is float64."),
+    fast(
+        "min", min,
+        "min($self, axis=None)\n--\n\n"
+        "The smallest number, an array of one; or along an axis, or several in a tuple. A NaN counts as the smallest.\n"
+        "The gradient goes to the first of equal ones."),
+    fast("max", max,
+         "max($self, axis=None)\n--\n\n"
+         "The largest number, an array of one; or along an axis, or several in a tuple. A NaN counts as the largest.\n"
+         "The gradient goes to the first of equal ones."),
+    fast("argmin", argmin,
+         "argmin($self, axis=None)\n--\n\n"
+         "The index of the smallest number in C order, an int64 array of one; or along an axis. It is the first of "
+         "equal\n"
+         "ones, or that of the first NaN."),
+    fast("argmax", argmax,
+         "argmax($self, axis=None)\n--\n\n"
+         "The index of the largest number in C order, an int64 array of one; or along an axis. It is the first of "
+         "equal\n"
+         "ones, or that of the first NaN."),
+    fast("dot", dot,
+         "dot($self, b)\n--\n\n"
+         "The inner product with an array of the same dtype and length, an array of one number; of two dimensions a @ "
+         "b."),
     {"__ctype__", ctype, METH_NOARGS,
      "__ctype__($self)\n--\n\n"
      "The structure of ctypes that stands for the array in C (weft::ArrayView): data, grad, shape, strides, ndim.\n"
