@@ -78,6 +78,49 @@ def test_sgd_moves_all_parameters_as_its_formula_says(options):
     assert_moved(params, starts, given, lambda p, gradients: sgd(p, gradients, 0.1, *options))
 
 
+WIDE = [wp.float64, wp.vec2d, wp.mat22d, wp.quatd, wp.transformd, wp.types.vector(5, wp.float64)]
+NARROW = [
+    wp.vec2,
+    wp.vec4,
+    wp.mat33,
+    wp.quat,
+    wp.transform,
+    wp.vec3h,
+    wp.quath,
+    wp.bfloat16,
+    wp.types.matrix((2, 3), wp.float16),
+]
+
+
+@pytest.mark.parametrize("kind", [wp.optim.Adam, wp.optim.SGD])
+@pytest.mark.parametrize("dtype", [*WIDE, *NARROW], ids=wp.types.type_name)
+def test_every_float_type_is_moved_by_its_components(kind, dtype):
+    rng = np.random.default_rng(7)
+    shape = (3, wp.types.type_components(dtype))
+    start, slopes = rng.uniform(-1, 1, shape), rng.uniform(-1, 1, (4, *shape))
+    rounded = np.float64 if dtype in WIDE else np.float32
+
+    def as_arrays(values):
+        matrix_shape = getattr(dtype, "_shape_", ())
+        return wp.array(values.reshape(3, *matrix_shape), dtype=dtype)
+
+    def numbers(one):
+        return one.astype(wp.types._with_scalar(dtype, wp.float64)).numpy().reshape(shape)
+
+    param = as_arrays(start)
+    optimizer = kind([param], 0.05, (0.8, 0.95), 1e-3) if kind is wp.optim.Adam else kind([param], 0.05, 0.9, 0.5, 0.1)
+    rule = (adam, (0.05, 0.8, 0.95, 1e-3)) if kind is wp.optim.Adam else (sgd, (0.05, 0.9, 0.5, 0.1, False))
+    begin, given = numbers(param), [as_arrays(one) for one in slopes]
+    for gradient in given:
+        optimizer.step([gradient])
+    expected = rule[0](begin, [numbers(one) for one in given], *rule[1])
+    bits = {wp.float64: 1e-14, wp.float32: 2e-6, wp.float16: 4e-3, wp.bfloat16: 4e-2}[wp.types.type_scalar_type(dtype)]
+    np.testing.assert_allclose(numbers(param), expected, rtol=bits, atol=bits)
+    for name in optimizer.kept:
+        (kept,) = getattr(optimizer, name)
+        assert kept.dtype is wp.types._with_scalar(dtype, wp.dtype_from_numpy(rounded)), kept.dtype
+
+
 def test_steps_as_the_established_implementation_makes_them():
     p = wp.array(np.linspace(-1, 1, 3), dtype=wp.float32)
     optimizer = wp.optim.Adam([p], lr=0.1, betas=(0.8, 0.9), eps=0.01)
@@ -130,8 +173,8 @@ def test_a_step_after_a_reset_is_a_first_step():
 def test_what_does_not_fit_is_an_error(kind):
     with pytest.raises(RuntimeError, match=r"no parameters yet. help: set_params"):
         kind().step([wp.zeros(1)])
-    with pytest.raises(RuntimeError, match="parameter 1 is an array of float64, expected float16, float32 or vec3"):
-        kind([wp.zeros(1), wp.zeros(1, dtype=wp.float64)])
+    with pytest.raises(RuntimeError, match="parameter 1 is an array of vec3i, expected floats, or vectors, matrices"):
+        kind([wp.zeros(1), wp.zeros(1, dtype=wp.vec3i)])
     with pytest.raises(TypeError, match="expected a list of arrays"):
         kind(wp.zeros(1))
     with pytest.raises(TypeError, match="parameter 0 is 3, expected an array"):

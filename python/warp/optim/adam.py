@@ -21,35 +21,49 @@ class _Rates:
     unbias2: wp.float32
 
 
+@wp.struct
+class _WideRates:
+    step: wp.float64
+    beta1: wp.float64
+    beta2: wp.float64
+    rest1: wp.float64
+    rest2: wp.float64
+    eps: wp.float64
+    unbias1: wp.float64
+    unbias2: wp.float64
+
+
 @wp.func
-def _move(i: int, p: wp.array(dtype=Any), g: wp.array(dtype=Any), m: wp.array[float], v: wp.array[float], r: _Rates):
+def _move(
+    i: int, p: wp.array(dtype=Any), g: wp.array(dtype=Any), m: wp.array(dtype=Any), v: wp.array(dtype=Any), r: Any
+):
     if i < p.shape[0]:
-        slope = wp.float32(g[i])
+        slope = m.dtype(g[i])
         m[i] = r.beta1 * m[i] + r.rest1 * slope
         v[i] = r.beta2 * v[i] + r.rest2 * slope * slope
         change = r.step * (m[i] * r.unbias1) / (wp.sqrt(v[i] * r.unbias2) + r.eps)
-        p[i] = p.dtype(wp.float32(p[i]) - change)
+        p[i] = p.dtype(m.dtype(p[i]) - change)
 
 
 @wp.kernel(enable_backward=False)
 def _adam(
     p0: wp.array(dtype=Any),
     g0: wp.array(dtype=Any),
-    m0: wp.array[float],
-    v0: wp.array[float],
+    m0: wp.array(dtype=Any),
+    v0: wp.array(dtype=Any),
     p1: wp.array(dtype=Any),
     g1: wp.array(dtype=Any),
-    m1: wp.array[float],
-    v1: wp.array[float],
+    m1: wp.array(dtype=Any),
+    v1: wp.array(dtype=Any),
     p2: wp.array(dtype=Any),
     g2: wp.array(dtype=Any),
-    m2: wp.array[float],
-    v2: wp.array[float],
+    m2: wp.array(dtype=Any),
+    v2: wp.array(dtype=Any),
     p3: wp.array(dtype=Any),
     g3: wp.array(dtype=Any),
-    m3: wp.array[float],
-    v3: wp.array[float],
-    rates: _Rates,
+    m3: wp.array(dtype=Any),
+    v3: wp.array(dtype=Any),
+    rates: Any,
 ):
     i = wp.tid()
     for p, g, m, v in ((p0, g0, m0, v0), (p1, g1, m1, v1), (p2, g2, m2, v2), (p3, g3, m3, v3)):
@@ -63,12 +77,14 @@ class Adam(Optimizer):
         p = p - lr * (m / (1 - beta1 ** t)) / (sqrt(v / (1 - beta2 ** t)) + eps)
 
     Args:
-        params: the arrays to change, of float16, float32 or vec3; or :meth:`set_params` later.
+        params: the arrays to change, of floats, or of vectors, matrices, quaternions or transforms of them; or
+            :meth:`set_params` later.
         lr: the size of a step.
         betas: how much of the means stays from step to step.
         eps: keeps the quotient finite where gradients vanish.
 
-    ``m`` and ``v`` are float32 (vec3 of vec3), one array for each parameter; ``t`` counts the steps.
+    ``m`` and ``v`` are like the parameters, of float64 for float64 and of float32 for all narrower floats; ``t`` counts
+    the steps. Each component is a number by itself: quaternions do not stay normalized.
     """
 
     kept = ("m", "v")
@@ -85,8 +101,8 @@ class Adam(Optimizer):
         self.eps = eps
         super().__init__(params)
 
-    def _launch(self, size: int, arguments: list[Any], device: Any) -> None:
-        rates = _Rates()
+    def _launch(self, size: int, arguments: list[Any], is_wide: bool, device: Any) -> None:
+        rates = _WideRates() if is_wide else _Rates()
         rates.step, rates.beta1, rates.beta2, rates.eps = self.lr, self.beta1, self.beta2, self.eps
         rates.rest1, rates.rest2 = 1.0 - self.beta1, 1.0 - self.beta2
         rates.unbias1 = 1.0 / (1.0 - self.beta1 ** (self.t + 1))

@@ -14,16 +14,21 @@ import warp as wp
 import warp._weft as _weft
 from warp._gradients.jacobians import Unrecorded
 from warp._weft import array, usage_error
+from warp.types import _with_scalar
 
 TOGETHER = 4  # parameters of one launch
-_NUMBERS = {wp.float16: 1, wp.float32: 1, wp.vec3: 3}  # of an element
 
 
 def _as_numbers(one: array) -> array:
     """The same memory as one row of numbers. The array has no gaps."""
-    count = _NUMBERS[one.dtype]
-    number = wp.float32 if count > 1 else one.dtype
-    return array(ptr=one.ptr, dtype=number, shape=(one.size * count,), device=one.device, copy=False)
+    info = _weft.type_info(one.dtype)
+    count = one.size * info["components"]
+    return array(ptr=one.ptr, dtype=info["scalar"], shape=(count,), device=one.device, copy=False)
+
+
+def _kept_scalar(dtype: Any) -> Any:
+    """The type of the numbers that are kept of parameters with elements of this type."""
+    return wp.float64 if _weft.type_info(dtype)["scalar"] is wp.float64 else wp.float32
 
 
 def _packed(one: array) -> array:
@@ -31,7 +36,7 @@ def _packed(one: array) -> array:
 
 
 class Optimizer:
-    """A list of parameters and, by the name of what they are, arrays of float32 that belong to them."""
+    """A list of parameters and, by the name of what they are, arrays like them, of float32 at least."""
 
     kept: tuple[str, ...] = ()
 
@@ -49,7 +54,8 @@ class Optimizer:
         the same dtype and shape, and moves with it to another device; for others it starts at zero.
 
         Args:
-            params: arrays of float16, float32 or vec3, of any shape. None: there are none yet.
+            params: arrays of floats, or of vectors, matrices, quaternions or transforms of them, of any shape. None:
+                there are none yet.
         Raises:
             UsageError (a RuntimeError): an array has another dtype; (a TypeError) this is no list of arrays.
         """
@@ -61,10 +67,12 @@ class Optimizer:
         for i, one in enumerate(params):
             if not isinstance(one, array):
                 raise self._error("set_params", f"parameter {i} is {one!r}, expected an array", TypeError)
-            if one.dtype not in _NUMBERS:
+            info = _weft.type_info(one.dtype)
+            if info is None or info["scalar_kind"] != "float":
                 raise self._error(
                     "set_params",
-                    f"parameter {i} is an array of {_weft.type_name(one.dtype)}, expected float16, float32 or vec3",
+                    f"parameter {i} is an array of {_weft.type_name(one.dtype)}, expected floats, or vectors, "
+                    "matrices, quaternions or transforms of them",
                     RuntimeError,
                 )
         self.params = list(params)
@@ -75,7 +83,7 @@ class Optimizer:
 
     @staticmethod
     def _kept_for(param: array, before: array | None) -> array:
-        dtype = wp.vec3 if param.dtype is wp.vec3 else wp.float32
+        dtype = _with_scalar(param.dtype, _kept_scalar(param.dtype))
         if before is None or before.dtype is not dtype or before.shape != param.shape:
             return wp.zeros(param.shape, dtype=dtype, device=param.device)
         return before if before.device == param.device else before.to(param.device)
@@ -102,7 +110,8 @@ class Optimizer:
         with Unrecorded():
             for params, arguments in self._groups(gradients):
                 longest = max(value.size for value in arguments)
-                self._launch(longest, arguments, params[0].device)
+                is_wide = _kept_scalar(params[0].dtype) is wp.float64
+                self._launch(longest, arguments, is_wide, params[0].device)
                 for one in params:
                     _weft.count_write(one)
         self.t += 1
@@ -130,11 +139,11 @@ class Optimizer:
         by_kind: dict[Any, list[int]] = {}
         for i, one in enumerate(self.params):
             if one.size > 0:
-                by_kind.setdefault((one.dtype is wp.float16, str(one.device)), []).append(i)
-        for (is_half, _), numbers in by_kind.items():
+                by_kind.setdefault((_weft.type_info(one.dtype)["scalar"], str(one.device)), []).append(i)
+        for (scalar, _), numbers in by_kind.items():
             device = self.params[numbers[0]].device
-            empty = wp.empty(0, dtype=wp.float16 if is_half else wp.float32, device=device)
-            nothing = wp.empty(0, dtype=wp.float32, device=device)
+            empty = wp.empty(0, dtype=scalar, device=device)
+            nothing = wp.empty(0, dtype=_kept_scalar(scalar), device=device)
             for first in range(0, len(numbers), TOGETHER):
                 chosen = numbers[first : first + TOGETHER]
                 packed = [_packed(self.params[i]) for i in chosen]
@@ -150,7 +159,7 @@ class Optimizer:
                     if param is not self.params[i]:
                         self.params[i].assign(param)
 
-    def _launch(self, size: int, arguments: list[Any], device: Any) -> None:
+    def _launch(self, size: int, arguments: list[Any], is_wide: bool, device: Any) -> None:
         raise NotImplementedError
 
     def _error(self, method: str, text: str, kind: type[Exception]) -> Exception:

@@ -19,15 +19,25 @@ class _Rates:
     is_first: wp.bool
 
 
+@wp.struct
+class _WideRates:
+    step: wp.float64
+    momentum: wp.float64
+    dampening: wp.float64
+    weight_decay: wp.float64
+    nesterov: wp.bool
+    is_first: wp.bool
+
+
 @wp.func
-def _move(i: int, p: wp.array(dtype=Any), g: wp.array(dtype=Any), b: wp.array[float], r: _Rates):
+def _move(i: int, p: wp.array(dtype=Any), g: wp.array(dtype=Any), b: wp.array(dtype=Any), r: Any):
     if i < p.shape[0]:
-        before = wp.float32(p[i])
-        slope = wp.float32(g[i]) + r.weight_decay * before
-        if r.momentum != 0.0:
+        before = b.dtype(p[i])
+        slope = b.dtype(g[i]) + r.weight_decay * before
+        if r.momentum != b.dtype(0.0):
             kept = slope
             if not r.is_first:
-                kept = r.momentum * b[i] + (1.0 - r.dampening) * slope
+                kept = r.momentum * b[i] + (b.dtype(1.0) - r.dampening) * slope
             b[i] = kept
             if r.nesterov:
                 slope = slope + r.momentum * kept
@@ -40,17 +50,17 @@ def _move(i: int, p: wp.array(dtype=Any), g: wp.array(dtype=Any), b: wp.array[fl
 def _sgd(
     p0: wp.array(dtype=Any),
     g0: wp.array(dtype=Any),
-    b0: wp.array[float],
+    b0: wp.array(dtype=Any),
     p1: wp.array(dtype=Any),
     g1: wp.array(dtype=Any),
-    b1: wp.array[float],
+    b1: wp.array(dtype=Any),
     p2: wp.array(dtype=Any),
     g2: wp.array(dtype=Any),
-    b2: wp.array[float],
+    b2: wp.array(dtype=Any),
     p3: wp.array(dtype=Any),
     g3: wp.array(dtype=Any),
-    b3: wp.array[float],
-    rates: _Rates,
+    b3: wp.array(dtype=Any),
+    rates: Any,
 ):
     i = wp.tid()
     for p, g, b in ((p0, g0, b0), (p1, g1, b1), (p2, g2, b2), (p3, g3, b3)):
@@ -65,11 +75,13 @@ class SGD(Optimizer):
         p = p - lr * b, with nesterov p - lr * (g + momentum * b), without momentum p - lr * g
 
     Args:
-        params: the arrays to change, of float16, float32 or vec3; or :meth:`set_params` later.
+        params: the arrays to change, of floats, or of vectors, matrices, quaternions or transforms of them; or
+            :meth:`set_params` later.
         lr: the size of a step.
         momentum, dampening, weight_decay, nesterov: as above.
 
-    ``b`` is float32 (vec3 of vec3), one array for each parameter; ``t`` counts the steps.
+    ``b`` is like the parameters, of float64 for float64 and of float32 for all narrower floats; ``t`` counts the steps.
+    Each component is a number by itself: quaternions do not stay normalized.
     """
 
     kept = ("b",)
@@ -87,8 +99,8 @@ class SGD(Optimizer):
         self.weight_decay, self.nesterov = weight_decay, nesterov
         super().__init__(params)
 
-    def _launch(self, size: int, arguments: list[Any], device: Any) -> None:
-        rates = _Rates()
+    def _launch(self, size: int, arguments: list[Any], is_wide: bool, device: Any) -> None:
+        rates = _WideRates() if is_wide else _Rates()
         rates.step, rates.momentum, rates.dampening = self.lr, self.momentum, self.dampening
         rates.weight_decay, rates.nesterov, rates.is_first = self.weight_decay, self.nesterov, self.t == 0
         wp.launch(_sgd, dim=size, inputs=[*arguments, rates], device=device)
