@@ -31,9 +31,10 @@ MOST_AT_A_TIME = 4
 # Arrays, launches and gradients: what runs on every device.
 ON_ALL_DEVICES = {
     "python": "second_device array_create array_data array_shapes array_use launch commands arithmetic indexed structs"
-    " struct_lifetime struct_methods products utils kernel_arrays references overlap optim graphs graph_programs",
+    " struct_lifetime struct_methods products utils kernel_arrays references overlap optim graphs graph_programs"
+    " reductions",
     "gradients": "tape tape_use atomics tickets scattered kernels nested tangents hessians autograd verify starts"
-    " operations custom augmented second_derivatives checkpoints",
+    " operations custom augmented second_derivatives checkpoints adjoint_launch stopped_gradients",
 }
 # The language and its builtins, and what is special about CUDA.
 LANGUAGE = {
@@ -73,9 +74,9 @@ NOT_ON_CUDA = {
         " neighbour_loops precisions query_invariants query_sides tapes volume volume_objects",
     },
     "other frameworks are built for the CPU here; their GPUs come later": {
-        "interop": "all_libraries bad_tensors benchmarks direct distributed dlpack dlpack_module dlpack_programs"
-        " exports jax_arrays jax_callable jax_devices jax_kernel jax_transformations memory moved_memory numba_cupy numpy"
-        " paddle tensor_programs torch torch_op",
+        "interop": "all_libraries bad_tensors benchmarks conventions direct distributed dlpack dlpack_module"
+        " dlpack_programs exports jax_arrays jax_callable jax_devices jax_kernel jax_transformations memory"
+        " moved_memory numba_cupy numpy paddle tensor_programs torch torch_op",
         "seeds": "old_jax tensor_documents",
     },
     "needs a GPU, and other frameworks for it: `make gpu-check`": {"interop": "gpu_frameworks"},
