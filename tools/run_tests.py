@@ -40,8 +40,8 @@ ON_ALL_DEVICES = {
 LANGUAGE = {
     "python": "cuda cuda_arrays cuda_elements cuda_failures cuda_images cuda_machine_code cuda_memory cuda_primitives"
     " cuda_texts ptx cuda_events cuda_threads cuda_contexts cuda_bad_input"
-    " deterministic large_vectors indexing control_flow generics large_kernels functions bfloat float8 kernels vectors"
-    " types values raise statements sequences rotations operators partial_paths tid augmented"
+    " deterministic large_vectors large_matrices indexing control_flow generics large_kernels functions bfloat float8"
+    " kernels vectors types values raise statements sequences rotations operators partial_paths tid augmented"
     " class_patterns expressions_of_python kernel_objects negative_indices none_arrays number_range"
     " names_and_constructors slice_steps shared_functions partial_groups options scattered serial"
     " robustness minima_of_generators graph_coloring cuda_graphs modules type_questions inspection formats names"

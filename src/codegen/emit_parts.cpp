@@ -70,6 +70,8 @@ void Emitter::emit_extract_at(const Operation& operation) {
         Leaf chosen = aggregate.leaves[static_cast<std::size_t>(n)];
         for (int part = 1; part < parts; ++part) {
             Leaf& candidate = aggregate.leaves[static_cast<std::size_t>(part * width + n)];
+            // All of a constant's: nothing is chosen (large zeros, of which only the index is checked).
+            if (candidate.uniform() && chosen.uniform() && candidate.scalar == chosen.scalar) continue;
             chosen = lift({&position, &candidate, &chosen}, [&](Values v) {
                 llvm::Value* here = builder_.CreateICmpEQ(
                     v[0], llvm::ConstantInt::get(v[0]->getType(), static_cast<std::uint64_t>(part)));

@@ -158,9 +158,9 @@ private:
     bool note_finite() { return !options_.finite || pass_on_kernels("finite", note_finite_writes); }
 
     bool store_large_values() {
-        if (options_.checks_parts) return true;
         bool moved = false;
-        const auto store = [&](ir::Function& function) { moved |= keep_large_values_in_memory(function); };
+        const StorageOptions storage{.noalias = options_.noalias, .checks_parts = options_.checks_parts};
+        const auto store = [&](ir::Function& function) { moved |= keep_large_values_in_memory(function, storage); };
         return pass_on_functions("storage", store) && (!moved || simplify_all());
     }
 

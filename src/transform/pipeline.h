@@ -29,6 +29,7 @@
 
 #include "ir/builder.h"
 #include "ir/ir.h"
+#include "ir/large.h"
 #include "transform/adjoint/adjoint.h"
 #include "transform/jvp/jvp.h"
 
@@ -59,9 +60,16 @@ void split_local_atomics(ir::Function& function);
 enum class Uncontended { all, read_too };
 bool split_uncontended_atomics(ir::Function& kernel, bool noalias, Uncontended which);
 
-// Gives large vectors that are indexed at run time a place in memory (storage/). True where there was one.
+// Gives large vectors that are indexed at run time a place in memory, and makes operations on still larger values loops
+// over components (storage/). True where there was one.
 inline constexpr int kMostInRegisters = 16;  // components
-bool keep_large_values_in_memory(ir::Function& function, int most_in_registers = kMostInRegisters);
+struct StorageOptions {
+    int most_in_registers = kMostInRegisters;  // of what is indexed at run time
+    int most_unrolled = ir::kMostUnrolled;     // above it, all operations are loops
+    bool noalias = true;                       // arrays that are written overlap no others
+    bool checks_parts = false;                 // indices of components are to be checked: only what is in loops moves
+};
+bool keep_large_values_in_memory(ir::Function& function, const StorageOptions& options = {});
 
 // Makes the kernel note before each store and atomic whether an element that was finite is about to be so no longer.
 void note_finite_writes(ir::Function& kernel);
@@ -97,7 +105,7 @@ struct PipelineOptions {
     bool grid_order = false;    // follow_grid_order()
     bool runs = false;          // loop_over_runs(); of an adjoint before it is made
     bool finite = false;        // note_finite_writes()
-    bool checks_parts = false;  // indices of components are to be checked: large vectors stay as they are
+    bool checks_parts = false;  // indices of components are to be checked (StorageOptions)
     bool shares = false;  // large kernels may call functions (shared_functions.h); not where there are derivatives
     // Called after each pass with its name and the module: WEFT_DUMP, weft-opt --stop-after, timings.
     std::function<void(std::string_view pass, const ir::Module&)> after_pass;

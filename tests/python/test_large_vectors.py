@@ -156,6 +156,61 @@ def test_the_gradient_goes_through_a_large_vector():
     np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("lanes", [1, 8])
+def test_two_large_vectors_exchange_their_values_in_a_loop(lanes):
+    @wp.kernel(module_options={"lanes": lanes})
+    def exchanged(times: int, first: wp.array2d[float], second: wp.array2d[float]):
+        i = wp.tid()
+        a = vec40(1.0)
+        b = vec40(2.0)
+        a[i] = 3.0
+        for _k in range(times + i):
+            kept = a
+            a = b
+            b = kept
+        for k in range(40):
+            first[i, k] = a[k]
+            second[i, k] = b[k]
+
+    first, second = wp.zeros((THREADS, 40)), wp.zeros((THREADS, 40))
+    wp.launch(exchanged, dim=THREADS, inputs=[2, first, second])
+    for i in range(THREADS):
+        a, b = np.ones(40), np.full(40, 2.0)
+        a[i] = 3.0
+        if i % 2:
+            a, b = b, a
+        np.testing.assert_array_equal(first.numpy()[i], a)
+        np.testing.assert_array_equal(second.numpy()[i], b)
+
+
+@wp.struct
+class Counts:
+    of: wp.types.vector(length=10000, dtype=float)
+    least: float
+
+
+@pytest.mark.parametrize("mode", ["release", "debug"])
+def test_a_vector_of_thousands_of_numbers_is_a_variable_too(mode):
+    @wp.kernel(module_options={"mode": mode})
+    def counted(data: wp.array[int], least: float, best: wp.array[int]):
+        i = wp.tid()
+        counts = Counts()
+        counts.least = least
+        for k in range(data.shape[0]):
+            counts.of[(data[k] + i) % 10000] += 1.0
+        largest = int(0)
+        for k in range(10000):
+            if counts.of[k] > counts.of[largest] and counts.of[k] > counts.least:
+                largest = k
+        best[i] = largest
+
+    data = np.random.default_rng(9).integers(0, 10000, 500, dtype=np.int32)
+    data[::50] = 1234
+    best = wp.zeros(3, dtype=int)
+    wp.launch(counted, dim=3, inputs=[wp.array(data), 2.0, best])
+    np.testing.assert_array_equal(best.numpy(), [1234, 1235, 1236])
+
+
 def test_a_component_outside_is_an_error_in_debug_mode():
     @wp.kernel(module_options={"mode": "debug"})
     def outside(at: int, out: wp.array(dtype=float)):
@@ -165,6 +220,32 @@ def test_a_component_outside_is_an_error_in_debug_mode():
 
     with pytest.raises(Exception, match="40"):
         wp.launch(outside, dim=1, inputs=[41, wp.zeros(1, dtype=float)])
+        wp.synchronize()
+
+
+vec300 = wp.types.vector(length=300, dtype=float)
+mat30_10 = wp.types.matrix(shape=(30, 10), dtype=float)
+
+
+@wp.kernel(module_options={"mode": "debug"})
+def writes_outside(at: int, out: wp.array(dtype=float)):
+    v = vec300(1.0)
+    v[at] = 2.0
+    out[0] = v[0]
+
+
+@wp.kernel(module_options={"mode": "debug"})
+def reads_outside(at: int, out: wp.array(dtype=float)):
+    m = mat30_10(1.0)
+    out[0] = m[1, at]
+
+
+@pytest.mark.parametrize(("kernel", "extent"), [(writes_outside, 300), (reads_outside, 10)])
+def test_a_component_outside_of_hundreds_is_the_same_error(kernel, extent):
+    wp.launch(kernel, dim=1, inputs=[extent - 1, wp.zeros(1, dtype=float)])
+    wp.synchronize()
+    with pytest.raises(Exception, match=f"index {extent} is out of bounds for axis . of a value .*float32"):
+        wp.launch(kernel, dim=1, inputs=[extent, wp.zeros(1, dtype=float)])
         wp.synchronize()
 
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "codegen/cpu/emitter.h"
 #include "codegen/cpu/lane_count.h"
 
@@ -26,6 +28,7 @@ private:
         LaneChoice choice{asked};
         if (asked == 0) choice = preferred_lanes(plan, machine_, state_.options.short_rows);
         if (asked > 1 && !plan.uniformity.runs_in_lanes) choice.lanes = 1;
+        choice.lanes = std::min(choice.lanes, most_lanes_on_stack(*plan.function));
         if (asked > 1 || choice.lanes > 1) remarks = plan.uniformity.remarks;
         if (!choice.why.empty()) remarks.push_back({plan.function->body.operations.front(), std::move(choice.why)});
         return choice.lanes;

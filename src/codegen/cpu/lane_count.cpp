@@ -152,6 +152,21 @@ bool reads_rows_of_grids(const ir::Function& kernel) {
 
 }  // namespace
 
+int most_lanes_on_stack(const ir::Function& kernel) {
+    constexpr std::int64_t kMostBytes = 1024 * 1024;
+    constexpr int kMost = 64;
+    std::int64_t bytes = 0;
+    ir::for_each_operation(kernel.body, [&](const Operation& operation) {
+        if (operation.op != Op::local_array || !operation.unset) return;
+        std::int64_t of_array = operation.result()->type.element().size_bytes();
+        for (const std::int64_t extent : operation.ints) of_array *= extent;
+        bytes += of_array;
+    });
+    int lanes = kMost;
+    while (lanes > 1 && lanes * bytes > kMostBytes) lanes /= 2;
+    return lanes;
+}
+
 // A register full of the kernel's numbers, and at least four lanes: fewer would not pay for masks. Two registers for
 // short serial loops and for kernels that do next to nothing, where counting threads would cost as much as the work;
 // of f64, four for chains of functions. A packet full of rays (devlib/spatial/packet.h) for traversals, which take most

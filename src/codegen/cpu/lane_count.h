@@ -13,6 +13,8 @@ struct LaneChoice {
     int lanes;             // a power of two
     std::string why = {};  // one sentence where it is 1 because lanes would cost more than they save
 };
+// A power of two: so many that the memory which the compiler has given each thread leaves room on a worker's stack.
+int most_lanes_on_stack(const ir::Function& kernel);
 // `short_rows`: Options::short_rows.
 LaneChoice preferred_lanes(const transform::KernelPlan& plan, const Machine& machine, bool short_rows);
 

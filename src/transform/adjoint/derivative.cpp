@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "ir/expression.h"
+#include "ir/large.h"
 #include "ir/typing.h"
 #include "support/error.h"
 
@@ -17,9 +18,36 @@ using ir::Value;
 // The rule for scalars: x, y are the operands, r the result.
 using Rule = std::function<E(std::span<const E> operands, E r, E d)>;
 
+// The same in loops, which make the value in place: of what has too many components.
+Value* in_loops(ir::Builder& builder, std::span<Value* const> operands, Value* result, Value* d, const Rule& rule) {
+    std::vector<Value*> indices;
+    const auto at = [&](Value* value) {
+        return value->type.is_scalar() ? E(builder, value) : E(builder, builder.extract_at(value, indices));
+    };
+    const std::function<Value*(Value*)> fill = [&](Value* whole) -> Value* {
+        const std::size_t axis = indices.size();
+        if (axis == (d->type.is_matrix() ? 2U : 1U)) {
+            std::vector<E> scalars;
+            for (Value* operand : operands) scalars.push_back(at(operand));
+            return builder.insert_at(whole, rule(scalars, at(result), at(d)), indices);
+        }
+        const int count = axis == 0 ? d->type.rows() : d->type.cols();
+        Value *const lo = builder.integer(0), *const hi = builder.integer(count);
+        ir::Operation* loop = builder.for_(lo, hi, builder.integer(1), {whole});
+        ir::Builder::Inside inside(builder, loop->body());
+        indices.push_back(loop->body().arguments[0]);
+        Value* filled = fill(loop->body().arguments[1]);
+        indices.pop_back();
+        builder.yield({filled});
+        return loop->result();
+    };
+    return fill(builder.zero(d->type));
+}
+
 // A rule with comparisons is written component by component.
 Value* by_components(ir::Builder& builder, std::span<Value* const> operands, Value* result, Value* d,
                      const Rule& rule) {
+    if (d->type.components() > ir::kMostUnrolled) return in_loops(builder, operands, result, d, rule);
     std::vector<E> parts;
     for (int i = 0; i < d->type.components(); ++i) {
         std::vector<E> scalars;

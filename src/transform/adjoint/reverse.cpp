@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/large.h"
 #include "ir/typing.h"
 #include "support/error.h"
 #include "transform/addresses.h"
@@ -439,6 +440,14 @@ void Reverser::reverse_product(const Operation& operation, Value* d) {
     const Value *left = operation.operands[0], *right = operation.operands[1];
     Value *a = copy(left), *b = copy(right);
     const auto outer = [&](Value* column, Value* row) {
+        if (column->type.components() * row->type.components() > ir::kMostUnrolled) {
+            const auto shaped = [&](Value* vector, int rows, int cols) {
+                std::vector<Value*> parts;
+                for (std::int64_t i = 0; i < vector->type.components(); ++i) parts.push_back(b_.extract(vector, {i}));
+                return b_.make(Type::matrix(d->type.scalar(), rows, cols), std::move(parts));
+            };
+            return b_.matmul(shaped(column, column->type.components(), 1), shaped(row, 1, row->type.components()));
+        }
         std::vector<Value*> entries;
         for (std::int64_t i = 0; i < column->type.components(); ++i)
             for (std::int64_t j = 0; j < row->type.components(); ++j)

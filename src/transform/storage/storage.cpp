@@ -15,9 +15,6 @@ using ir::Operation;
 using ir::Region;
 using ir::Value;
 
-// Bytes of all places together, for one thread.
-constexpr std::int64_t kMostBytes = 16 * 1024;
-
 // A set of small numbers.
 class Set {
 public:
@@ -89,13 +86,15 @@ Moves at_end(const Region& region) {
 
 class Assignment {
 public:
-    Assignment(const ir::Function& function, int most_in_registers)
-        : function_(function), most_in_registers_(most_in_registers) {}
+    Assignment(const ir::Function& function, int most_in_registers, const LargeOperations& operations)
+        : function_(function), most_in_registers_(most_in_registers), large_(operations) {}
 
     Storage run() {
         if (!find_candidates()) return {};
         find_uses_in_loops();
         interferes_.assign(values_.size(), Set(values_.size()));
+        for (const Value* a : function_.body.arguments)
+            for (const Value* b : function_.body.arguments) separate(a, b);
         walk(function_.body, Set(values_.size()));
         coalesce();
         return places();
@@ -103,7 +102,8 @@ public:
 
 private:
     bool is_large(const Value* value) const {
-        return (value->type.is_vector() || value->type.is_matrix()) && value->type.components() > most_in_registers_;
+        return !large_.in_loops(value) && (value->type.is_vector() || value->type.is_matrix()) &&
+               value->type.components() > most_in_registers_;
     }
 
     // ---- what may live in memory ----
@@ -154,12 +154,27 @@ private:
         });
         std::unordered_set<const Value*> active;
         for (const Value* value : indexed) active.insert(find(value));
-        for (const Value* value : wanted) {
-            if (!active.contains(find(value)) || number_.contains(value)) continue;
-            number_.emplace(value, values_.size());
-            values_.push_back(value);
-        }
+        for (const Value* value : wanted)
+            if (active.contains(find(value))) add(value);
+        add_those_in_loops();
         return !values_.empty();
+    }
+
+    void add(const Value* value) {
+        if (number_.emplace(value, values_.size()).second) values_.push_back(value);
+    }
+
+    void add_those_in_loops() {
+        if (!large_.any()) return;
+        const auto add_all = [&](const std::vector<Value*>& values) {
+            for (const Value* value : values)
+                if (large_.in_loops(value) && !large_.is_computed(value)) add(value);
+        };
+        add_all(function_.parameters());
+        ir::for_each_operation(function_.body, [&](const Operation& operation) {
+            for (const Region* region : operation.regions) add_all(region->arguments);
+            add_all(operation.results);
+        });
     }
 
     // -1: it stays in registers.
@@ -181,12 +196,21 @@ private:
                     from_outside_.try_emplace(at->owner, values_.size()).first->second.add(static_cast<std::size_t>(n));
         };
         ir::for_each_operation(function_.body, [&](const Operation& operation) {
-            for (const Value* operand : operation.operands) use(operation, operand);
+            for (const Value* operand : operation.operands)
+                for (const LargeOperations::Source& source : sources(operand)) use(operation, source.value);
         });
     }
 
+    // The values with places that a component of this one is read from.
+    std::vector<LargeOperations::Source> sources(const Value* value) const {
+        if (large_.in_loops(value)) return large_.sources(value);
+        return number(value) < 0 ? std::vector<LargeOperations::Source>()
+                                 : std::vector<LargeOperations::Source>{{value, true}};
+    }
+
     void need(Set& live, const Value* value) const {
-        if (const int n = number(value); n >= 0) live.add(static_cast<std::size_t>(n));
+        for (const LargeOperations::Source& source : sources(value))
+            if (const int n = number(source.value); n >= 0) live.add(static_cast<std::size_t>(n));
     }
     void forget(Set& live, const Value* value) const {
         if (const int n = number(value); n >= 0) live.remove(static_cast<std::size_t>(n));
@@ -212,9 +236,17 @@ private:
     }
     // What is moved first must not destroy what is moved later.
     void separate(const Moves& moves) {
-        for (const Move& move : moves.list)
+        for (const Move& move : moves.list) {
             for (const Move& other : moves.list)
-                if (other.from != move.from) separate(move.to, other.from);
+                if (other.from != move.from)
+                    for (const LargeOperations::Source& source : sources(other.from)) separate(move.to, source.value);
+            separate_out_of_step(move.to, move.from);
+        }
+    }
+    // What is written component by component must not destroy what other components are computed from.
+    void separate_out_of_step(const Value* written, const Value* from, bool in_step = true) {
+        for (const LargeOperations::Source& source : sources(from))
+            if (!in_step || !source.in_step) separate(written, source.value);
     }
 
     // Backwards; `live` is what is needed after the region, and then what is needed before it.
@@ -233,6 +265,12 @@ private:
 
     void step(const Operation& operation, Set& live) {
         write(operation.results, live);
+        if (operation.results.size() == 1 && large_.in_loops(operation.result())) {
+            const bool inserts = is_insert(operation);
+            for (const Value* operand : operation.operands)
+                separate_out_of_step(operation.result(), operand,
+                                     inserts ? operand == operation.operands[0] : is_componentwise(operation.op));
+        }
         for (const Value* result : operation.results) forget(live, result);
         for (const Value* operand : operation.operands) need(live, operand);
     }
@@ -316,12 +354,10 @@ private:
         });
     }
 
-    // Values that are never needed at the same time share a place. Where there is no room for all, they stay in
-    // registers.
+    // Values that are never needed at the same time share a place.
     Storage places() {
         Storage storage;
         std::vector<Set> of_place;
-        std::int64_t bytes = 0;
         std::unordered_map<std::size_t, int> place;  // of groups
         for (std::size_t n = 0; n < values_.size(); ++n) {
             const std::size_t group = leader(n);
@@ -330,20 +366,19 @@ private:
             std::size_t at = 0;
             while (at < of_place.size() && (storage.types[at] != type || of_place[at].meets(interferes_[group]))) ++at;
             if (at == of_place.size()) {
-                bytes += type.size_bytes();
                 storage.types.push_back(type);
                 of_place.emplace_back(values_.size());
             }
             of_place[at].add(members_[group]);
             place.emplace(group, static_cast<int>(at));
         }
-        if (bytes > kMostBytes) return {};
         for (std::size_t n = 0; n < values_.size(); ++n) storage.of.emplace(values_[n], place.at(leader(n)));
         return storage;
     }
 
     const ir::Function& function_;
     const int most_in_registers_;
+    const LargeOperations& large_;
     std::vector<const Value*> values_;  // those that may live in memory
     std::unordered_map<const Value*, std::size_t> number_;
     std::unordered_map<const Operation*, Set> from_outside_;  // of loops
@@ -353,8 +388,8 @@ private:
 
 }  // namespace
 
-Storage assign_storage(const ir::Function& function, int most_in_registers) {
-    return Assignment(function, most_in_registers).run();
+Storage assign_storage(const ir::Function& function, int most_in_registers, const LargeOperations& operations) {
+    return Assignment(function, most_in_registers, operations).run();
 }
 
 }  // namespace weft::transform

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/ir.h"
+#include "transform/storage/large_operations.h"
 
 namespace weft::transform {
 
@@ -28,8 +29,10 @@ struct Storage {
 
 // Promises: where a value is used, nothing has been written to its place since the value was. What a branch or a loop
 // makes of a value that has a place has one too; it may be another one, and then the value is copied. Copying those of
-// one yield, or of one loop's start, one after the other destroys none that is copied later.
-// Vectors and matrices of more components than `most_in_registers` are large.
-Storage assign_storage(const ir::Function& function, int most_in_registers);
+// one loop's start one after the other destroys none that is copied later. What a yield hands on may be what an earlier
+// copy of that yield writes to: where two values change places in each iteration.
+// Vectors and matrices of more components than `most_in_registers` that are indexed at run time have a place, and those
+// of operations in loops that are not computed where they are used.
+Storage assign_storage(const ir::Function& function, int most_in_registers, const LargeOperations& operations);
 
 }  // namespace weft::transform

@@ -75,8 +75,8 @@ TEST(Meaning, inline_and_simplify_keep_what_random_kernels_do) {
     EXPECT_GT(compared, 1600);
 }
 
-// With every vector a large one.
-TEST(Meaning, vectors_in_memory_keep_what_random_kernels_do) {
+// With every vector a large one, which is indexed at run time, or whose operations are loops.
+void expect_same_with_vectors_in_memory(const StorageOptions& options) {
     int compared = 0, moved = 0;
     for (unsigned seed = 0; seed < 800; ++seed) {
         const std::unique_ptr<ir::Module> module = RandomKernel(seed, /*chooses=*/true).make();
@@ -85,7 +85,7 @@ TEST(Meaning, vectors_in_memory_keep_what_random_kernels_do) {
         inline_calls(*module);
         if (seed % 2) simplify(*module->find("kernel"));
         const std::string before = ir::print(*module);
-        moved += keep_large_values_in_memory(*module->find("kernel"), /*most_in_registers=*/2);
+        moved += keep_large_values_in_memory(*module->find("kernel"), options);
         ASSERT_NO_THROW(ir::verify(*module)) << seed << "\n" << before << "\n" << print(*module);
         const Outcome found = outcome(*module->find("kernel"), false);
         if (!found.finished) continue;  // moves are steps of their own
@@ -94,6 +94,15 @@ TEST(Meaning, vectors_in_memory_keep_what_random_kernels_do) {
     }
     EXPECT_GT(compared, 500);
     EXPECT_GT(moved, 400);
+}
+
+TEST(Meaning, vectors_in_memory_keep_what_random_kernels_do) {
+    expect_same_with_vectors_in_memory({.most_in_registers = 2});
+}
+
+TEST(Meaning, operations_in_loops_keep_what_random_kernels_do) {
+    expect_same_with_vectors_in_memory({.most_in_registers = 2, .most_unrolled = 2});
+    expect_same_with_vectors_in_memory({.most_in_registers = 2, .most_unrolled = 2, .noalias = false});
 }
 
 TEST(Meaning, simplify_finds_nothing_more_in_what_it_made) {

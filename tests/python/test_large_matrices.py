@@ -1,0 +1,209 @@
+"""Matrices and vectors of hundreds of components: their operations are loops, and never stand in registers."""
+
+import numpy as np
+import pytest
+import warp as wp
+
+THREADS = 5
+ROWS, COLS = 15, 18
+mat = wp.types.matrix(shape=(ROWS, COLS), dtype=wp.float64)
+turned = wp.types.matrix(shape=(COLS, ROWS), dtype=wp.float64)
+square = wp.types.matrix(shape=(ROWS, ROWS), dtype=wp.float64)
+wide = wp.types.vector(length=COLS, dtype=wp.float64)
+tall = wp.types.vector(length=ROWS, dtype=wp.float64)
+vec300 = wp.types.vector(length=300, dtype=wp.float64)
+F = wp.float64
+
+
+@wp.struct
+class Held:
+    scale: wp.float64
+    m: mat
+    v: vec300
+
+
+@wp.func
+def products(m: mat, v: wide, w: tall):
+    column = m * v
+    row = w * m
+    gram = m * wp.transpose(m)
+    return column + gram * w, row + wp.transpose(m) * w
+
+
+def products_of(m, v, w):
+    return m @ v + m @ m.T @ w, w @ m + m.T @ w
+
+
+@wp.func
+def outer(m: mat, v: wide, w: tall):
+    o = wp.outer(w, v)
+    o = o + m
+    return o * v, w * o
+
+
+def outer_of(m, v, w):
+    o = np.outer(w, v) + m
+    return o @ v, w @ o
+
+
+@wp.func
+def by_components(m: mat, v: wide, w: tall):
+    a = m + m * F(2.0) - (-m) / F(3.0)
+    a = wp.cw_mul(a, m)
+    a = wp.cw_div(a, m + mat(F(7.0)))
+    b = F(2.0) * a
+    return b * v, w * a
+
+
+def by_components_of(m, v, w):
+    a = m * 3 + m / 3
+    a = a * m / (m + 7)
+    return 2 * a @ v, w @ a
+
+
+@wp.func
+def numbers(m: mat, v: wide, w: tall):
+    a = wp.ddot(m, m)
+    square = m * wp.transpose(m)
+    t = wp.trace(square)
+    d = wp.get_diag(square)
+    return d * a, v * (t + wp.dot(v, v) + wp.length(v))
+
+
+def numbers_of(m, v, w):
+    square = m @ m.T
+    return np.diag(square) * np.sum(m * m), v * (np.trace(square) + v @ v + np.linalg.norm(v))
+
+
+@wp.func
+def parts(m: mat, v: wide, w: tall):
+    a = m
+    a[3] = a[4] * F(2.0) + v
+    a[5, 6] = w[2] * w[3]
+    for k in range(ROWS):
+        a[k, k] = a[k, k] * w[k]
+        a[ROWS - 1 - k, 2] += m[k, 1]
+    b = m
+    if v[0] > F(0.0):
+        b = a
+    return a * v + b[7, 8] * w, w * b
+
+
+def parts_of(m, v, w):
+    a = m.copy()
+    a[3] = a[4] * 2 + v
+    a[5, 6] = w[2] * w[3]
+    for k in range(ROWS):
+        a[k, k] = a[k, k] * w[k]
+        a[ROWS - 1 - k, 2] += m[k, 1]
+    b = a if v[0] > 0 else m
+    return a @ v + b[7, 8] * w, w @ b
+
+
+@wp.func
+def carried(m: mat, v: wide, w: tall):
+    a = m
+    b = mat(F(0.5))
+    for _k in range(3):
+        c = a
+        a = wp.outer(m * v, v) * F(0.1) + b
+        b = c
+    return a * v, w * b
+
+
+def carried_of(m, v, w):
+    a, b = m, np.full_like(m, 0.5)
+    for _ in range(3):
+        a, b = np.outer(m @ v, v) * 0.1 + b, a
+    return a @ v, w @ b
+
+
+CASES = {
+    name: (globals()[name], globals()[name + "_of"])
+    for name in ["products", "outer", "by_components", "numbers", "parts", "carried"]
+}
+
+
+def kernel_of(function, **options):
+    @wp.kernel(module="unique", module_options=options)
+    def k(m: wp.array(dtype=mat), v: wp.array(dtype=wide), w: wp.array(dtype=tall), a: wp.array(dtype=tall),
+          b: wp.array(dtype=wide)):  # fmt: skip
+        i = wp.tid()
+        x, y = function(m[i], v[i], w[i])
+        a[i] = x
+        b[i] = y
+
+    return k
+
+
+def inputs_of(seed, requires_grad=False):
+    rng = np.random.default_rng(seed)
+    values = [
+        rng.uniform(-1, 1, (THREADS, ROWS, COLS)),
+        rng.uniform(-1, 1, (THREADS, COLS)),
+        rng.uniform(-1, 1, (THREADS, ROWS)),
+    ]
+    arrays = [wp.array(x, dtype=t, requires_grad=requires_grad) for x, t in zip(values, [mat, wide, tall], strict=True)]
+    results = [wp.zeros(THREADS, dtype=t, requires_grad=requires_grad) for t in [tall, wide]]
+    return values, arrays, results
+
+
+@pytest.mark.parametrize("options", [{"lanes": 1}, {"lanes": 8}, {"mode": "debug"}], ids=str)
+@pytest.mark.parametrize("name", CASES)
+def test_operations_give_what_numpy_gives(name, options):
+    function, reference = CASES[name]
+    values, arrays, results = inputs_of(1)
+    wp.launch(kernel_of(function, **options), THREADS, inputs=arrays + results)
+    for i in range(THREADS):
+        for result, expected in zip(results, reference(*(x[i] for x in values)), strict=True):
+            np.testing.assert_allclose(result.numpy()[i], expected, rtol=1e-12, atol=1e-12)
+
+
+def slope(reference, values, direction, seeds):
+    """d/dt of the seeded sum of the results at values + t * direction."""
+
+    def total(t):
+        return sum(
+            np.sum(seed * result)
+            for seed, result in zip(
+                seeds, reference(*(x + t * d for x, d in zip(values, direction, strict=True))), strict=True
+            )
+        )
+
+    h = 1e-4
+    return (8 * (total(h) - total(-h)) - (total(2 * h) - total(-2 * h))) / (12 * h)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_are_those_of_differences(name):
+    function, reference = CASES[name]
+    values, arrays, results = inputs_of(2, requires_grad=True)
+    rng = np.random.default_rng(3)
+    seeds = [rng.uniform(-1, 1, (THREADS, n)) for n in (ROWS, COLS)]
+    tape = wp.Tape()
+    with tape:
+        wp.launch(kernel_of(function), THREADS, inputs=arrays + results)
+    tape.backward(grads={r: wp.array(s, dtype=r.dtype) for r, s in zip(results, seeds, strict=True)})
+    for i in range(THREADS):
+        for _ in range(3):
+            direction = [rng.uniform(-1, 1, x[i].shape) for x in values]
+            found = sum(np.sum(d * a.grad.numpy()[i]) for d, a in zip(direction, arrays, strict=True))
+            expected = slope(reference, [x[i] for x in values], direction, [s[i] for s in seeds])
+            assert found == pytest.approx(expected, rel=1e-7, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_forward_mode_gives_the_same_derivative(name):
+    function, reference = CASES[name]
+    values, arrays, results = inputs_of(4)
+    rng = np.random.default_rng(5)
+    directions = [rng.uniform(-1, 1, x.shape) for x in values]
+    given = [wp.array(d, dtype=a.dtype) for d, a in zip(directions, arrays, strict=True)]
+    tangents = [wp.zeros_like(r) for r in results]
+    wp.jvp(kernel_of(function), THREADS, inputs=arrays, outputs=results, input_tangents=given, output_tangents=tangents)
+    found = [t.numpy() for t in tangents]
+    for i in range(THREADS):
+        seeds = [rng.uniform(-1, 1, n) for n in (ROWS, COLS)]
+        expected = slope(reference, [x[i] for x in values], [d[i] for d in directions], seeds)
+        got = sum(np.sum(s * f[i]) for s, f in zip(seeds, found, strict=True))
+        assert got == pytest.approx(expected, rel=1e-7, abs=1e-7)
