@@ -142,32 +142,43 @@ def test_half_of_the_samples_are_enough(name):
     assert (np.abs(sides_of(name, mesh, place + 50, 0, 0.1, 1.0)) == 0).all()
 
 
-@wp.kernel
-def within(
-    mesh: wp.uint64, centre: wp.array(dtype=wp.vec3), radius: wp.array(dtype=float), found: wp.array3d(dtype=int)
-):
-    i = wp.tid()
-    for face in wp.mesh_query_sphere(mesh, centre[i], radius[i]):
-        found[0, i, face] += 1
-    query = wp.mesh_query_sphere(mesh, centre[i], radius[i])
-    face = int(0)
-    while wp.mesh_query_next(query, face):
-        found[1, i, face] += 1
-    for item in wp.bvh_query_sphere(wp.mesh_get_bvh(mesh), centre[i], radius[i]):
-        found[2, i, item] += 1
+def within_kernel(real, vec):
+    @wp.kernel(module="unique")
+    def within(
+        mesh: wp.uint64, centre: wp.array(dtype=vec), radius: wp.array(dtype=real), found: wp.array3d(dtype=int)
+    ):
+        i = wp.tid()
+        for face in wp.mesh_query_sphere(mesh, centre[i], radius[i]):
+            found[0, i, face] += 1
+        query = wp.mesh_query_sphere(mesh, centre[i], radius[i])
+        face = int(0)
+        while wp.mesh_query_next(query, face):
+            found[1, i, face] += 1
+        for item in wp.bvh_query_sphere(wp.mesh_get_bvh(mesh), centre[i], radius[i]):
+            found[2, i, item] += 1
+
+    return within
 
 
-def ask_within(mesh, centre, radius, count):
-    found = wp.zeros((3, len(centre), count), dtype=int)
-    inputs = [mesh.id, wp.array(centre, dtype=wp.vec3), wp.array(radius, dtype=float)]
-    wp.launch(within, dim=len(centre), inputs=inputs, outputs=[found])
+WITHIN = {name: within_kernel(*types) for name, types in TYPES.items()}
+
+
+def ask_within(name, points, faces, centre, radius):
+    """Which faces, and which of their boxes."""
+    real, vec = TYPES[name]
+    mesh = make(points, faces, dtype=vec)
+    found = wp.zeros((3, len(centre), len(faces)), dtype=int)
+    inputs = [mesh.id, wp.array(centre, dtype=vec), wp.array(radius, dtype=real)]
+    wp.launch(WITHIN[name], dim=len(centre), inputs=inputs, outputs=[found])
     found = found.numpy()
     np.testing.assert_array_equal(found[0], found[1])
     return found[0], found[2]
 
 
+@pytest.mark.parametrize("name", list(TYPES))
 @pytest.mark.parametrize("kind", ["sphere", "soup", "thin", "far", "points"])
-def test_a_sphere_finds_the_faces_within_its_radius_and_no_others(kind):
+def test_a_sphere_finds_the_faces_within_its_radius_and_no_others(kind, name):
+    real = np.float32 if name == "float32" else np.float64
     rng = np.random.default_rng(8)
     points, faces = sphere(16, 20) if kind == "sphere" else soup(rng, 200)
     if kind == "thin":
@@ -176,17 +187,15 @@ def test_a_sphere_finds_the_faces_within_its_radius_and_no_others(kind):
         points = points + 300.0
     elif kind == "points":
         points[faces[:, 1]] = points[faces[:, 2]] = points[faces[:, 0]]
-    points = points.astype(np.float32)
+    points = points.astype(real)
     n = 100
     corners = points[faces].astype(np.float64)
-    centre = (corners[rng.integers(len(faces), size=n)].mean(axis=1) + rng.standard_normal((n, 3)) * 0.4).astype(
-        np.float32
-    )
+    centre = (corners[rng.integers(len(faces), size=n)].mean(axis=1) + rng.standard_normal((n, 3)) * 0.4).astype(real)
     to = np.sqrt(closest_in_triangle(centre[:, None].astype(np.float64), *(corners[None, :, k] for k in range(3))))
-    radius = rng.uniform(0.05, 1.0, n).astype(np.float32)
+    radius = rng.uniform(0.05, 1.0, n).astype(real)
     near = rng.integers(len(faces), size=n // 2)
     radius[: n // 2] = to[np.arange(n // 2), near]  # at the rim, as far as float32 can tell
-    found, by_boxes = ask_within(make(points, faces), centre, radius, len(faces))
+    found, by_boxes = ask_within(name, points, faces, centre, radius)
     sure = np.abs(to - radius[:, None]) > 1e-12 * np.abs(points).max()
     np.testing.assert_array_equal(found[sure], (to <= radius[:, None])[sure])
     assert (by_boxes >= found).all() and sure.mean() > 0.99
@@ -194,14 +203,15 @@ def test_a_sphere_finds_the_faces_within_its_radius_and_no_others(kind):
         assert by_boxes.sum() > 1.05 * found.sum()  # boxes find more
 
 
-def test_a_radius_of_zero_and_below():
+@pytest.mark.parametrize("name", list(TYPES))
+def test_a_radius_of_zero_and_below(name):
     points, faces = np.array([[0.0, 0, 0], [4, 0, 0], [0, 4, 0]]), np.array([[0, 1, 2]])
     centre = np.array([[1.0, 1, 0], [3, 3, 0], [1, 1, 0.5], [5, 1, 0]])
     for radius in (0.0, -1.0, -1e30):
-        found, boxes = ask_within(make(points, faces), centre, [radius] * 4, 1)
+        found, boxes = ask_within(name, points, faces, centre, [radius] * 4)
         assert found[:, 0].tolist() == [1, 0, 0, 0]
         assert boxes[:, 0].tolist() == [1, 1, 0, 0]
-    found, _ = ask_within(make(points, faces), centre, [0.5, np.sqrt(2.0) + 1e-6, 0.5, np.inf], 1)
+    found, _ = ask_within(name, points, faces, centre, [0.5, np.sqrt(2.0) + 1e-6, 0.5, np.inf])
     assert found[:, 0].tolist() == [1, 1, 1, 1]
-    found, _ = ask_within(make(points, faces), centre, [np.nan, 1.41, 0.4999, 1.0], 1)
+    found, _ = ask_within(name, points, faces, centre, [np.nan, 1.41, 0.4999, 1.0])
     assert found[:, 0].tolist() == [0, 0, 0, 0]
