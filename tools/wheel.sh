@@ -69,3 +69,4 @@ size=$(stat -c %s "$wheel")
 cp "$wheel" dist/
 echo "dist/$(basename "$wheel")  $((size * 10 / 1048576 / 10)).$((size * 10 / 1048576 % 10)) MiB, $((emulated >> 10)) KiB of it for the emulated CUDA device"
 tools/test_wheel.sh "dist/$(basename "$wheel")"
+python tools/metadata_wheel.py dist

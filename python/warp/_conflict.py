@@ -17,6 +17,11 @@ def environment_folders():
     return folders
 
 
+def is_ours(path):
+    """Whether the metadata is that of tools/metadata_wheel.py, which has no modules."""
+    return os.path.exists(os.path.join(path, "WEFT"))
+
+
 def find_conflict(folders):
     """The metadata folder of the other distribution, or None."""
     for folder in sorted(folders):
@@ -25,8 +30,9 @@ def find_conflict(folders):
         except OSError:  # a path entry that does not exist, or may not be read, holds nothing to import either
             continue
         for name in names:
-            if name.startswith(OTHER) and name.endswith((".dist-info", ".egg-info")):
-                return os.path.join(folder, name)
+            path = os.path.join(folder, name)
+            if name.startswith(OTHER) and name.endswith((".dist-info", ".egg-info")) and not is_ours(path):
+                return path
     return None
 
 
