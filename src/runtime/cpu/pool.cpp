@@ -31,14 +31,15 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include "runtime/cpu/quota.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -66,16 +67,14 @@ constexpr int kMaxThreads = 4096;
 
 // ---- how many threads ----
 
-// The CPUs that this process may use: its affinity mask, and the quota of its control group where there is one.
+// The CPUs that this process may use: its affinity mask, and the quota of its control groups if there is one.
 int available_cpus() {
     int count = 0;
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0) count = CPU_COUNT(&set);
     if (count < 1) count = static_cast<int>(std::thread::hardware_concurrency());
-    std::ifstream file("/sys/fs/cgroup/cpu.max");  // "<quota> <period>", or "max <period>"
-    double quota = 0.0, period = 0.0;
-    if (file >> quota >> period && period > 0.0)
-        count = std::min(count, std::max(1, static_cast<int>(quota / period + 0.5)));
+    if (const std::optional<double> quota = cpu_quota())
+        count = std::min(count, std::max(1, static_cast<int>(*quota + 0.5)));
     return std::max(count, 1);
 }
 
