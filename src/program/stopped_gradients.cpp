@@ -14,6 +14,9 @@ namespace {
 
 using Use = TapeEntry::Use;
 
+// Tells memory apart. That of other libraries has a buffer for each launch that is given it.
+const void* memory_of(const Variable& array) { return array.array.buffer ? array.array.buffer->data : nullptr; }
+
 bool is_smooth(const Variable& array) { return ir::is_smooth(array.array.dtype); }
 
 // Goes back through a tape as its backward pass would, from entry to entry, and keeps which memory matters to what the
@@ -22,9 +25,8 @@ class Search {
 public:
     Search(const Tape& tape, std::span<const Variable* const> seeds) : tape_(tape), from_all_(seeds.empty()) {
         for (const auto& entry : tape.entries())
-            entry->for_each_array([&](const Variable& one, bool is_written) {
-                if (is_written) written_.insert(one.array.buffer.get());
-            });
+            for (const Use& use : entry->uses())
+                if (use.is_written) written_.insert(memory_of(*use.array));
         for (const Variable* seed : seeds) add(*seed, nullptr, {});
     }
 
@@ -45,7 +47,7 @@ private:
     void add(const Variable& array, const TapeEntry* reader, const Use& use) {
         const auto [begin, end] = array.array.extent();
         if (begin == end) return;
-        std::vector<Live>& memory = live_[array.array.buffer.get()];
+        std::vector<Live>& memory = live_[memory_of(array)];
         const Live added{static_cast<const std::byte*>(begin), static_cast<const std::byte*>(end), reader, use,
                          array.requires_grad};
         for (Live& one : memory)
@@ -58,7 +60,7 @@ private:
 
     template <typename Visit>
     void for_each_live(const Variable& array, Visit&& visit) const {
-        const auto memory = live_.find(array.array.buffer.get());
+        const auto memory = live_.find(memory_of(array));
         if (memory == live_.end()) return;
         const auto [begin, end] = array.array.extent();
         for (const Live& one : memory->second)
@@ -66,7 +68,7 @@ private:
     }
 
     void forget(const Variable& overwritten) {
-        const auto memory = live_.find(overwritten.array.buffer.get());
+        const auto memory = live_.find(memory_of(overwritten));
         if (memory == live_.end()) return;
         const auto [begin, end] = overwritten.array.extent();
         std::erase_if(memory->second, [&](const Live& one) { return begin <= one.begin && one.end <= end; });
@@ -123,33 +125,32 @@ private:
         if (std::ranges::find(found_, text) == found_.end()) found_.push_back(std::move(text));
     }
 
-    bool is_written_somewhere(const Variable& array) const { return written_.contains(array.array.buffer.get()); }
+    bool is_written_somewhere(const Variable& array) const { return written_.contains(memory_of(array)); }
 
     const Tape& tape_;
     bool from_all_;
-    std::unordered_set<const void*> written_;                  // buffers
-    std::unordered_map<const void*, std::vector<Live>> live_;  // by buffer
+    std::unordered_set<const void*> written_;                  // by memory
+    std::unordered_map<const void*, std::vector<Live>> live_;  // the same
     std::vector<Use> uses_;
     std::vector<std::string> found_;
 };
 
-// Whether an entry writes floats to an array without a gradient, and has to do with one that has one.
-bool may_stop(const TapeEntry& entry) {
+}  // namespace
+
+bool TapeEntry::may_stop_gradients() const {
     bool has_any = false, writes_without = false;
-    entry.for_each_array([&](const Variable& one, bool is_written) {
+    for_each_array([&](const Variable& one, bool is_written) {
         has_any |= one.requires_grad;
         writes_without |= is_written && !one.requires_grad && is_smooth(one);
     });
     return has_any && writes_without;
 }
 
-}  // namespace
-
 std::size_t may_stop_gradients(const Tape& tape) {
     std::size_t mark = tape.entries().size();
     bool may_any = false;
     for (const auto& entry : tape.entries()) {
-        may_any = may_any || may_stop(*entry);
+        may_any = may_any || entry->may_stop_gradients();
         mark = mark * 0x9E3779B97F4A7C15u + reinterpret_cast<std::size_t>(entry->kind());
     }
     return may_any ? mark | 1 : 0;

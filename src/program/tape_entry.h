@@ -49,6 +49,8 @@ public:
         bool is_read = false, is_written = false, is_overwritten = false;
     };
     virtual std::vector<Use> uses() const { return {}; }
+    // Whether it writes floats to an array without a gradient, and has to do with one that has one.
+    virtual bool may_stop_gradients() const;
     // Whether what it writes in one place may have a derivative by what it reads in another.
     virtual bool has_derivative(const Use&, const Use&) const { return true; }
     virtual std::string use_text(const Use&) const { return text(); }

@@ -50,6 +50,23 @@ class State:
     q: wp.array(dtype=float)
 
 
+@wp.struct
+class Number:
+    value: float
+
+
+@wp.kernel
+def into_structs(x: wp.array(dtype=float), states: wp.array(dtype=Number)):
+    i = wp.tid()
+    states[i].value = 2.0 * x[i]
+
+
+@wp.kernel
+def out_of_structs(states: wp.array(dtype=Number), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = states[i].value
+
+
 @wp.kernel
 def double_into_state(x: wp.array(dtype=float), s: State):
     i = wp.tid()
@@ -107,6 +124,9 @@ def test_it_is_an_error_where_the_program_asks_for_it(heard, monkeypatch):
     assert not heard
 
 
+NUMPY = pytest.mark.host_memory("NumPy arrays in launches of a device of the host")
+
+
 def through(name):
     """Programs by what the array without a gradient is written by, and what the warning says of it."""
     y = wp.zeros(3)
@@ -146,7 +166,28 @@ def through(name):
         square = wp.array(np.eye(3), dtype=float)
         wp.matmul(square, x.reshape((3, 1)), y.reshape((3, 1)), y.reshape((3, 1)))
 
-    return y, locals()[name]
+    def with_new_array(x):
+        nonlocal y
+        y = wp.array(x)
+
+    def with_numpy_array(x):
+        nonlocal y
+        y = np.zeros(3, np.float32)
+        wp.launch(double, 3, [x], [y])
+
+    def with_elements_of_structs(x):
+        states = wp.zeros(3, dtype=Number)
+        wp.launch(into_structs, 3, [x], [states])
+        wp.launch(out_of_structs, 3, [states], [y_with])
+
+    y_with = wp.zeros(3, requires_grad=True)
+
+    def write(x):
+        locals_[name](x)
+        return y_with if name == "with_elements_of_structs" else y
+
+    locals_ = dict(locals())
+    return write
 
 
 @pytest.mark.parametrize(
@@ -162,14 +203,16 @@ def through(name):
         ("with_command", "argument 'y' of kernel 'double'"),
         ("with_two_arrays", "argument 'y' of kernel 'double'"),
         ("with_product", "argument 'd' of matmul"),
+        ("with_new_array", "the destination of a copy"),
+        pytest.param("with_numpy_array", "argument 'y' of kernel 'double'", marks=NUMPY),
+        ("with_elements_of_structs", "argument 'states' of kernel 'into_structs'"),
     ],
 )
 def test_whatever_writes_the_array_is_named(heard, name, where):
-    y, write = through(name)
+    write = through(name)
     x, loss = start()
     with wp.Tape() as tape:
-        write(x)
-        wp.launch(add_up, 3, [y], [loss])
+        wp.launch(add_up, 3, [write(x)], [loss])
     tape.backward(loss)
     assert len(heard) == 1, heard
     assert f"the gradient stops at {where}" in heard[0], heard[0]

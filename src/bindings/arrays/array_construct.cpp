@@ -3,6 +3,7 @@
 
 #include "bindings/arrays/array_object.h"
 #include "bindings/gradients/recording.h"
+#include "bindings/gradients/tape.h"
 #include "bindings/python/device.h"
 #include "bindings/python/lock.h"
 #include "runtime/pinned.h"
@@ -95,12 +96,19 @@ void release_by(runtime::Buffer& buffer, PyObject* deleter) {
     };
 }
 
-// A tape is told that the new array is made of another one, where both require gradients.
+// A tape is told that the new array is made of another one with a gradient. If the new one has none, the gradient ends
+// there, which the tape may have to warn of.
 void record_origin(nb::handle made, nb::handle data) {
     const PyArray* from = array_pointer(data);
-    if (!from || !from->requires_grad || !value_of(made.ptr()).requires_grad) return;
+    PyArray& to = value_of(made.ptr());
+    if (!from || !from->requires_grad) return;
+    if (!to.requires_grad) {
+        if (from->array.dtype != to.array.dtype || active_recorder()->takes_all) return;
+        if (!std::ranges::equal(from->array.shape(), to.array.shape())) return;
+        record_write(made, data);
+        return count_write(to);
+    }
     nb::object source = nb::borrow(data);
-    const PyArray& to = value_of(made.ptr());
     if (from->array.dtype != to.array.dtype) source = source.attr("astype")(dtype_of(value_of(made.ptr())));
     if (!std::ranges::equal(array_pointer(source)->array.shape(), to.array.shape()))
         source = source.attr("contiguous")().attr("reshape")(made.attr("shape"));

@@ -143,6 +143,41 @@ void PyRecordedLaunch::go_back(const Backward& backward) {
     RecordedLaunch::go_back(backward);
 }
 
+std::vector<program::TapeEntry::Use> PyRecordedLaunch::uses() const {
+    std::vector<Use> found = RecordedLaunch::uses();
+    if (needs().is_left_out || !rest_ || rest_->values.empty()) return found;
+    const std::vector<std::byte> bytes = block();
+    const bool is_first = rest_->foreign.empty();
+    for (std::size_t i = 0, next = 0; i < arrays().size(); ++i) {
+        const program::ArrayPlace& place = kernel().arrays()[i];
+        const ArrayView& view = program::view_at(bytes.data(), place.offset);
+        if (arrays()[i].array || !place.is_parameter || !view.data) continue;
+        if (is_first) {
+            auto& made = rest_->foreign.emplace_back(std::make_unique<program::Variable>());
+            made->array.view = view;
+            made->array.view.grad = nullptr;
+            made->array.dtype = place.type.element();
+            made->array.ndim = place.ndim;
+            made->array.device = &device();
+            const auto holder =
+                std::ranges::find(rest_->holders, view.data, [](const auto& one) { return one.view.data; });
+            if (holder != rest_->holders.end()) made->array.buffer = holder->buffer;
+        }
+        const auto parameter = static_cast<std::size_t>(place.parameter);
+        found.push_back({rest_->foreign[next++].get(), i, needs().reads[parameter], needs().writes[parameter], false});
+    }
+    return found;
+}
+
+bool PyRecordedLaunch::may_stop_gradients() const {
+    if (RecordedLaunch::may_stop_gradients()) return true;
+    if (!rest_ || rest_->values.empty()) return false;
+    const bool writes_foreign =
+        std::ranges::any_of(rest_->values, [&](const auto& value) { return needs().writes[value.first]; });
+    return writes_foreign &&
+           std::ranges::any_of(arrays(), [](const auto& one) { return one.array && one.array->requires_grad; });
+}
+
 int PyRecordedLaunch::traverse(visitproc visit, void* arg) const {
     Py_VISIT(kernel_object_.ptr());
     for (const Argument& one : arrays())

@@ -35,6 +35,8 @@ public:
     const nb::object& kernel_object() const { return kernel_object_; }
     std::vector<nb::object> structs() const;  // with arrays, as they were given
 
+    std::vector<Use> uses() const override;
+    bool may_stop_gradients() const override;
     void go_back(const Backward& backward) override;
     int traverse(visitproc visit, void* arg) const override;
 
@@ -47,6 +49,7 @@ private:
         std::vector<nb::object> structs;
         std::vector<nb::object> nested;
         std::vector<runtime::Array> holders;
+        std::vector<std::unique_ptr<program::Variable>> foreign;  // those of `values`, for uses()
     };
     Rest& rest() {
         if (!rest_) rest_ = std::make_unique<Rest>();
