@@ -449,3 +449,29 @@ def test_threads_that_build_query_and_free():
     for thread in threads:
         thread.join()
     assert not failures
+
+
+@pytest.mark.parametrize(("dtype", "vector"), [(wp.float16, wp.vec3h), (float, wp.vec3), (wp.float64, wp.vec3d)])
+def test_queries_are_named_by_the_type_of_coordinates(dtype, vector):
+    @wp.func
+    def count(query: wp.HashGridQuery[dtype]):
+        n = int(0)
+        for _ in query:
+            n += 1
+        return n
+
+    @wp.kernel
+    def ask(grid: wp.uint64, place: wp.array(dtype=vector), n: wp.array(dtype=int)):
+        n[0] = count(wp.hash_grid_query(grid, place[0], place[0][1]))
+
+    grid = wp.HashGrid(4, 4, 4, dtype=dtype)
+    grid.build(wp.array([[0, 0, 0], [0.5, 0, 0], [2, 2, 2]], dtype=vector), 1.0)
+    n = wp.zeros(1, dtype=int)
+    wp.launch(ask, 1, [grid.id, wp.array([[0.25, 0.5, 0]], dtype=vector), n])
+    assert 2 <= n.list()[0] <= 3
+
+
+@pytest.mark.parametrize("dtype", [int, wp.vec3, "float32", None])
+def test_queries_of_other_types_are_refused(dtype):
+    with pytest.raises(TypeError, match=r"HashGridQuery\[...\]: expected float16, float32 or float64, got"):
+        wp.HashGridQuery[dtype]

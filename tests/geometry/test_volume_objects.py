@@ -390,3 +390,37 @@ def test_a_volume_on_another_device(device):
     np.testing.assert_array_equal(out.numpy(), values)
     assert volume.get_tiles().numpy().tolist()[1] == [0, 0, 8]
     assert volume.get_tiles().device == device
+
+
+def test_arrays_that_travel_with_a_grid():
+    rows = np.arange(15, dtype=np.float32).reshape(5, 3)
+    grid = wp.Volume.allocate([0, 0, 0], [7, 7, 7], 1.0).array().numpy().tobytes()
+    # After the nodes: where the data is from its description on, how many values of how many bytes, their type (Vec3f).
+    about = struct.pack("<qQIIII256s", 288, 5, 12, 0, 0, 6, b"positions")
+    content = bytearray(grid + about + rows.tobytes())
+    content += bytes(-len(content) % 32)
+    struct.pack_into("<Q", content, 32, len(content))
+    struct.pack_into("<qI", content, 640, len(grid), 1)
+    volume = wp.Volume(wp.array(np.frombuffer(content, np.uint8)))
+    assert volume.get_feature_array_count() == 1
+    info = volume.get_feature_array_info(0)
+    assert info == ("positions", volume.array().ptr + len(grid) + 288, 12, 5, "Vec3f")
+    values = volume.feature_array(0)
+    assert values.dtype is wp.vec3f and values.ptr == info.ptr
+    np.testing.assert_array_equal(values.numpy(), rows)
+    np.testing.assert_array_equal(volume.feature_array(0, dtype=float).numpy(), rows.reshape(-1))
+    with pytest.raises(TypeError, match="5 values of 12 bytes, which vec4f with 16 bytes does not divide"):
+        volume.feature_array(0, dtype=wp.vec4f)
+    for ask in (volume.feature_array, volume.get_feature_array_info):
+        for index in (1, -1):
+            with pytest.raises(RuntimeError, match=f"has 1 feature arrays, and none with the number {index}"):
+                ask(index)
+
+
+@pytest.mark.parametrize("kind", [wp.Volume, wp.Mesh, wp.Bvh, wp.HashGrid])
+def test_finalizers_may_be_called(kind):
+    kind.__new__(kind).__del__()
+    if kind is wp.Volume:
+        volume = wp.Volume.load_from_numpy(dense())
+        volume.__del__()
+        np.testing.assert_array_equal(values_of(volume, (10, 10, 10)), dense())

@@ -180,6 +180,9 @@ class Volume:
             raise usage_error(f"{api}: data is {type(data).__name__}, expected an array of uint8", TypeError)
         self._volume = _weft._Volume(_weft.clone(data) if copy else data, api)
 
+    def __del__(self) -> None:
+        """Does nothing: the memory is freed with the last reference. Programs for release 1.19 may call it."""
+
     @classmethod
     def _of(cls, inside: Any) -> Volume:
         volume = cls.__new__(cls)
@@ -542,10 +545,9 @@ class Volume:
 
         Args:
             feature_index: from 0.
-            dtype: another type of the same size to read the values as.
+            dtype: another type to read the bytes of the values as.
         """
-        made = self._volume.feature_array(feature_index)
-        return made if dtype is None else made.view(dtype)
+        return self._volume.feature_array(feature_index, dtype)
 
     def __repr__(self) -> str:
         v = self._volume

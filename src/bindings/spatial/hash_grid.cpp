@@ -1,9 +1,14 @@
 #include "runtime/spatial/hash_grid.h"
 
+#include <nanobind/nanobind.h>
+
+#include <optional>
+
 #include "bindings/arrays/array_object.h"
 #include "bindings/python/device.h"
 #include "bindings/python/stream.h"
 #include "bindings/spatial/spatial.h"
+#include "bindings/values/types.h"
 
 namespace weft::bindings {
 
@@ -34,10 +39,22 @@ void build(nb::object object, nb::object points, double radius, nb::object group
     if (!record_call(*of.device, "HashGrid.build", {object}, build)) build();
 }
 
+// HashGridQuery[wp.float64]: queries are of one type, whichever the coordinates are of.
+nb::object query_of(nb::handle cls, nb::handle dtype) {
+    const std::optional<Type> type = dtype_from_python(dtype);
+    if (!type || !type->is_float())
+        throw UsageError("HashGridQuery[...]",
+                         "expected float16, float32 or float64, got " + nb::cast<std::string>(nb::repr(dtype)),
+                         ErrorCategory::type);
+    return nb::borrow(cls);
+}
+
 }  // namespace
 
 void bind_hash_grid(nb::module_& m) {
-    nb::class_<HashGrid>(
+    const nb::object subscript = nb::cpp_function(&query_of, nb::arg("cls"), nb::arg("dtype").none());
+    m.attr("HashGridQuery").attr("__class_getitem__") = nb::steal(PyClassMethod_New(subscript.ptr()));
+    nb::class_<HashGrid> grid(
         m, "HashGrid", nb::is_weak_referenceable(),
         "Points ordered by cells of space, so that kernels find those near a place: wp.hash_grid_query().\n\n"
         "    grid = wp.HashGrid(128, 128, 128)\n"
@@ -49,8 +66,9 @@ void bind_hash_grid(nb::module_& m) {
         "    device: where it is built and used; the default device where it is None.\n"
         "    dtype: float16, float32 (None) or float64: the type of the points' coordinates.\n\n"
         "Errors: RuntimeError for another device than the CPU; ValueError for dimensions below 1 and for more than\n"
-        "2^31 - 2 cells. Queries have no gradient: what a kernel computes from the points that they give has one.")
-        .def("__init__", &construct, nb::arg("dim_x") = 128, nb::arg("dim_y") = 128, nb::arg("dim_z") = 128,
+        "2^31 - 2 cells. Queries have no gradient: what a kernel computes from the points that they give has one.");
+    define_del(grid);
+    grid.def("__init__", &construct, nb::arg("dim_x") = 128, nb::arg("dim_y") = 128, nb::arg("dim_z") = 128,
              nb::arg("device") = nb::none(), nb::arg("dtype") = nb::none())
         .def("build", &build, nb::arg("points"), nb::arg("radius"), nb::arg("groups") = nb::none(),
              "Orders these points; queries find them, and none of an earlier build.\n\n"

@@ -293,36 +293,37 @@ std::vector<program::Variable*> arrays_of_mesh(std::uint64_t id) {
 }
 
 void bind_mesh(nb::module_& m) {
-    nb::object mesh =
-        nb::class_<PyMesh>(m, "Mesh", nb::type_slots(mesh_slots), nb::is_weak_referenceable(), nb::dynamic_attr(),
-                           kMeshDoc)
-            .def("__init__", &construct_mesh, nb::arg("points"), nb::arg("indices"), nb::arg("velocities") = nb::none(),
-                 nb::arg("support_winding_number") = false, nb::arg("bvh_constructor") = nb::none(),
-                 nb::arg("bvh_leaf_size") = nb::none(), nb::arg("groups") = nb::none())
-            .def("refit", &refit,
-                 "To be called after points were written to: queries see them from then on, with the same tree.")
-            .def_prop_ro("id", &PyMesh::current_id, "The number that kernels take, as wp.uint64.")
-            .def_prop_rw(
-                "points", [](PyMesh& self) { return self.points; }, &set_points,
-                "The points. Another array of the same length may be assigned; the mesh is refitted.")
-            .def_prop_ro(
-                "indices", [](PyMesh& self) { return self.indices; }, "Three points of each face.")
-            .def_prop_rw(
-                "velocities", [](PyMesh& self) { return self.velocities; }, &set_velocities,
-                nb::arg("velocities").none(), "Velocities of the points, or None.")
-            .def_prop_ro(
-                "groups", [](PyMesh& self) { return self.groups; }, "A number for each face, or None.")
-            .def_prop_ro(
-                "support_winding_number", [](PyMesh& self) { return self.has_winding; },
-                "Whether winding numbers were prepared.")
-            .def_prop_ro(
-                "device", [](PyMesh& self) { return device_to_python(*self.object->mesh.points().device); },
-                "The device it is on.");
+    nb::class_<PyMesh> mesh(m, "Mesh", nb::type_slots(mesh_slots), nb::is_weak_referenceable(), nb::dynamic_attr(),
+                            kMeshDoc);
+    define_del(mesh);
+    mesh.def("__init__", &construct_mesh, nb::arg("points"), nb::arg("indices"), nb::arg("velocities") = nb::none(),
+             nb::arg("support_winding_number") = false, nb::arg("bvh_constructor") = nb::none(),
+             nb::arg("bvh_leaf_size") = nb::none(), nb::arg("groups") = nb::none())
+        .def("refit", &refit,
+             "To be called after points were written to: queries see them from then on, with the same tree.")
+        .def_prop_ro("id", &PyMesh::current_id, "The number that kernels take, as wp.uint64.")
+        .def_prop_rw(
+            "points", [](PyMesh& self) { return self.points; }, &set_points,
+            "The points. Another array of the same length may be assigned; the mesh is refitted.")
+        .def_prop_ro(
+            "indices", [](PyMesh& self) { return self.indices; }, "Three points of each face.")
+        .def_prop_rw(
+            "velocities", [](PyMesh& self) { return self.velocities; }, &set_velocities, nb::arg("velocities").none(),
+            "Velocities of the points, or None.")
+        .def_prop_ro(
+            "groups", [](PyMesh& self) { return self.groups; }, "A number for each face, or None.")
+        .def_prop_ro(
+            "support_winding_number", [](PyMesh& self) { return self.has_winding; },
+            "Whether winding numbers were prepared.")
+        .def_prop_ro(
+            "device", [](PyMesh& self) { return device_to_python(*self.object->mesh.points().device); },
+            "The device it is on.");
     register_dtype(mesh, find_known_struct("Mesh")->type());
 
-    nb::class_<PyBvh>(m, "Bvh", nb::type_slots(bvh_slots), nb::is_weak_referenceable(), kBvhDoc)
-        .def("__init__", &construct_bvh, nb::arg("lowers"), nb::arg("uppers"), nb::arg("constructor") = nb::none(),
-             nb::arg("groups") = nb::none(), nb::arg("leaf_size") = nb::none())
+    nb::class_<PyBvh> bvh(m, "Bvh", nb::type_slots(bvh_slots), nb::is_weak_referenceable(), kBvhDoc);
+    define_del(bvh);
+    bvh.def("__init__", &construct_bvh, nb::arg("lowers"), nb::arg("uppers"), nb::arg("constructor") = nb::none(),
+            nb::arg("groups") = nb::none(), nb::arg("leaf_size") = nb::none())
         .def("refit", &refit_bvh, "After boxes have changed: the same tree, around the boxes as they are now.")
         .def("rebuild", &rebuild, nb::arg("constructor") = nb::none(),
              "After boxes have changed a lot: a new tree, under the same id.")

@@ -12,6 +12,12 @@ namespace weft::bindings {
 
 namespace nb = nanobind;
 
+// Programs may call it, as they may in release 1.19, also on objects that were never initialised.
+template <typename Class>
+void define_del(Class& of) {
+    of.def("__del__", [](nb::handle) {}, "Does nothing: the memory is freed with the last reference.");
+}
+
 void bind_hash_grid(nb::module_& m);
 void bind_mesh(nb::module_& m);
 

@@ -245,13 +245,13 @@ void write_values(VolumeObject& self, nb::bytes values, const std::array<std::in
                               {first[0], first[1], first[2]});
 }
 
-const BlindData& blind_data(VolumeObject& self, std::size_t index) {
+const BlindData& blind_data(VolumeObject& self, std::int64_t index) {
     const std::vector<BlindData>& all = self.volume().grid().blind_data;
-    if (index >= all.size())
+    if (index < 0 || static_cast<std::size_t>(index) >= all.size())
         throw UsageError("Volume.feature_array()", "the volume has " + std::to_string(all.size()) +
                                                        " feature arrays, and none with the number " +
                                                        std::to_string(index));
-    return all[index];
+    return all[static_cast<std::size_t>(index)];
 }
 
 }  // namespace
@@ -303,16 +303,20 @@ void bind_volume(nb::module_& m) {
                      })
         .def_prop_ro("feature_count", [](VolumeObject& self) { return self.volume().grid().blind_data.size(); })
         .def("feature_info",
-             [](VolumeObject& self, std::size_t index) {
+             [](VolumeObject& self, std::int64_t index) {
                  const BlindData& data = blind_data(self, index);
                  return nb::make_tuple(data.name, self.volume().bytes().address() + data.offset, data.value_size,
                                        data.value_count, std::string(type_name(data.type)));
              })
-        .def("feature_array",
-             [](VolumeObject& self, std::size_t index) {
-                 blind_data(self, index);
-                 return wrap_array(self.volume().blind_data(index));
-             })
+        .def(
+            "feature_array",
+            [](VolumeObject& self, std::int64_t index, nb::handle dtype) {
+                blind_data(self, index);
+                std::optional<Type> as;
+                if (!dtype.is_none()) as = dtype_argument(dtype.ptr(), "Volume.feature_array()");
+                return wrap_array(self.volume().blind_data(static_cast<std::size_t>(index), as));
+            },
+            nb::arg("index"), nb::arg("dtype").none())
         .def("next_grid", &next_grid)
         .def("write_values", &write_values, nb::arg("values"), nb::arg("extent"), nb::arg("first"))
         .def("rebuild", &rebuild, nb::arg("points"), nb::arg("mask").none(), nb::arg("status").none())

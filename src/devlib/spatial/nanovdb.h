@@ -235,8 +235,10 @@ constexpr Layout layout_of(GridType type) {
         case LeafKind::values:
             result.leaf_table = aligned(after_statistics(leaf::kValues), kAlignment);
             break;
+        case LeafKind::bits:  // the values follow the mask, and padding follows them
+            result.leaf_table = leaf::kValues;
+            break;
         case LeafKind::none:
-        case LeafKind::bits:
         case LeafKind::mask:
         case LeafKind::quantised:
         case LeafKind::index:

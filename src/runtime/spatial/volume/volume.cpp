@@ -165,12 +165,23 @@ std::vector<Coordinate> Volume::voxels() const {
     return result;
 }
 
-Array Volume::blind_data(std::size_t index) const {
+Array Volume::blind_data(std::size_t index, std::optional<Type> as) const {
     const BlindData& data = grid_.blind_data[index];
-    const auto count = static_cast<std::int64_t>(data.value_count);
-    const Array bytes = slice(bytes_, 0, static_cast<std::int64_t>(data.offset), count * data.value_size, 1);
-    const Type type = value_type(data.type);
-    return type.is_none() || type.size_bytes() != data.value_size ? bytes : reinterpret(bytes, type);
+    const Type known = value_type(data.type);
+    const bool has_type = !known.is_none() && known.size_bytes() == data.value_size;
+    const std::int64_t bytes = static_cast<std::int64_t>(data.value_count) * data.value_size;
+    const Type type = as.value_or(has_type ? known : Type::scalar(Scalar::u8));
+    if (type.is_none() || data.value_size % type.size_bytes() != 0)
+        throw UsageError("Volume.feature_array()",
+                         "feature array " + std::to_string(index) + " has " + std::to_string(data.value_count) +
+                             " values of " + std::to_string(data.value_size) + " bytes, which " + type.python_name() +
+                             " with " + std::to_string(type.size_bytes()) + " bytes does not divide",
+                         ErrorCategory::type);
+    Array result = slice(bytes_, 0, static_cast<std::int64_t>(data.offset), bytes, 1);
+    result.dtype = type;
+    result.view.shape[0] = bytes / type.size_bytes();
+    result.view.strides[0] = type.size_bytes();
+    return result;
 }
 
 void Volume::write_dense(Bytes values, const std::array<std::int64_t, 3>& extent, Coordinate first) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -65,8 +66,9 @@ public:
     // voxel_count() counts.
     std::vector<nanovdb::Coordinate> tiles() const;
     std::vector<nanovdb::Coordinate> voxels() const;
-    // The values of one of the grid's blind data, a view of its bytes.
-    Array blind_data(std::size_t index) const;
+    // The values of one of the grid's blind data, a view of its bytes: of their own type, of bytes if kernels have no
+    // such type, or of another type. Throws UsageError if that does not divide them.
+    Array blind_data(std::size_t index, std::optional<Type> as = std::nullopt) const;
     // The grid as a file (nanovdb::write_grid) is the caller's: its bytes in the host's memory.
     Array host_bytes() const;
 

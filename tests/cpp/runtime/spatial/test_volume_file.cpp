@@ -99,6 +99,22 @@ TEST(VolumeFile, has_blind_data_of_points) {
     EXPECT_GT(data.value_count, 1000u);
 }
 
+TEST(VolumeFile, gives_blind_data_as_an_array) {
+    const auto made = theirs::createPointSphere<float>(1, 20.0f, theirs::Vec3f(0), 1.0, theirs::Vec3d(0), "points");
+    const spatial::Volume volume(read_grids(file_of({&made}, theirs::io::Codec::NONE), "test()"), "test()");
+    const auto* grid = made.grid<std::uint32_t>();
+    const theirs::Vec3f* const theirs_points = grid->blindMetaData(0).getBlindData<theirs::Vec3f>();
+    const auto count = static_cast<std::int64_t>(grid->blindMetaData(0).mElementCount);
+    const Array points = volume.blind_data(0);
+    EXPECT_EQ(points.dtype, Type::vector(Scalar::f32, 3));
+    ASSERT_EQ(points.size(), count);
+    EXPECT_EQ(std::memcmp(host_data(points), theirs_points, static_cast<std::size_t>(12 * count)), 0);
+    const Array numbers = volume.blind_data(0, Type::scalar(Scalar::f32));
+    EXPECT_EQ(numbers.size(), 3 * count);
+    EXPECT_EQ(numbers.view.data, points.view.data);
+    EXPECT_THROW(volume.blind_data(0, Type::vector(Scalar::f64, 4)), UsageError);
+}
+
 TEST(VolumeFile, that_we_write_is_read_by_nanovdb) {
     const auto made = sample<float>("a name", -1.0f);
     const Array bytes = bytes_of(made);

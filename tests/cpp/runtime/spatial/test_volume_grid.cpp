@@ -1,6 +1,8 @@
 // NanoVDB grids: where their fields lie, and what kernels read from them, compared with NanoVDB's own classes.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "runtime/cpu/library.h"
 #include "runtime/spatial/nanovdb_samples.h"
 #include "runtime/spatial/volume/build.h"
@@ -42,6 +44,22 @@ TEST(VolumeGrid, has_the_sizes_of_the_format) {
     expect_layout<theirs::Fp16>(GridType::fp16);
     static_assert(grid::kBytes == sizeof(theirs::GridData) && tree::kBytes == sizeof(theirs::TreeData<>));
     static_assert(blind::kBytes == sizeof(theirs::GridBlindMetaData) && map::kBytes == sizeof(theirs::Map));
+}
+
+// NanoVDB builds no grids of bool; its leaves can be filled.
+TEST(VolumeGrid, has_leaves_of_bits_where_nanovdb_writes_them) {
+    using namespace devlib::volume;
+    using Leaf = theirs::NanoLeaf<bool>::DataType;
+    alignas(32) unsigned char memory[sizeof(Leaf)] = {};
+    Leaf* const leaf = reinterpret_cast<Leaf*>(memory);
+    std::mt19937 random(1);
+    for (std::uint32_t n = 0; n < 512; ++n)
+        if (random() % 3 != 0) leaf->setValue(n, random() % 2 != 0);
+    const devlib::VolumeDescriptor volume{};
+    for (unsigned n = 0; n < 512; ++n) {
+        const auto read = Cell<GridType::boolean, Value<unsigned char, 1>>::in_leaf(volume, memory, n);
+        ASSERT_EQ(read.numbers[0], leaf->getValue(n)) << n;
+    }
 }
 
 // ---- values ----
