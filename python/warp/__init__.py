@@ -98,6 +98,7 @@ from warp.constants import *
 from warp._kernels.decorators import constant, func, func_grad, func_native, func_replay, kernel, overload
 from warp._devices.devices import DeviceLike, ScopedDevice
 from warp._kernels.inspection import inspect
+import warp._kernels.source as _source
 from warp._kernels.modules import (
     Module,
     ModuleBuildOptions,

@@ -330,3 +330,53 @@ def test_keys_of_caches_and_options_of_builds():
     assert wp.get_cpu_kernel_cache_key() != wp.get_cpu_kernel_cache_key(cpu_compiler_flags="-O2")
     assert wp.ModuleBuildOptions(extra_cpu_preamble="x").extra_cpu_preamble == "x"
     assert wp.clear_lto_cache() is None
+
+
+@wp.func
+def doubled(x: float):
+    return 2.0 * x
+
+
+@wp.func
+def doubled(x: wp.vec3):  # noqa: F811
+    return 2.0 * x
+
+
+@wp.kernel
+def described(x: wp.array[float], count: int, *, scale: float = 1.0):
+    # a line of text
+    x[wp.tid()] = doubled(x[count]) * scale
+
+
+def test_a_kernel_tells_its_source_and_its_parameters():
+    source = described.adj
+    assert source.fun_name == "described" and source.filename == __file__ and source.func is described.func
+    assert [argument.label for argument in source.args] == ["x", "count", "scale"]
+    assert [argument.type for argument in source.args][1:] == [int, float]
+    assert source.arg_types["x"].dtype is wp.float32
+    lines = open(__file__).read().splitlines()
+    assert source.source_lines[0] == lines[source.fun_lineno - 1] == "@wp.kernel"
+    assert "# a line of text" in source.source
+
+
+def test_a_function_lists_its_definitions_by_their_types():
+    overloads = doubled.user_overloads
+    assert list(overloads) == ["float", "vec3f"]
+    assert [one.adj.arg_types["x"] for one in overloads.values()] == [float, wp.vec3]
+    assert overloads["float"].adj.fun_lineno < overloads["vec3f"].adj.fun_lineno
+
+
+def test_the_name_in_machine_code_changes_with_the_kernel():
+    first, other = make(2.0), make(3.0)
+    value_of(first), value_of(other)
+    names = [kernel.get_mangled_name() for kernel in (first, other)]
+    assert names[0] != names[1] and all(name.startswith("make__locals__scale_") for name in names)
+    assert names[0] == make(2.0).get_mangled_name()
+
+
+def test_a_module_gives_every_option_a_value():
+    module = wp.get_module("resolved")
+    module.options["fast_math"] = True
+    options = module.resolve_options(wp.config)
+    assert options["fast_math"] is True and options["mode"] == wp.config.mode
+    assert set(options) == set(module.options) and module.references == set()

@@ -196,6 +196,16 @@ class Module:
         """Every option, with the value that holds for kernels that say nothing else. Assigning to one sets it."""
         return _Options(self)
 
+    def resolve_options(self, settings: Any = config) -> dict[str, Any]:
+        """Every option, with the value of ``wp.config``, or of what stands for it, if the module leaves it open."""
+        found = dict(self.options)
+        return {name: getattr(settings, name, None) if value is None else value for name, value in found.items()}
+
+    @property
+    def references(self) -> set[Module]:
+        """Other modules that it needs: none, since each kernel is compiled with all that it calls."""
+        return set()
+
     def choose(self, options: dict[str, Any], api: str) -> None:
         """Sets options for all kernels, those defined before and after."""
         self.chosen.update(check_options(options, api, keep_unknown=True))
