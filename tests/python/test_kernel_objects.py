@@ -333,19 +333,19 @@ def test_keys_of_caches_and_options_of_builds():
 
 
 @wp.func
-def doubled(x: float):
+def of_two_types(x: float):
     return 2.0 * x
 
 
 @wp.func
-def doubled(x: wp.vec3):  # noqa: F811
+def of_two_types(x: wp.vec3):  # noqa: F811
     return 2.0 * x
 
 
 @wp.kernel
 def described(x: wp.array[float], count: int, *, scale: float = 1.0):
     # a line of text
-    x[wp.tid()] = doubled(x[count]) * scale
+    x[wp.tid()] = of_two_types(x[count]) * scale
 
 
 def test_a_kernel_tells_its_source_and_its_parameters():
@@ -360,7 +360,7 @@ def test_a_kernel_tells_its_source_and_its_parameters():
 
 
 def test_a_function_lists_its_definitions_by_their_types():
-    overloads = doubled.user_overloads
+    overloads = of_two_types.user_overloads
     assert list(overloads) == ["float", "vec3f"]
     assert [one.adj.arg_types["x"] for one in overloads.values()] == [float, wp.vec3]
     assert overloads["float"].adj.fun_lineno < overloads["vec3f"].adj.fun_lineno

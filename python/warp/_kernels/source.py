@@ -67,7 +67,7 @@ def _overloads_by_types(function: UserFunction) -> dict[str, UserFunction]:
     """The definitions of this name, by the types of their parameters: ``{"float, int": <Function f>}``."""
     return {
         ", ".join(getattr(kind, "__name__", str(kind)) for kind in one.input_types.values()): one
-        for one in function.overloads
+        for one in [*function.overloads, function]
     }
 
 
