@@ -626,7 +626,7 @@ def test_the_clang_can_be_named(monkeypatch, tmp_path, no_cache):
 def test_a_named_clang_is_used(monkeypatch, tmp_path, no_cache):
     real = next(filter(None, [os.environ.get("WEFT_CLANG"), *map(shutil.which, NAMES)]))
     script = tmp_path / "my-clang"
-    script.write_text(f'#!/bin/sh\ntouch {tmp_path}/used\nexec {real} "$@"\n')
+    script.write_text(f'#!/bin/sh\ntouch "{tmp_path}/used"\nexec "{real}" "$@"\n')
     script.chmod(0o755)
     monkeypatch.setenv("WEFT_CLANG", str(script))
     assert run(kernel_of(square, "x[i], 1.0")) == [2.0, 5.0, 10.0]

@@ -49,7 +49,8 @@ def test_another_clang_is_refused_with_what_it_is(tmp_path, answers, complaint):
     path = clang(tmp_path, **answers)
     goes_on, text = configured(f"-DWEFT_CLANG={path}")
     assert not goes_on
-    assert str(path) in text.replace(" ", "") and complaint in text
+    # CMake breaks long lines, also within paths.
+    assert str(path).replace(" ", "") in text.replace(" ", "") and complaint in text
     for words in HELP:
         assert words in text
 
