@@ -112,12 +112,14 @@ from warp._kernels.modules import (
     set_module_options,
 )
 from warp._kernels.structs import struct
+from warp._support import signatures as _signatures
 from warp._support.timer import ScopedTimer
 from warp.types import dtype_from_numpy, dtype_to_numpy
 
 # The release of the API, which programs ask for; Weft's own is beside it.
 __version__ = config.version
 __weft_version__ = config.weft_version
+_signatures.install()
 
 
 def init() -> None:

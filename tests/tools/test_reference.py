@@ -3,7 +3,6 @@
 import ast
 import importlib.util
 import io
-import json
 import re
 import subprocess
 import sys
@@ -108,143 +107,6 @@ def test_the_stub_has_the_sentences_of_the_table():
     assert [a.arg for a in functions["smoothstep"].args.args] == ["a", "b", "x"]
 
 
-ANNOTATIONS = """import warp as wp
-
-@wp.struct
-class Particle:
-    x: wp.vec3
-    m: float = 1.0
-    neighbours: wp.array[int]
-
-@wp.func
-def twice(x: float) -> float:
-    return x * 2.0
-
-@wp.func
-def both(v: wp.vec3, q: wp.quatd) -> tuple[float, float]:
-    return v[0], float(q.w)
-
-@wp.kernel
-def k(
-    a: float,
-    n: int,
-    flag: bool,
-    b: wp.float16,
-    c: wp.uint8,
-    v: wp.vec3,
-    m: wp.mat33d,
-    q: wp.quat,
-    t: wp.transform,
-    s: wp.spatial_vector,
-    x: wp.array[float],
-    y: wp.array2d[wp.vec3],
-    z: wp.array3d[wp.float64],
-    w: wp.array4d[wp.mat22],
-    p: wp.array[Particle],
-):
-    i = wp.tid()
-    local: wp.vec3 = wp.vec3(1.0, 2.0, 3.0)
-    x[i] = twice(x[i]) + wp.dot(local, v) * a
-    u, sigma, vt = wp.svd3(m)
-    axis = wp.vec3()
-    angle = float(0.0)
-    wp.quat_to_axis_angle(q, axis, angle)
-    state = wp.rand_init(n, i)
-    x[i] += wp.noise(state, wp.vec2(1.0, 2.0)) + wp.randf(state)
-    y[i, 0] = y[i, 1] * 2.0 - local
-    p[i].x += local
-    z[i, 0, 0] = m[0, 0]
-    x[i] = wp.where(flag, x[i], wp.max(x[i], 0.0))
-
-out = wp.zeros(10, dtype=wp.vec3)
-wp.launch(k, dim=10, inputs=[out], device="cpu")
-try:
-    wp.get_device("nowhere")
-except wp.UsageError as error:
-    print(error)
-print(out.numpy().shape, wp.pi, wp.config.mode)
-"""
-CALLS = """import warp as wp
-
-vec5d = wp.types.vector(length=5, dtype=wp.float64)
-
-@wp.kernel
-def k(x: wp.array(dtype=float), y: wp.array(dtype=wp.vec3, ndim=2), z: wp.array2d(dtype=wp.mat33), v: vec5d):
-    i = wp.tid()
-    x[i] = 1.0
-"""
-
-
-WRONG = """import warp as wp
-
-wp.dott(1, 2)
-wp.dot(1)
-"""
-# NumPy's own stubs take seconds to read and say nothing about ours.
-CONFIGURATION = """[mypy]
-check_untyped_defs = True
-[mypy-numpy.*]
-follow_imports = skip
-[mypy-calls]
-disable_error_code = valid-type
-"""
-
-
-FILES = {"annotations.py": ANNOTATIONS, "calls.py": CALLS, "wrong.py": WRONG}
-
-
-@pytest.fixture(scope="module")
-def complaints(tmp_path_factory):
-    """What mypy says about the three files, in one run: {file: [line]}."""
-    folder = tmp_path_factory.mktemp("mypy")
-    for name, text in FILES.items():
-        (folder / name).write_text(text)
-    (folder / "mypy.ini").write_text(CONFIGURATION)
-    result = subprocess.run(
-        [sys.executable, "-m", "mypy", *FILES],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env={"PATH": "", "MYPYPATH": str(Path(wp.__file__).parents[1])},
-    )
-    assert result.stderr == "" and "checked 3 source files" in result.stdout
-    return {name: [line for line in result.stdout.splitlines() if line.startswith(name)] for name in FILES}
-
-
-@pytest.mark.needs("mypy")
-def test_mypy_accepts_every_annotation_form(complaints):
-    assert complaints["annotations.py"] == []
-
-
-@pytest.mark.needs("mypy")
-def test_mypy_accepts_calls_as_annotations_where_it_is_told_to(complaints):
-    assert complaints["calls.py"] == []
-
-
-@pytest.mark.needs("mypy")
-def test_mypy_finds_a_name_and_an_argument_that_are_not_there(complaints):
-    name, argument = complaints["wrong.py"]
-    assert 'has no attribute "dott"' in name and "argument" in argument
-
-
-@pytest.mark.needs("basedpyright")
-def test_pyright_accepts_every_annotation_form_that_is_no_call(tmp_path):
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(text)
-    configuration = {"typeCheckingMode": "standard", "extraPaths": [str(Path(wp.__file__).parents[1])]}
-    (tmp_path / "pyrightconfig.json").write_text(json.dumps(configuration))
-    result = subprocess.run(
-        [sys.executable, "-m", "basedpyright", "--outputjson"], cwd=tmp_path, capture_output=True, text=True
-    )
-    report = json.loads(result.stdout)
-    assert report["summary"]["filesAnalyzed"] == 3
-    rules = {name: [] for name in FILES}
-    for complaint in report["generalDiagnostics"]:
-        rules[Path(complaint["file"]).name].append(complaint["rule"])
-    assert rules["annotations.py"] == [] and set(rules["calls.py"]) == {"reportInvalidTypeForm"}
-    assert sorted(rules["wrong.py"]) == ["reportAttributeAccessIssue", "reportCallIssue"]
-
-
 def runtime_reference():
     """The module that writes the page of the runtime."""
     path = Path(__file__).resolve().parents[2] / "tools/gen_reference.py"
@@ -302,7 +164,7 @@ def test_the_runtime_page_has_the_names_that_the_documents_ask_for():
         assert f"\n### {name}\n" in page, name
     assert all(f"`{name}`" in page for name in TYPES.split()) and "`warp.dlpack`" in page
     assert not re.findall(r":(?:func|meth|class):`", page)
-    assert "`wp.zeros(shape=None, dtype=float, device=None" in page
+    assert "`wp.zeros(shape=None, dtype=None, device=None" in page
     assert "* `dim`: number of threads" in page
 
 

@@ -273,9 +273,10 @@ class _Members:
         return values if dtype is None else values.astype(dtype)
 
     def __repr__(self) -> str:
-        return f"indexed{self.contiguous()!r}"
+        return repr(self.contiguous()).replace("warp.array(", "warp.indexedarray(", 1)
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return str(self.contiguous())
 
 
 def _scatter(to: Any, value: array) -> None:

@@ -376,10 +376,10 @@ PyMethodDef functions[] = {
     entry(
         "empty", &empty,
         creation_doc(
-            "empty($module, shape=None, dtype=float",
+            "empty($module, shape=None, dtype=None",
             "An array whose elements are not set.\n\n"
             "Args:\n    shape: number of elements, or a tuple of up to four. `n` and `length` are older names.\n"
-            "    dtype: type of the elements.\n    device: where the memory lies.\n"
+            "    dtype: type of the elements, float32 if it is not given.\n    device: where the memory lies.\n"
             "    requires_grad: makes an array of gradients, of zeros.\n"
             "    retain_grad: tapes leave it the gradient of its last contents, to be looked at.\n"
             "    pinned: memory of the CPU that a CUDA device copies from and to while Python goes on; without such a "
@@ -388,16 +388,16 @@ PyMethodDef functions[] = {
             "    ndim: accepted; the shape says it.\n\n"
             "Raises: UsageError for negative or impossible sizes, a MemoryError where there is no memory.")),
     entry("zeros", &zeros,
-          creation_doc("zeros($module, shape=None, dtype=float",
+          creation_doc("zeros($module, shape=None, dtype=None",
                        "An array of zeros. The arguments are those of empty().")),
     entry("ones", &ones,
-          creation_doc("ones($module, shape=None, dtype=float",
+          creation_doc("ones($module, shape=None, dtype=None",
                        "An array of ones, also in all components of vectors, matrices, quaternions and transforms. The "
                        "arguments are those of empty().")),
     entry(
         "full", &full,
         creation_doc(
-            "full($module, shape=None, value=0, dtype=Any",
+            "full($module, shape=None, value=0, dtype=None",
             "An array of equal elements.\n\n"
             "Args:\n    value: the element; a number fills all components. Numbers convert as in C: ints wrap.\n"
             "    dtype: where not given, what the value has: int32 for an int, float32 for a float; for a sequence a\n"

@@ -500,10 +500,12 @@ PyObject* array_repr(PyObject* self) {
             text = nb::cast<std::string>(nb::repr(values));
         } else {
             nb::object format = numpy::module().attr("array2string");
-            text = nb::cast<std::string>(nb::str(
-                format(values, nb::arg("separator") = ", ", nb::arg("prefix") = "array(", nb::arg("suffix") = ",")));
+            text = nb::cast<std::string>(nb::str(format(values, nb::arg("separator") = ", ",
+                                                        nb::arg("prefix") = "warp.array(", nb::arg("suffix") = ",")));
         }
-        text = "array(" + text + ", dtype=" + array.array.dtype.python_name() + ")";
+        text = "warp.array(" + text + ", dtype=" + array.array.dtype.python_name() +
+               ", shape=" + runtime::shape_text(array.array.shape()) + ", device='" +
+               nb::cast<std::string>(nb::str(device_to_python(*array.array.device))) + "')";
         return nb::str(text.c_str()).release().ptr();
     });
 }

@@ -100,7 +100,7 @@ Py_hash_t array_hash(PyObject* self) {
 }
 
 constexpr const char* kDoc =
-    "array(data=None, dtype=Any, shape=None, strides=None, length=None, ptr=None, capacity=None, device=None, "
+    "array(data=None, dtype=None, shape=None, strides=None, length=None, ptr=None, capacity=None, device=None, "
     "pinned=False, copy=True, owner=True, ndim=None, grad=None, requires_grad=False, deleter=None, "
     "retain_grad=False)\n--\n\n"
     "An array of up to four dimensions whose elements are scalars, vectors, matrices or structs.\n\n"

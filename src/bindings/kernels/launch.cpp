@@ -337,7 +337,7 @@ void bind_launch(nb::module_& m) {
                        .print = &print_to_python,
                        .log = &log};
     runtime::waiting_host = &kWaitingHost;
-    m.attr("launch") = nb::steal(PyCFunction_NewEx(&launch_method, nullptr, nb::str("warp").release().ptr()));
+    m.attr("launch") = nb::steal(PyCFunction_NewEx(&launch_method, m.ptr(), nb::str("warp").release().ptr()));
 
     bind_adjoint(m);
     bind_tape(m);

@@ -5,6 +5,7 @@
 #include "bindings/kernels/kernel.h"
 #include "bindings/python/errors.h"
 #include "bindings/python/settings.h"
+#include "bindings/python/signatures.h"
 #include "bindings/python/stream.h"
 #include "bindings/spatial/spatial.h"
 #include "bindings/structs/structs.h"
@@ -30,4 +31,5 @@ NB_MODULE(_weft, m) {
     weft::bindings::bind_mesh(m);
     weft::bindings::bind_volume(m);
     weft::bindings::bind_settings(m);
+    weft::bindings::describe_signatures(m);
 }

@@ -118,7 +118,7 @@ std::int64_t integer(PyObject* value, std::string_view api, const char* name) {
 void add_functions(nb::module_& m, std::span<PyMethodDef> functions) {
     const nb::str module("warp");
     for (PyMethodDef& function : functions) {
-        nb::object object = nb::steal(PyCFunction_NewEx(&function, nullptr, module.ptr()));
+        nb::object object = nb::steal(PyCFunction_NewEx(&function, m.ptr(), module.ptr()));
         if (!object.is_valid()) throw nb::python_error();
         m.attr(function.ml_name) = object;
     }
