@@ -1,4 +1,9 @@
+import re
+from pathlib import Path
+
 import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -32,3 +37,12 @@ def test_a_failing_example_is_reported_with_the_line_of_the_page(page):
 
 def test_a_block_marked_no_run_is_left_alone(page):
     assert page("```python no-run\nraise SystemExit(1)\n```\n") == []
+
+
+def test_the_gallery_has_a_picture_and_a_command_for_each_example():
+    page = (ROOT / "docs/gallery.md").read_text()
+    names = sorted(path.stem for path in ROOT.glob("python/warp/examples/[a-z]*.py"))
+    assert sorted(re.findall(r"^### (\w+)$", page, re.M)) == names
+    for name in names:
+        assert f"\npython -m warp.examples {name}\n" in page and f"](pictures/{name}.jpg)" in page
+        assert (ROOT / f"docs/pictures/{name}.jpg").stat().st_size < 200_000

@@ -60,7 +60,9 @@ def pyplot():
     try:
         import matplotlib
     except ImportError:
-        raise SystemExit("this example draws its figure with matplotlib: pip install matplotlib") from None
+        raise SystemExit(
+            "this example draws its figure with matplotlib: pip install 'weft-lang[examples]' (or matplotlib)"
+        ) from None
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 

@@ -10,29 +10,38 @@ from pathlib import Path
 
 import numpy as np
 
+SECONDS_BETWEEN_LINES = 5.0  # of progress, where there is no terminal
 
-def arguments(description: str, **defaults: int) -> argparse.Namespace:
-    """Command line of an example: ``--out`` and one option per keyword, with its default."""
-    parser = argparse.ArgumentParser(description=description)
+
+def arguments(documentation: str | None, **defaults: int | float | str) -> argparse.Namespace:
+    """Command line of an example: ``--out`` and one option per keyword, with its default. Help shows the first line of
+    the documentation."""
+    parser = argparse.ArgumentParser(description=(documentation or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the pictures")
     for name, value in defaults.items():
         parser.add_argument(f"--{name}", type=type(value), default=value, help=f"default {value}")
-    return parser.parse_args()
+    options = parser.parse_args()
+    _pillow()  # which is missing now or after minutes
+    return options
 
 
 def progress(count: int, title: str) -> Iterator[int]:
-    """Counts to ``count`` and draws a bar on standard error, where that is a terminal."""
-    start = time.perf_counter()
+    """Counts to ``count`` and shows on standard error how far it is: a bar on a terminal, elsewhere a line every few
+    seconds."""
+    start = shown = time.perf_counter()
     drawn = sys.stderr.isatty()
-    for i in range(count):
-        yield i
+    for i in range(count + 1):
+        now = time.perf_counter()
         if drawn:
-            done = (i + 1) / count
+            done = i / max(count, 1)
             bar = "█" * int(30 * done) + "░" * (30 - int(30 * done))
-            seconds = time.perf_counter() - start
-            print(f"\r{title} {bar} {100 * done:3.0f} %  {seconds:5.1f} s", end="", file=sys.stderr, flush=True)
-    if drawn:
-        print(file=sys.stderr)
+            text = f"\r{title} {bar} {100 * done:3.0f} %  {now - start:5.1f} s"
+            print(text, end="" if i < count else "\n", file=sys.stderr, flush=True)
+        elif now - shown > SECONDS_BETWEEN_LINES:
+            print(f"{title}: {i} of {count}, {now - start:.0f} s", file=sys.stderr, flush=True)
+            shown = now
+        if i < count:
+            yield i
 
 
 def to_bytes(image: np.ndarray) -> np.ndarray:
@@ -46,7 +55,9 @@ def _pillow():
     try:
         from PIL import Image
     except ImportError:
-        raise SystemExit("the examples write pictures with Pillow: pip install pillow") from None
+        raise SystemExit(
+            "the examples write pictures with Pillow: pip install 'weft-lang[examples]' (or pillow)"
+        ) from None
     return Image
 
 

@@ -527,7 +527,7 @@ class Cloths:
 
 
 def main() -> None:
-    options = _show.arguments(__doc__.splitlines()[0], cloths=3, across=72, frames=100, substeps=20, pixels=400)
+    options = _show.arguments(__doc__, cloths=3, across=72, frames=100, substeps=20, pixels=400)
     cloths = Cloths(options.cloths, options.across, options.substeps)
     frames, stepping = [], 0.0
     for frame in _show.progress(options.frames, "cloth"):

@@ -408,7 +408,7 @@ class Dam:
 
 def main() -> None:
     wp.set_device("cpu")  # hash grids are for the CPU, so far
-    options = _show.arguments(__doc__.splitlines()[0], particles=100_000, seconds=1.8, frames=72, pixels=270)
+    options = _show.arguments(__doc__, particles=100_000, seconds=1.8, frames=72, pixels=270)
     dam = Dam(options.particles)
     dam.step()
     before, frames, steps, stepping = dam.measure(), [], 0, 0.0

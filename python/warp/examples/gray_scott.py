@@ -90,7 +90,7 @@ def run(size: int, steps: int, feed=FEED, kill=KILL, show: bool = False) -> tupl
 
 
 def main() -> None:
-    options = _show.arguments(__doc__.splitlines()[0], size=768, steps=9000)
+    options = _show.arguments(__doc__, size=768, steps=9000)
     start = time.perf_counter()
     _, v = run(options.size, options.steps, show=True)
     seconds = time.perf_counter() - start

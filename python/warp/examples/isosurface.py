@@ -295,9 +295,10 @@ class Mixture:
 
 
 def main() -> None:
-    options = _show.arguments(__doc__.splitlines()[0], size=96, before=1600, frames=48, steps=70, pixels=400)
+    options = _show.arguments(__doc__, size=96, before=1600, frames=48, steps=70, pixels=400)
     mixture = Mixture(options.size)
-    mixture.step(options.before)  # until there are domains
+    for _ in _show.progress(options.before, "domains form"):
+        mixture.step()
     amount, before = mixture.amount_and_energy()
     frames, stepping, drawing = [], 0.0, 0.0
     for frame in _show.progress(options.frames, "isosurface"):

@@ -131,7 +131,7 @@ class Street:
 
 
 def main() -> None:
-    options = _show.arguments(__doc__.splitlines()[0], rows=256, columns=768, steps=9000)
+    options = _show.arguments(__doc__, rows=256, columns=768, steps=9000)
     street = Street(options.rows, options.columns)
     frames, start_time = [], time.perf_counter()
     for step in _show.progress(options.steps, "kármán"):

@@ -259,7 +259,7 @@ class Lagoon:
 
 
 def main() -> None:
-    options = _show.arguments(__doc__.splitlines()[0], size=1024, frames=120, steps=22, pixels=512)
+    options = _show.arguments(__doc__, size=1024, frames=120, steps=22, pixels=512)
 
     start = time.perf_counter()
     lagoon = Lagoon(options.size)

@@ -65,7 +65,7 @@ def render(
 
 
 def main() -> None:
-    options = _show.arguments(__doc__.splitlines()[0], size=1024, samples=3)
+    options = _show.arguments(__doc__, size=1024, samples=3)
     start = time.perf_counter()
     render(options.size, options.samples)
     first = time.perf_counter() - start

@@ -308,7 +308,7 @@ class Landscape:
 
 def main() -> None:
     wp.set_device("cpu")  # meshes are for the CPU, so far
-    options = _show.arguments(__doc__.splitlines()[0], size=768, pixels=640, samples=24)
+    options = _show.arguments(__doc__, size=768, pixels=640, samples=24)
     land = Landscape(options.size)
     print(f"{len(land.faces)} triangles; their tree was built in {1e3 * land.seconds_to_build:.0f} ms")
     land.picture(8, 1)  # compiles the kernels

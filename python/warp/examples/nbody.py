@@ -124,7 +124,7 @@ class Galaxies:
 
 
 def main() -> None:
-    options = _show.arguments(__doc__.splitlines()[0], stars=6144, steps=500, pixels=512)
+    options = _show.arguments(__doc__, stars=6144, steps=500, pixels=512)
     galaxies = Galaxies(options.stars)
     before = galaxies.energy()
     frames, start = [], time.perf_counter()

@@ -317,7 +317,7 @@ def through_file(volume: wp.Volume, path: Path) -> wp.Volume:
 
 def main() -> None:
     wp.set_device("cpu")  # volumes are for the CPU, so far
-    options = _show.arguments(__doc__.splitlines()[0], size=240, pixels=560, samples=16)
+    options = _show.arguments(__doc__, size=240, pixels=560, samples=16)
     carve(16)  # compiles the kernels
     start = time.perf_counter()
     solid = carve(options.size)

@@ -734,10 +734,10 @@ def ball_mesh(rings: int):
     i, j = np.meshgrid(np.arange(rings - 1), np.arange(2 * rings), indexing="ij")
     a, b = (i * 2 * rings + j).ravel(), (i * 2 * rings + (j + 1) % (2 * rings)).ravel()
     c, d = a + 2 * rings, b + 2 * rings
-    j = np.arange(2 * rings)
+    around = np.arange(2 * rings)
     last = 2 * rings * (rings - 1)
-    top = np.stack([np.full_like(j, len(points) - 2), (j + 1) % (2 * rings), j], 1)
-    foot = np.stack([np.full_like(j, len(points) - 1), last + j, last + (j + 1) % (2 * rings)], 1)
+    top = np.stack([np.full_like(around, len(points) - 2), (around + 1) % (2 * rings), around], 1)
+    foot = np.stack([np.full_like(around, len(points) - 1), last + around, last + (around + 1) % (2 * rings)], 1)
     return points, points.copy(), np.concatenate([np.stack([a, b, c], 1), np.stack([b, d, c], 1), top, foot])
 
 
@@ -757,7 +757,7 @@ class Scene:
             kind.append(shape)
             half.append(h)
             mass.append(m)
-            inertia.append(around)
+            inertia.append(tuple(around))
             pose.append((*position, *rotation))
         self.count, self.gravity, self.ground = len(kind), wp.vec3(*gravity), ground
         self.friction, self.rebound, self.substeps = friction, rebound, substeps
@@ -915,7 +915,7 @@ class Tower(Scene):
 
 
 def main() -> None:
-    options = _show.arguments(__doc__.splitlines()[0], rings=14, around=20, frames=110, substeps=8, pixels=400)
+    options = _show.arguments(__doc__, rings=14, around=20, frames=110, substeps=8, pixels=400)
     scene = Tower(options.rings, options.around)
     scene.substeps = options.substeps
     frames, stepping, points, worst = [], 0.0, 0, 0.0
@@ -927,7 +927,7 @@ def main() -> None:
         if frame % 2 == 0:
             frames.append(_show.to_bytes(scene.picture(options.pixels)))
         points = max(points, int(scene.contacts.count.numpy()[: scene.found].sum()))
-        worst = max(worst, scene.measure()["depth"])
+        worst = max(worst, float(scene.measure()["depth"]))
     print(
         f"{scene.count - 1} bodies, up to {points} points of contact in {len(scene.colours)} colours, "
         f"{2 * options.frames} steps of {options.substeps} substeps in {stepping:.1f} s; "

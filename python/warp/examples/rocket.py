@@ -183,7 +183,7 @@ def draw_flights(plt, axis, paths: np.ndarray, title: str) -> None:
 
 
 def main() -> None:
-    options = _show.arguments(__doc__.splitlines()[0], rockets=24, knots=25, steps=300, iterations=3000)
+    options = _show.arguments(__doc__, rockets=24, knots=25, steps=300, iterations=3000)
     plt = _descent.pyplot()
     squadron = Squadron(options.rockets, options.knots, options.steps)
     guess = squadron.first_guess()

@@ -235,9 +235,7 @@ def fit(clay: Clay, iterations: int, watch=lambda iteration: None) -> list[float
 
 def main() -> None:
     wp.set_device("cpu")  # meshes are for the CPU, so far
-    options = _show.arguments(
-        __doc__.splitlines()[0], subdivisions=5, iterations=60, samples=20_000, pixels=320, target=""
-    )
+    options = _show.arguments(__doc__, subdivisions=5, iterations=60, samples=20_000, pixels=320, target="")
     clay = Clay(_files.read(options.target) if options.target else bear(), options.subdivisions, options.samples)
     colours, stages, frames = clay.colours(), [], []
     bar = iter(_show.progress(len(STAGES) * options.iterations, "sculpt"))

@@ -117,7 +117,7 @@ def word(text: str, size: int) -> np.ndarray:
 
 
 def main() -> None:
-    options = _show.arguments(__doc__.splitlines()[0], size=192, steps=80, iterations=45)
+    options = _show.arguments(__doc__, size=192, steps=80, iterations=45)
     plt = _descent.pyplot()
     steps, iterations = options.steps, options.iterations
     pool = Splash(word("WEFT", options.size), steps)

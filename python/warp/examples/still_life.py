@@ -175,7 +175,7 @@ class Studio:
         self.scene.radii = wp.zeros(BALLS, dtype=float, requires_grad=True)
         self.scene.colours = wp.zeros(BALLS, dtype=wp.vec3, requires_grad=True)
         self.scene.light = wp.zeros(1, dtype=wp.vec3, requires_grad=True)
-        self.parts = [self.scene.centres, self.scene.radii, self.scene.colours, self.scene.light]
+        self.parts: list[wp.array] = [self.scene.centres, self.scene.radii, self.scene.colours, self.scene.light]
         self.picture = wp.zeros(shape, dtype=wp.vec3, requires_grad=True)
         self.loss = wp.zeros(1, dtype=float, requires_grad=True)
         self.target = wp.array(self.take(target, high), dtype=wp.vec3)
@@ -208,7 +208,7 @@ class Studio:
 
 
 def main() -> None:
-    options = _show.arguments(__doc__.splitlines()[0], high=72, iterations=250, pixels=240)
+    options = _show.arguments(__doc__, high=72, iterations=250, pixels=240)
     plt = _descent.pyplot()
     studio = Studio(truth(), options.high)
     frames = []

@@ -243,15 +243,15 @@ def picture(thrower: Thrower, motion: np.ndarray, times: list[int], wide: int, h
     colours = np.concatenate([np.tile(colour, (len(part), 1)) for part, _, colour in parts])
     view = _raster.camera((-1.1, 2.0, 5.4), (0.1, 0.72, -0.2), wide, high, field_of_view=34.0)
     look = _raster.daylight(sun=(-0.35, 1.0, 0.65), ground_level=0.0, gloss=0.1)
-    everything = [wp.array(points, dtype=wp.vec3), wp.array(triangles, dtype=int), wp.array(colours, dtype=wp.vec3)]
-    return _raster.draw(view, look, *everything, reach=3.0)
+    corners, tints = wp.array(triangles, dtype=int), wp.array(colours, dtype=wp.vec3)
+    return _raster.draw(view, look, wp.array(points, dtype=wp.vec3), corners, tints, reach=3.0)
 
 
 FIRST_GUESS = np.array([(6.2, -0.5, 0.3), (0.0, 0.0, 0.0)])
 
 
 def main() -> None:
-    options = _show.arguments(__doc__.splitlines()[0], subdivisions=2, steps=1200, iterations=60, pixels=560)
+    options = _show.arguments(__doc__, subdivisions=2, steps=1200, iterations=60, pixels=560)
     plt = _descent.pyplot()
     thrower = Thrower(options.subdivisions, options.steps)
     wide, high = options.pixels * 4 // 3, options.pixels
