@@ -24,6 +24,11 @@ template <Op op>
 ir::Value* expand_reduction(Call& call) {
     const E a = argument(call, 0);
     E result = a.component(0);
+    if (needs_loop(a)) {
+        return over_components(a, {result}, [&](const auto& carried, const auto& indices) {
+            return std::vector<ir::Value*>{call.builder.binary(op, carried[0], call.builder.extract_at(a, indices))};
+        })[0];
+    }
     for (int i = 1; i < a.components(); ++i) result = binary(op, result, a.component(i));
     return result;
 }
@@ -33,6 +38,12 @@ template <E (*formula)(E)>
 ir::Value* expand_each(Call& call) {
     const E a = argument(call, 0);
     if (a.type().is_scalar()) return formula(a);
+    if (needs_loop(a)) {
+        return over_components(a, {a.zero()}, [&](const auto& carried, const auto& indices) {
+            ir::Value* made = formula(a.wrap(call.builder.extract_at(a, indices)));
+            return std::vector<ir::Value*>{call.builder.insert_at(carried[0], made, indices)};
+        })[0];
+    }
     std::vector<E> parts;
     for (int i = 0; i < a.components(); ++i) parts.push_back(formula(a.component(i)));
     return make(a.type(), parts);
@@ -44,6 +55,12 @@ ir::Value* expand_test(Call& call) {
     const E a = argument(call, 0);
     const auto tested = [&](int i) { return a.wrap(call.builder.classify(test, a.component(i))); };
     E result = tested(0);
+    if (needs_loop(a)) {
+        return over_components(a, {result}, [&](const auto& carried, const auto& indices) {
+            ir::Value* found = call.builder.classify(test, call.builder.extract_at(a, indices));
+            return std::vector<ir::Value*>{call.builder.binary(join, carried[0], found)};
+        })[0];
+    }
     for (int i = 1; i < a.components(); ++i) result = binary(join, result, tested(i));
     return result;
 }

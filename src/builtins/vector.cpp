@@ -34,6 +34,15 @@ ir::Value* expand_best_index(Call& call) {
     const E a = argument(call, 0);
     E best = a[0];
     E index = a.wrap(call.builder.integer(0, u32_type()));
+    if (needs_loop(a)) {
+        return over_components(a, {best, index}, [&](const auto& carried, const auto& indices) {
+            const E found = a.wrap(call.builder.extract_at(a, indices));
+            const E is_better = compare(better, found, a.wrap(carried[0]));
+            const E at = a.wrap(call.builder.cast(indices[0], Scalar::u32));
+            return std::vector<ir::Value*>{select(is_better, found, a.wrap(carried[0])),
+                                           select(is_better, at, a.wrap(carried[1]))};
+        })[1];
+    }
     for (int i = 1; i < a.components(); ++i) {
         const E is_better = compare(better, a[i], best);
         best = select(is_better, a[i], best);

@@ -12,6 +12,7 @@ square = wp.types.matrix(shape=(ROWS, ROWS), dtype=wp.float64)
 wide = wp.types.vector(length=COLS, dtype=wp.float64)
 tall = wp.types.vector(length=ROWS, dtype=wp.float64)
 vec300 = wp.types.vector(length=300, dtype=wp.float64)
+mat20 = wp.types.matrix(shape=(20, 20), dtype=wp.float64)
 F = wp.float64
 
 
@@ -207,3 +208,97 @@ def test_forward_mode_gives_the_same_derivative(name):
         expected = slope(reference, [x[i] for x in values], [d[i] for d in directions], seeds)
         got = sum(np.sum(s * f[i]) for s, f in zip(seeds, found, strict=True))
         assert got == pytest.approx(expected, rel=1e-7, abs=1e-7)
+
+
+@wp.kernel
+def choices(v: wp.array(dtype=vec300), m: wp.array(dtype=mat20), out: wp.array2d[F], signs: wp.array(dtype=vec300)):
+    i = wp.tid()
+    out[i, 0] = wp.min(v[i])
+    out[i, 1] = wp.max(v[i])
+    out[i, 2] = F(wp.argmin(v[i]))
+    out[i, 3] = F(wp.argmax(v[i]))
+    if wp.isfinite(v[i]) and wp.isfinite(m[i]):
+        out[i, 4] = F(1.0)
+    if wp.isnan(v[i]) or wp.isinf(m[i]):
+        out[i, 5] = F(1.0)
+    out[i, 6] = wp.norm_l1(v[i])
+    signs[i] = wp.sign(v[i])
+
+
+def test_one_number_is_made_of_many_components():
+    rng = np.random.default_rng(7)
+    v, m = rng.integers(-90, 90, (4, 300)).astype(float), rng.uniform(-1, 1, (4, 20, 20))
+    m[1, 3, 4], v[2, 299], m[3, 19, 19] = np.inf, np.nan, np.nan
+    out, signs = wp.zeros((4, 7), dtype=F), wp.zeros(4, dtype=vec300)
+    wp.launch(choices, 4, inputs=[wp.array(v, dtype=vec300), wp.array(m, dtype=mat20), out, signs])
+    out = out.numpy()
+    for i in (0, 1, 3):
+        assert out[i, 0] == v[i].min() and out[i, 1] == v[i].max()
+        assert out[i, 2] == np.argmin(v[i]) and out[i, 3] == np.argmax(v[i])
+        assert out[i, 6] == np.abs(v[i]).sum()
+        np.testing.assert_array_equal(signs.numpy()[i], np.where(v[i] < 0, -1, 1))
+    np.testing.assert_array_equal(out[:, 4], [1, 0, 0, 0])
+    np.testing.assert_array_equal(out[:, 5], [0, 1, 1, 0])
+
+
+def test_the_gradient_of_a_maximum_goes_to_the_first_one():
+    @wp.kernel
+    def spread(v: wp.array(dtype=vec300), out: wp.array(dtype=F)):
+        i = wp.tid()
+        out[i] = wp.max(v[i]) - F(2.0) * wp.min(v[i]) + wp.length(wp.abs(v[i]))
+
+    values = np.random.default_rng(8).integers(-20, 20, (3, 300)).astype(float)
+    v = wp.array(values, dtype=vec300, requires_grad=True)
+    out = wp.zeros(3, dtype=F, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(spread, 3, inputs=[v, out])
+    tape.backward(grads={out: wp.ones(3, dtype=F)})
+    for i in range(3):
+        expected = values[i] / np.linalg.norm(values[i])
+        expected[np.argmax(values[i])] += 1
+        expected[np.argmin(values[i])] -= 2
+        np.testing.assert_allclose(v.grad.numpy()[i], expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("mode", ["release", "debug"])
+def test_structs_in_arrays_have_large_fields(mode):
+    @wp.kernel(module="unique", module_options={"mode": mode})
+    def structs_of(
+        held: wp.array(dtype=Held), v: wp.array(dtype=wide), made: wp.array(dtype=Held), out: wp.array(dtype=tall)
+    ):
+        i = wp.tid()
+        h = held[i]
+        out[i] = h.m * v[i] * h.scale
+        h.m = h.m * F(2.0) + wp.outer(h.m * v[i], v[i])
+        h.v[i] = h.v[i + 1] * h.scale
+        h.scale += F(1.0)
+        made[i] = h
+
+    rng = np.random.default_rng(9)
+    held = np.zeros(THREADS, dtype=Held.numpy_dtype())
+    held["scale"] = rng.uniform(-1, 1, THREADS)
+    held["m"] = rng.uniform(-1, 1, (THREADS, ROWS, COLS))
+    held["v"] = rng.uniform(-1, 1, (THREADS, 300))
+    v = rng.uniform(-1, 1, (THREADS, COLS))
+    given = wp.array(held, dtype=Held, requires_grad=True)
+    x = wp.array(v, dtype=wide, requires_grad=True)
+    made, out = wp.zeros(THREADS, dtype=Held), wp.zeros(THREADS, dtype=tall, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(structs_of, THREADS, inputs=[given, x, made, out])
+    found = made.numpy()
+    for i in range(THREADS):
+        m, scale = held["m"][i], held["scale"][i]
+        np.testing.assert_allclose(out.numpy()[i], m @ v[i] * scale, rtol=1e-12)
+        np.testing.assert_allclose(found["m"][i], m * 2 + np.outer(m @ v[i], v[i]), rtol=1e-12)
+        moved = held["v"][i].copy()
+        moved[i] = moved[i + 1] * scale
+        np.testing.assert_array_equal(found["v"][i], moved)
+        assert found["scale"][i] == scale + 1
+    tape.backward(grads={out: wp.ones(THREADS, dtype=tall)})
+    for i in range(THREADS):
+        m, scale = held["m"][i], held["scale"][i]
+        np.testing.assert_allclose(x.grad.numpy()[i], m.sum(axis=0) * scale, rtol=1e-12)
+        np.testing.assert_allclose(given.grad.numpy()["m"][i], np.tile(v[i] * scale, (ROWS, 1)), rtol=1e-12)
+        np.testing.assert_allclose(given.grad.numpy()["scale"][i], (m @ v[i]).sum(), rtol=1e-12)

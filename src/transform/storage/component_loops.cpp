@@ -5,6 +5,7 @@
 //
 // Sums are rounded from left to right, each product fused into the sum, as in registers.
 #include <algorithm>
+#include <unordered_map>
 
 #include "support/error.h"
 #include "transform/storage/large_values.h"
@@ -93,6 +94,18 @@ LargeValues::Value* LargeValues::component_of(const Operation& operation, const 
     return b_.append(operation.op, std::move(parts), {scalar})->result();
 }
 
+// The part that stands at most places, and then the others.
+void LargeValues::store_parts(Value* to, const std::vector<Value*>& parts) {
+    std::unordered_map<const Value*, int> counts;
+    Value* most = parts[0];
+    for (Value* part : parts)
+        if (++counts[part] > counts[most]) most = part;
+    const bool fills = counts[most] > 1;
+    if (fills) for_each(static_cast<std::int64_t>(parts.size()), [&](Value* k) { b_.store(to, {k}, map_[most]); });
+    for (std::size_t i = 0; i < parts.size(); ++i)
+        if (!fills || parts[i] != most) b_.store(to, {number(static_cast<std::int64_t>(i))}, map_[parts[i]]);
+}
+
 // True where the operation is written as loops, or lies nowhere.
 bool LargeValues::lower_in_loops(Operation& operation) {
     if (!operation.regions.empty()) return false;
@@ -121,8 +134,7 @@ bool LargeValues::lower_in_loops(Operation& operation) {
     if (operation.op == Op::constant) {
         store_numbers(to, type, operation.numbers);
     } else if (operation.op == Op::make) {
-        for (std::size_t i = 0; i < operation.operands.size(); ++i)
-            b_.store(to, {number(static_cast<std::int64_t>(i))}, map_[operation.operands[i]]);
+        store_parts(to, operation.operands);
     } else if (operation.op == Op::matmul && !is_outer_product(operation)) {
         lower_product(operation);
     } else if (operation.op == Op::load || ((is_componentwise(operation.op) || is_outer_product(operation)) &&

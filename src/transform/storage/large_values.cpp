@@ -16,6 +16,7 @@
 
 #include "support/error.h"
 #include "transform/simplify/simplify.h"
+#include "transform/storage/large_fields.h"
 
 namespace weft::transform {
 
@@ -347,6 +348,7 @@ void LargeValues::forget_placed(std::vector<Value*>& values) {
 }
 
 bool keep_large_values_in_memory(ir::Function& function, const StorageOptions& options) {
+    if (split_large_structs(function, options.most_unrolled)) simplify(function);
     const LargeOperations operations(function, options);
     const int most_in_registers = options.checks_parts ? std::numeric_limits<int>::max() : options.most_in_registers;
     Storage storage = assign_storage(function, most_in_registers, operations);

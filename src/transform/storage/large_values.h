@@ -73,6 +73,7 @@ private:
     Value* component(Value* value, const Position& at);
     Value* component_of(const Operation& operation, const Position& at);
     std::vector<Value*> indices_of(const Operation& access, const Position& at);
+    void store_parts(Value* to, const std::vector<Value*>& parts);
     bool lower_in_loops(Operation& operation);
     void lower_product(const Operation& operation);
     void store_products(const Operation& operation, Value* row, Value* col, int count);

@@ -1,0 +1,96 @@
+#include "transform/storage/large_fields.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/walk.h"
+
+namespace weft::transform {
+
+namespace {
+
+using ir::Op;
+using ir::Operation;
+using ir::Region;
+using ir::Value;
+
+class Splitter {
+public:
+    Splitter(ir::Function& function, int most_unrolled)
+        : b_(function, function.body), map_(function), most_unrolled_(most_unrolled) {}
+
+    bool run(Region& body) {
+        region(body);
+        if (any_) ir::replace_uses(body, map_);
+        return any_;
+    }
+
+private:
+    bool has_large(Type type) const {
+        if (type.is_vector() || type.is_matrix()) return type.components() > most_unrolled_;
+        return type.is_struct() &&
+               std::ranges::any_of(type.fields(), [&](const Type::Field& field) { return has_large(field.type); });
+    }
+    bool is_split(Type type) const { return type.is_struct() && has_large(type); }
+
+    void region(Region& region) {
+        const std::vector<Operation*> before = std::exchange(region.operations, {});
+        ir::Builder::Inside inside(b_, region);
+        for (Operation* operation : before) {
+            for (Region* inner : operation->regions) this->region(*inner);
+            const std::size_t first = region.operations.size();
+            b_.span = operation->span;
+            if (operation->op == Op::load && is_split(operation->result()->type)) {
+                map_.set(operation->result(), load(map_[operation->operands[0]], indices_of(*operation)));
+            } else if (operation->op == Op::store && is_split(operation->operands.back()->type)) {
+                store(map_[operation->operands[0]], indices_of(*operation), map_[operation->operands.back()]);
+            } else {
+                region.operations.push_back(operation);
+                continue;
+            }
+            any_ = true;
+            for (std::size_t i = first; i < region.operations.size(); ++i)
+                region.operations[i]->inlined = operation->inlined;
+        }
+    }
+
+    std::vector<Value*> indices_of(const Operation& access) const {
+        std::vector<Value*> indices;
+        for (int i = 1; i <= access.operands[0]->type.ndim(); ++i)
+            indices.push_back(map_[access.operands[static_cast<std::size_t>(i)]]);
+        return indices;
+    }
+
+    Value* load(Value* array, const std::vector<Value*>& indices) {
+        const Type type = array->type.element();
+        if (!is_split(type)) return b_.load(array, indices);
+        std::vector<Value*> fields;
+        for (std::size_t i = 0; i < type.fields().size(); ++i)
+            fields.push_back(load(b_.member(array, static_cast<int>(i)), indices));
+        return b_.make(type, std::move(fields));
+    }
+
+    void store(Value* array, const std::vector<Value*>& indices, Value* value) {
+        const Type type = array->type.element();
+        if (!is_split(type)) return b_.store(array, indices, value);
+        for (std::size_t i = 0; i < type.fields().size(); ++i) {
+            Value* field = b_.extract(value, {static_cast<std::int64_t>(i)});
+            store(b_.member(array, static_cast<int>(i)), indices, field);
+        }
+    }
+
+    ir::Builder b_;
+    ir::ValueMap map_;
+    const int most_unrolled_;
+    bool any_ = false;
+};
+
+}  // namespace
+
+bool split_large_structs(ir::Function& function, int most_unrolled) {
+    return Splitter(function, most_unrolled).run(function.body);
+}
+
+}  // namespace weft::transform
