@@ -19,6 +19,7 @@
 
 #include "support/error.h"
 #include "transform/adjoint/functions.h"
+#include "transform/adjoint/numbers.h"
 #include "transform/adjoint/returned_values.h"
 #include "transform/analysis/uniformity.h"
 #include "transform/pipeline.h"
@@ -165,11 +166,17 @@ std::string run(const std::string& input, const std::string& passes, bool names)
                 if (function->is_kernel) transform::note_finite_writes(*function);
         } else if (pass == "storage") {
             for (const auto& function : module->functions) transform::keep_large_values_in_memory(*function);
+        } else if (pass == "numbers") {
+            for (const auto& function : module->functions)
+                if (function->is_kernel)
+                    transform::read_numbers_from_memory(*function,
+                                                        std::vector<bool>(function->parameters().size(), true));
         } else if (pass == "adjoint" || pass.starts_with("adjoint:")) {
             for (auto& function : module->functions) {
                 if (!function->is_kernel) continue;
                 transform::AdjointOptions options;
-                options.gradients.assign(function->parameters().size(), transform::Gradient::used);
+                options.gradients.assign(function->parameters().size() - function->implicit_parameters.size(),
+                                         transform::Gradient::used);
                 if (pass != "adjoint") options.stack_slots = std::atoi(pass.c_str() + std::strlen("adjoint:"));
                 function = transform::adjoint(*function, options);
             }
@@ -183,12 +190,13 @@ std::string run(const std::string& input, const std::string& passes, bool names)
             for (const auto& function : module->functions)
                 if (function->is_kernel) comments += UniformityPrinter(*function).take();
         } else {
-            throw UsageError("weft-opt",
-                             "there is no pass '" + pass +
-                                 "'; there are functions, opaque, inline, local, simplify, signs, uncontended, "
-                                 "uncontended:overlap, returned, adjoint, gradients, jvp, order, runs, runs:counted, "
-                                 "finite, storage and "
-                                 "uniformity");
+            throw UsageError(
+                "weft-opt",
+                "there is no pass '" + pass +
+                    "'; there are functions, opaque, inline, local, simplify, signs, uncontended, "
+                    "uncontended:overlap, returned, numbers, adjoint, gradients, jvp, order, runs, runs:counted, "
+                    "finite, storage and "
+                    "uniformity");
         }
         ir::verify(*module);
     }

@@ -54,7 +54,8 @@ void read_numbers_from_memory(ir::Function& kernel, const std::vector<bool>& whi
     Numbers numbers(kernel);
     for (std::size_t i = 0; i < which.size(); ++i) {
         Value* const parameter = kernel.parameters()[i];
-        if (which[i]) map.set(parameter, numbers.read(parameter, layout.offsets[i]));
+        Value* const read = which[i] ? numbers.read(parameter, layout.offsets[i]) : parameter;
+        if (read != parameter) map.set(parameter, read);
     }
     std::vector<ir::Operation*> reads = std::exchange(operations, std::move(rest));
     ir::replace_uses(kernel.body, map);
