@@ -267,6 +267,36 @@ struct RayResult {
     E result, sign, face, t, u, v, normal;
 };
 
+// How far outside of a face's edges, in its own weights, a hit may be by rounding of its corners.
+constexpr double kOutside = 1e-3;
+
+// Where a ray passes a triangle that it sees edge-on: how far along the ray, and the weights of the first two corners.
+// Of the points of the edges that are closest to the ray it is the first, as far as `rounding`, in parts of the
+// corners' distances, can tell them apart. `to` leads to the corners.
+std::vector<E> pass_edge_on(const std::vector<E>& to, E along, double rounding) {
+    const E zero = to[0][0].zero(), one = zero.number(1), size = dot(along, along);
+    const E slack = (dot(to[0], to[0]) + dot(to[1], to[1]) + dot(to[2], to[2])) * (rounding * rounding);
+    E t = zero, u = zero, v = zero, least = zero;
+    for (std::size_t i = 0; i < 3; ++i) {
+        const std::size_t j = (i + 1) % 3;
+        const E edge = to[j] - to[i], both = dot(along, edge), ahead = dot(along, to[i]);
+        const E area = size * dot(edge, edge) - both * both, has_area = area > 0.0;
+        const E part = quotient(has_area, both * ahead - size * dot(edge, to[i]), area);
+        const E s = select(has_area && part > 0.0, select(part < 1.0, part, one), zero);
+        const E reached = (ahead + s * both) / size, at = select(reached > 0.0, reached, zero);
+        const E rest = to[i] + s * edge - at * along, squared = dot(rest, rest);
+        const E of_first = i == 0 ? one - s : j == 0 ? s : zero, of_second = i == 1 ? one - s : j == 1 ? s : zero;
+        if (i == 0) {
+            t = at, u = of_first, v = of_second, least = squared;
+            continue;
+        }
+        const E is_better = squared + slack < least || (squared <= least + slack && at < t);
+        t = select(is_better, at, t), least = select(is_better, squared, least);
+        u = select(is_better, of_first, u), v = select(is_better, of_second, v);
+    }
+    return {t, u, v};
+}
+
 RayResult query_ray(Call& call, ir::Value* root) {
     const E start = argument(call, 1), direction = argument(call, 2);
     const Scalar scalar = start.type().scalar();
@@ -284,10 +314,18 @@ RayResult query_ray(Call& call, ir::Value* root) {
         const E across = cross(along, to);
         const E t = quotient(has_area, dot(to, normal), facing);
         const E u = quotient(has_area, -dot(across, cb), facing), v = quotient(has_area, dot(across, ca), facing);
+        // A ray in the plane of a face, or nearly: rounding has found the face, and decides these numbers.
+        const E is_flat = facing * facing <= dot(along, along) * dot(normal, normal) * 0x1p-84;
+        const E is_edge_on = is_flat || u < -kOutside || v < -kOutside || u + v > 1 + kOutside;
+        const std::vector<E> edge = Mesh::choose(is_edge_on, {t.type(), t.type(), t.type()}, [&] {
+            return pass_edge_on({corners[0] - from, corners[1] - from, to * -1.0}, along,
+                                scalar == Scalar::f64 ? 0x1p-46 : 0x1p-17);
+        });
         const E squared = dot(normal, normal), is_proper = squared > 0.0;
         const E unit = normal / sqrt(select(is_proper, squared, squared.number(1)));
         const E sign = select(facing < 0.0, facing.number(-1), facing.number(1));
-        return std::vector<E>{cast(sign, scalar), cast(t, scalar), cast(u, scalar), cast(v, scalar),
+        const auto number_of = [&](std::size_t i, E usual) { return cast(select(is_edge_on, edge[i], usual), scalar); };
+        return std::vector<E>{cast(sign, scalar), number_of(0, t), number_of(1, u), number_of(2, v),
                               cast(unit, scalar)};
     });
     return {is_hit, numbers[0], select(is_hit, face, 0), numbers[1], numbers[2], numbers[3], numbers[4]};

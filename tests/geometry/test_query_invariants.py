@@ -232,6 +232,42 @@ def test_derivatives_of_rays_are_differences_of_their_equations(name, form, mode
     np.testing.assert_allclose(change.numpy()[:, :10], expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", list(TYPES))
+def test_a_ray_in_the_plane_of_a_face_that_meets_it_has_a_place_on_both(name, form):
+    """Rounding decides whether it does. If so, the place is where it enters the face, and gradients are finite."""
+    real, vec = TYPES[name]
+    kind = np.float32 if name == "float32" else np.float64
+    rng = np.random.default_rng(12)
+    n = 400
+    corners = rng.integers(-5, 6, (n, 3, 3)) * np.where(np.arange(n) % 2 == 0, 1.0, 0.1)[:, None, None]
+    corners = corners.astype(kind).astype(np.float64)
+    steps = rng.integers(-3, 4, (n, 2, 1))
+    direction = steps[:, 0] * (corners[:, 1] - corners[:, 0]) + steps[:, 1] * (corners[:, 2] - corners[:, 0])
+    start = corners[:, 0] + 0.25 * (corners[:, 1] - corners[:, 0]) - direction * rng.integers(1, 4, (n, 1))
+    start, direction = (x.astype(kind).astype(np.float64) for x in (start, direction))
+    seeds = np.zeros((1, len(RAY)))
+    seeds[:, :3] = 1.0
+    hits = 0
+    for i in range(n):
+        mesh = make(name, corners[i], np.array([0, 1, 2]))
+        arrays = [wp.array(x[i : i + 1], dtype=vec, requires_grad=True) for x in (start, direction)]
+        out = wp.zeros((1, len(RAY)), dtype=real, requires_grad=True)
+        with wp.Tape() as tape:
+            wp.launch(KERNELS[name, form], dim=1, inputs=[mesh.id, *arrays, out])
+        found = dict(zip(RAY, out.numpy()[0].astype(np.float64), strict=True))
+        if found["face"] < 0:
+            continue
+        hits += 1
+        scale = np.abs(start[i]).max() + np.abs(corners[i]).max()
+        place = np.array([found["x"], found["y"], found["z"]])
+        np.testing.assert_allclose(place, start[i] + found["t"] * direction[i], atol=ROUNDING[name] * scale)
+        assert min(found["u"], found["v"], 1 - found["u"] - found["v"]) >= -1e-6 and found["t"] >= 0
+        tape.backward(grads={out: wp.array(seeds, dtype=real)})
+        assert all(np.isfinite(a.grad.numpy()).all() for a in arrays)
+    assert hits > 40
+
+
 # ---- points ----
 
 SIGNED = [
