@@ -4,7 +4,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 export PYTHON BUILD
 
-.PHONY: setup setup-interop demo test test-long test-documents test-interop test-interop-old check bench docs install wheel test-sanitize test-together test-mutants test-clients gpu-check clean
+.PHONY: setup setup-interop demo test test-long test-documents test-interop test-interop-old check bench docs install wheel wheel-cpp release test-sanitize test-together test-mutants test-clients gpu-check clean
 
 setup:         ; @$(PYTHON) tools/setup.py
 setup-interop: ; @$(PYTHON) tools/setup.py --for interop
@@ -19,6 +19,8 @@ bench: setup   ; @.venv/bin/python bench/run.py
 docs: setup    ; @.venv/bin/python tools/gen_reference.py && .venv/bin/python tools/check_docs.py
 install: setup ; @.venv/bin/cmake --install $(BUILD) --component library --prefix $(PREFIX)
 wheel:         ; @tools/wheel.sh
+wheel-cpp: setup ; @tools/wheel_cpp.sh
+release: wheel-cpp ; @tools/release.sh
 test-mutants: setup ; @.venv/bin/python tools/mutate.py $(MUTANTS)
 test-sanitize: setup ; @tools/test_sanitize.sh
 test-together: setup ; @tools/test_together.sh

@@ -10,6 +10,7 @@
 // several threads at once. What is wrong with a call or a file is thrown as std::invalid_argument.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include <initializer_list>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -58,6 +60,22 @@ public:
 private:
     std::variant<bool, std::int64_t, std::uint64_t, double, Array, std::vector<std::byte>> value_;
     friend struct Access;
+};
+
+// The points of a launch: an int, or one to four extents in braces.
+class Grid {
+public:
+    Grid(std::int64_t extent) : extents_{extent}, ndim_(1) {}
+    Grid(std::initializer_list<std::int64_t> extents) : ndim_(extents.size()) {
+        if (ndim_ < 1 || ndim_ > extents_.size())
+            throw std::invalid_argument("a grid has one to four extents, found " + std::to_string(ndim_));
+        std::copy(extents.begin(), extents.end(), extents_.begin());
+    }
+    std::span<const std::int64_t> extents() const { return std::span(extents_).first(ndim_); }
+
+private:
+    std::array<std::int64_t, 4> extents_{};
+    std::size_t ndim_ = 0;
 };
 
 struct Parameter {

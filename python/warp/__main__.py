@@ -1,6 +1,8 @@
-"""`python -m warp`: what this Weft is, and what it found on this machine."""
+"""`python -m warp`: what this Weft is, and what it found on this machine. With `--cmake-dir`: the folder of libweft's
+CMake package."""
 
 import platform
+import sys
 
 import warp as wp
 
@@ -31,7 +33,24 @@ def lines():
     yield "CUDA", f"{count} device{'s' if count > 1 else ''}" if count else "no device: kernels run on the CPU"
 
 
+def cmake_dir():
+    """The folder of the CMake package that weft-lang-cpp has installed."""
+    try:
+        import weft_cpp
+    except ModuleNotFoundError:
+        raise SystemExit(
+            "libweft for C++ programs is not installed in this Python. help: pip install 'weft-lang[cpp]', or "
+            "make install in a clone, which CMake finds in its PREFIX"
+        ) from None
+    return weft_cpp.cmake_dir()
+
+
 def main():
+    if sys.argv[1:] == ["--cmake-dir"]:
+        print(cmake_dir())
+        return
+    if sys.argv[1:]:
+        raise SystemExit(f"python -m warp takes no arguments or --cmake-dir; found {' '.join(sys.argv[1:])}")
     wp.init()
     for label, text in lines():
         print(f"{label + ':':14} {text}".rstrip())

@@ -24,6 +24,11 @@ def run(*command, **options):
     return result.stdout
 
 
+def pythonpath():
+    """For programs that run elsewhere: where this Weft was imported from."""
+    return str(Path(wp.__file__).parents[1])
+
+
 @pytest.fixture(scope="module")
 def embed(tmp_path_factory):
     """The program of main.cpp, built as a user builds it."""
@@ -49,6 +54,66 @@ def test_a_program_without_python_runs_the_kernels(embed, tmp_path):
     for threads in ("1", "3"):
         environment = {**os.environ, "WARP_CPU_THREADS": threads}
         assert run(embed / "build/embed", path, env=environment) == f"42\nthreads: {threads}, failures: 0\n"
+
+
+def test_a_header_has_the_kernels_with_their_types(embed, tmp_path):
+    call = f"wp.compile_aot_module(kernels, {str(tmp_path / 'k.weft')!r}, header={str(tmp_path / 'kernels_typed.h')!r})"
+    run(sys.executable, "-c", f"import kernels, warp as wp; {call}", cwd=HERE)
+    text = (tmp_path / "kernels_typed.h").read_text()
+    assert "// step(dt: float32, wind: Wind, x: array[vec3f], v: array[vec3f])" in text
+    assert "void talk(weft::Grid dim, std::int32_t n) const" in text
+    prefix = f"-DCMAKE_PREFIX_PATH={embed / 'prefix'}"
+    run(CMAKE, "-S", HERE, "-B", tmp_path / "build", prefix, f"-DTYPED={tmp_path}", "-DCMAKE_CXX_FLAGS=-Wall -Werror")
+    run(CMAKE, "--build", tmp_path / "build", "--target", "typed")
+    assert run(tmp_path / "build/typed", tmp_path / "k.weft") == "failures: 0\n"
+    # A type that is not the parameter's is an error of the compiler.
+    wrong = tmp_path / "wrong.cpp"
+    wrong.write_text('#include "kernels_typed.h"\nvoid f(kernels::Kernels& k, kernels::Wind w) { k.talk(1, w); }\n')
+    compiler = [os.environ.get("CXX", "c++"), "-std=c++20", "-fsyntax-only", f"-I{embed / 'prefix/include'}"]
+    done = subprocess.run([*compiler, wrong], capture_output=True, text=True)
+    assert done.returncode != 0 and "Wind" in done.stderr
+
+
+HEADER_OF_NAMES = """
+import warp as wp
+
+@wp.struct
+class Inner:
+    delete: wp.vec2
+
+@wp.struct
+class Body:
+    inner: Inner
+    flags: wp.array[int]
+    m: wp.types.matrix((2, 3), wp.float64)
+    on: bool
+
+@wp.kernel
+def new(dim: int, b: Body, v: wp.vec3h, m: wp.mat22d, t: wp.transform):
+    pass
+
+@wp.kernel
+def either(x: wp.array(dtype=wp.Any), s: wp.Any):
+    pass
+
+wp.overload(either, [wp.array(dtype=float), float])
+wp.overload(either, [wp.array(dtype=int), int])
+"""
+
+
+def test_the_header_takes_any_names_and_types(embed, tmp_path):
+    (tmp_path / "odd.py").write_text(HEADER_OF_NAMES)
+    program = "import odd, warp as wp; wp.compile_aot_module(odd, 'odd.weft', header='odd.h')"
+    run(sys.executable, "-c", program, cwd=tmp_path, env={**os.environ, "PYTHONPATH": pythonpath()})
+    text = (tmp_path / "odd.h").read_text()
+    assert "void new_(weft::Grid dim, std::int32_t dim_, const Body& b, const std::array<std::uint16_t, 3>& v" in text
+    assert "const std::array<std::array<double, 2>, 2>& m, const std::array<float, 7>& t" in text
+    assert "std::array<std::array<double, 3>, 2> m{};" in text and "std::array<float, 2> delete_{};" in text
+    assert "void either(weft::Grid dim, const weft::Array& x, float s)" in text
+    assert "void either_2(weft::Grid dim, const weft::Array& x, std::int32_t s)" in text
+    (tmp_path / "odd.cpp").write_text('#include "odd.h"\n')
+    compiler = [os.environ.get("CXX", "c++"), "-std=c++20", "-Wall", "-Werror", "-fsyntax-only"]
+    run(*compiler, f"-I{embed / 'prefix/include'}", tmp_path / "odd.cpp")
 
 
 @pytest.mark.parametrize("threads", ["1", "3"])

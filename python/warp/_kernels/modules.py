@@ -443,6 +443,21 @@ def _folders_of_compilers() -> list[str]:
     return [os.path.join(root, part) for root in roots for part in ("cu13", "cu12", "cuda_nvcc", "nvjitlink")]
 
 
+def _replace_file(path: Path, content: bytes) -> None:
+    """Writes a file that others see as it was before or whole."""
+    import tempfile  # takes longer to import than warp does
+
+    descriptor, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
 def compile_aot_module(
     module: Any = None,
     path: str | os.PathLike | None = None,
@@ -450,6 +465,7 @@ def compile_aot_module(
     gradients: bool = False,
     arch: int | None = None,
     use_ptx: bool | None = None,
+    header: str | os.PathLike | None = None,
 ) -> Path:
     """Compiles the kernels of a module into a file for C++ programs without Python: see ``include/weft/program.h``.
 
@@ -472,6 +488,7 @@ def compile_aot_module(
         use_ptx: of code for GPUs; with False, machine code is made beside the PTX, by ``ptxas`` or nvJitLink, one of
             which has to be on this machine: on ``PATH``, in a CUDA toolkit, in one of NVIDIA's Python packages, or
             where the environment variable ``WARP_PTX_COMPILER`` says. With True, or None, there is PTX alone.
+        header: a C++ header to write, with a class that has a typed function for each kernel, and the structs.
     Returns:
         The path.
     Raises:
@@ -479,8 +496,7 @@ def compile_aot_module(
         UsageError: the module has no kernels, a generic kernel has no instances, two kernels have one name, or ``arch``
             is none that there is code for; ``use_ptx`` is False and no compiler makes machine code of the PTX.
     """
-    import tempfile  # these take longer to import than warp does
-    from pathlib import Path
+    from pathlib import Path  # takes longer to import than warp does
 
     api = "compile_aot_module()"
     target = _module(module, api, 1)
@@ -514,13 +530,11 @@ def compile_aot_module(
     compilers = _folders_of_compilers() if use_ptx is False else None
     content = _weft.bundle(target.name, kernels, bool(gradients), arch, compilers)
     path = Path(f"{target.name.rpartition('.')[2]}.weft" if path is None else path)
-    descriptor, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    written = {path: content}
+    if header is not None:
+        from warp._kernels.typed_header import typed_header
+
+        written[Path(header)] = typed_header(target.name, path.name, kernels).encode()
+    for file, text in written.items():
+        _replace_file(file, text)
     return path
