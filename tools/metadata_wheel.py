@@ -2,9 +2,9 @@
 
     python tools/metadata_wheel.py [folder]          # dist/ where none is named
 
-Packages that were written for the API ask `importlib.metadata` for the version of warp-lang, or name it as a requirement.
-Where weft-lang is installed with its extra `packages`, this answers with the release of the API. It has no modules, and
-nothing installs it unasked.
+Packages that were written for the API ask `importlib.metadata` for the version of warp-lang, or name it as a
+requirement. If weft-lang is installed with its extra `packages`, this answers with the release of the API. It has no
+modules, and nothing installs it unasked.
 """
 
 import base64

@@ -71,7 +71,12 @@ def _overloads_by_types(function: UserFunction) -> dict[str, UserFunction]:
     }
 
 
+def _mangled_name(kernel: Any) -> str:
+    """The kernel's name with the first digits of its hash, if it has one."""
+    return f"{kernel.key}_{kernel.hash.hex()[:8]}" if kernel.hash else kernel.key
+
+
 Kernel.adj = property(lambda kernel: Source(kernel.func), doc="What tools ask of the kernel's source.")
-Kernel.get_mangled_name = lambda kernel: f"{kernel.key}_{kernel.hash.hex()[:8]}" if kernel.hash else kernel.key
+Kernel.get_mangled_name = _mangled_name
 UserFunction.adj = property(lambda function: Source(function.func), doc="What tools ask of the function's source.")
 UserFunction.user_overloads = property(_overloads_by_types, doc=_overloads_by_types.__doc__)
