@@ -8,6 +8,7 @@ where it is. `make wheel-cpp` then puts TBB and SLEEF into it under private name
 
 import base64
 import hashlib
+import importlib.metadata
 import os
 import re
 import subprocess
@@ -55,6 +56,15 @@ def installed(build, prefix):
     return files
 
 
+def licenses():
+    """(library, text) of what is in the wheel besides Weft, from the packages of the build (cmake/licenses.cmake)."""
+    packages = {"LLVM": "llvm-22-dev", "oneTBB": "libtbb-dev", "SLEEF": "libsleef-dev", "BLIS": "libblis-serial-dev"}
+    for library, package in {**packages, "zstd": "libzstd-dev"}.items():
+        yield library, Path(f"/usr/share/doc/{package}/copyright").read_bytes()
+    for distribution in importlib.metadata.distributions(name="nvidia-cuda-nvcc-cu12"):
+        yield "libdevice", next(f for f in distribution.files if f.name == "License.txt").locate().read_bytes()
+
+
 def soname():
     return f"libweft.so.{version().partition('.')[0]}"
 
@@ -74,6 +84,8 @@ def write(folder, build):
     files[f"{info}/METADATA"] = metadata.encode()
     files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: weft\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()
     files[f"{info}/licenses/LICENSE"] = (ROOT / "LICENSE").read_bytes()
+    for library, text in licenses():
+        files[f"{info}/licenses/third_party/{library}.txt"] = text
     record = ""
     for name, content in files.items():
         digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()

@@ -54,6 +54,8 @@ def test_the_wheel_has_one_library_and_the_headers(installed):
     names = {path.name for path in (installed / "weft_cpp").rglob("*") if path.is_file()}
     assert {"program.h", "array.h", "tape.h", "native.h", "weft-config.cmake"} <= names
     assert [name for name in names if name.startswith("libweft")] == ["libweft.so.0"]
+    carried = {path.stem for path in installed.glob("*.dist-info/licenses/third_party/*.txt")}
+    assert carried == {"LLVM", "oneTBB", "SLEEF", "BLIS", "zstd", "libdevice"}
 
 
 def test_without_the_wheel_the_command_says_what_installs_it(tmp_path):
