@@ -61,6 +61,7 @@ public:
 private:
     // ---- scope/names.cpp ----
     Value name(const syntax::Name& name, Span span);
+    void check_assigned(const std::string& name, Span span);
     Binding look_up(const std::string& name, Span span);
     Binding look_up_attribute(const Binding& object, const std::string& name, Span span);
     Value from_binding(Binding binding, const std::string& spelled, Span span);
@@ -443,6 +444,7 @@ private:
     Flow unrolled_bodies(const syntax::For& loop, const std::vector<Value>& values, std::size_t from, Span span);
     LoopNames loop_names(const syntax::Block& body, const syntax::Expression* target,
                          const syntax::Expression* condition);
+    static void add_assigned_flags(LoopNames& names);
     void start_from_zero(const LoopNames& names, const std::function<void()>& iteration);
     LoopBuild begin_loop(ir::Op op, const syntax::Block& body, LoopNames names, Span span);
     void enter_region(LoopBuild& loop, ir::Region* region);
@@ -496,6 +498,15 @@ inline constexpr std::size_t kMostListComponents = 256;    // of lists with an i
 // wp.adjoint[x] is a local of this name (frontend/tree_reader.cpp), which no name of Python's can be.
 inline std::string adjoint_name(const std::string& parameter) { return "adjoint[" + parameter + "]"; }
 inline bool is_adjoint_name(const std::string& name) { return name.back() == ']'; }
+
+// Debug builds keep in a local of this name whether the other one has been assigned. It is merged and carried by loops
+// as that one is, and starts as zero with it.
+inline std::string assigned_flag(const std::string& name) { return "?" + name; }
+inline bool is_assigned_flag(const std::string& name) { return name[0] == '?'; }
+// As IR shows a local.
+inline std::string shown_name(const std::string& name) {
+    return is_assigned_flag(name) ? "has_" + name.substr(1) : name[0] == '$' ? name.substr(1) : name;
+}
 
 // Hidden locals that carry break, continue and return: see control/return.cpp.
 inline constexpr const char* kSkip = "$skip";

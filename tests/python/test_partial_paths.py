@@ -201,3 +201,132 @@ def test_another_type_matters_only_where_it_is_read(mode):
         out[i] = t
 
     assert run(k).tolist() == [1.0] * N
+
+
+# ---- debug mode ----
+
+
+def line_of(error):
+    """The line that a fault shows, without its indentation."""
+    return str(error.value).splitlines()[1].strip()
+
+
+def test_debug_mode_raises_where_no_assignment_was_reached(device):
+    @wp.kernel(module_options={"mode": "debug"}, module="unique")
+    def k(n: int, x: wp.array[float]):
+        i = wp.tid()
+        if i < n:
+            a = 1.0
+        x[i] = a + 3.0
+
+    x = wp.zeros(5, device=device)
+    wp.launch(k, 5, inputs=[5, x], device=device)
+    assert x.numpy().tolist() == [4.0] * 5
+    with pytest.raises(NameError, match="NameError: 'a' is read before it is assigned.*thread .3,.") as error:
+        wp.launch(k, 5, inputs=[3, x], device=device)
+    assert isinstance(error.value, wp.UsageError)
+    assert line_of(error) == "x[i] = a + 3.0"
+
+
+@wp.func
+def last_above(values: wp.array[float], limit: float):
+    for k in range(values.shape[0]):
+        if values[k] > limit:
+            last = k
+    return last
+
+
+def test_debug_mode_knows_what_loops_have_assigned():
+    @wp.kernel(module_options={"mode": "debug"}, module="unique")
+    def k(steps: int, values: wp.array[float], x: wp.array[float]):
+        for j in range(steps):
+            if j == 2:
+                seen = float(j)
+            if j > 3:
+                break
+            late = wp.vec2(float(j), 1.0)
+        n = int(0)
+        while n < steps:
+            n += 1
+            if n % 2 == 0:
+                continue
+            odd = n
+        if steps < 3:
+            seen = 7.0
+        x[0] = seen
+        if steps > 0:
+            x[1] = late[0] + float(odd)
+        x[2] = float(last_above(values, 2.5))
+
+    def run(steps, values):
+        x = wp.zeros(3)
+        wp.launch(k, 1, inputs=[steps, wp.array(values, dtype=float), x])
+        return x.numpy().tolist()
+
+    assert run(9, [1, 3, 2]) == [2.0, 12.0, 1.0]
+    assert run(1, [3]) == [7.0, 1.0, 0.0]
+    assert run(0, [4]) == [7.0, 0.0, 0.0]
+    with pytest.raises(NameError, match="'last' is read before it is assigned.*in 'last_above'") as error:
+        run(1, [1, 2])
+    assert line_of(error) == "return last"
+    with pytest.raises(NameError, match="'last'"):
+        run(1, [])
+
+
+def test_debug_mode_takes_what_is_assigned_on_every_path():
+    @wp.struct
+    class Pair:
+        a: float
+        b: float
+
+    @wp.kernel(module_options={"mode": "debug"}, module="unique")
+    def k(x: wp.array[float]):
+        i = wp.tid()
+        if i == 0:
+            p = Pair(a=1.0)
+            t = (1.0, 2)
+        elif i == 1:
+            p = Pair(b=2.0)
+            t = (3.0, 4)
+        else:
+            p = Pair()
+            t = (5.0, 6)
+            if i == 3:
+                return
+        for j in range(4):
+            if j == i:
+                found = float(j)
+                break
+        else:
+            found = -1.0
+        while True:
+            inner = found + t[0]
+            if inner > 0.0:
+                break
+            found += 1.0
+        x[i] = inner + p.a + p.b + float(t[1])
+
+    x = wp.zeros(5)
+    wp.launch(k, 5, inputs=[x])
+    assert x.numpy().tolist() == [1 + 1 + 2, 1 + 3 + 2 + 4, 2 + 5 + 6, 0, -1 + 5 + 6]
+
+
+def test_debug_mode_has_the_same_gradients():
+    def body(x: wp.array[float], y: wp.array[float]):
+        i = wp.tid()
+        for j in range(i + 1):
+            if j == i:
+                seen = x[j] * x[j]
+            if j >= i:
+                y[i] += seen
+
+    gradients = []
+    for mode in ("release", "debug"):
+        k = wp.kernel(body, module_options={"mode": mode}, module="unique")
+        x = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True)
+        y = wp.zeros(3, requires_grad=True)
+        with wp.Tape() as tape:
+            wp.launch(k, 3, inputs=[x, y])
+        tape.backward(grads={y: wp.ones(3)})
+        gradients.append(x.grad.numpy().tolist())
+    assert gradients == [[2.0, 4.0, 6.0]] * 2

@@ -199,7 +199,8 @@ Scope FunctionAnalyzer::merge(Arm& a, Arm& b, std::vector<ir::Value*>& a_yields,
             flatten(from_b, b.span, b_leaves);
             return 0;
         });
-        for (ir::Value* leaf : a_leaves) results.push_back(function_.add_result(operation, leaf->type, name));
+        for (ir::Value* leaf : a_leaves)
+            results.push_back(function_.add_result(operation, leaf->type, shown_name(name)));
         a_yields.insert(a_yields.end(), a_leaves.begin(), a_leaves.end());
         b_yields.insert(b_yields.end(), b_leaves.begin(), b_leaves.end());
         std::size_t next = 0;
@@ -240,7 +241,7 @@ Scope FunctionAnalyzer::merge(Arm& a, Arm& b, std::vector<ir::Value*>& a_yields,
             }
             Local local;
             local.assigned = (in_a ? in_a : in_b)->assigned;
-            local.value = join(x, y, is_flag ? name.substr(1) : "result");
+            local.value = join(x, y, name);
             merged.emplace(name, std::move(local));
             continue;
         }
@@ -349,6 +350,7 @@ bool FunctionAnalyzer::is_carried(const std::string& name) const {
 
 // Whether anything that can run after the current branch or loop reads the name.
 bool FunctionAnalyzer::is_needed(const std::string& name) const {
+    if (is_assigned_flag(name)) return is_needed(name.substr(1));
     if (is_carried(name) || is_adjoint_name(name) || is_reference(name) || reads_.is_captured(name)) return true;
     // What the body of a lambda changes is needed by whoever called it.
     if (!inlined_.empty() && !syntax::is_own(name, inlined_.back()->function->scope)) return true;

@@ -138,7 +138,7 @@ void FunctionAnalyzer::enter_region(LoopBuild& loop, ir::Region* region) {
     std::size_t leaf = 0;
     for (const auto& carried : loop.carried) {
         for (std::size_t i = 0; i < carried.leaves; ++i) {
-            arguments.push_back(function_.add_argument(region, loop.inits[leaf++]->type, carried.name));
+            arguments.push_back(function_.add_argument(region, loop.inits[leaf++]->type, shown_name(carried.name)));
         }
     }
     std::size_t next = 0;
@@ -206,10 +206,9 @@ void FunctionAnalyzer::yield_added(LoopBuild& loop, bool returns) {
     const auto add = [&](const std::string& name, const Local& local) {
         const std::size_t first = loop.yields.size();
         yield_from_body(loop, local.value, local.assigned);
-        const std::string shown = name[0] == '$' ? name.substr(1) : name;
         for (std::size_t i = first; i < loop.yields.size(); ++i) {
             const Type type = loop.yields[i]->type;
-            for (ir::Region* region : loop.argument_regions) function_.add_argument(region, type, shown);
+            for (ir::Region* region : loop.argument_regions) function_.add_argument(region, type, shown_name(name));
             loop.inits.push_back(builder_.zero(type));
         }
         loop.added.push_back({name, local, first});
@@ -348,7 +347,17 @@ FunctionAnalyzer::LoopNames FunctionAnalyzer::loop_names(const syntax::Block& bo
             names.taken_over.insert(name);
         if (local && !reads_first && !is_needed(name)) names.fresh.insert(name);
     }
+    if (module_.options.debug) add_assigned_flags(names);
     return names;
+}
+
+// Whether a local has been assigned goes the way of the local.
+void FunctionAnalyzer::add_assigned_flags(LoopNames& names) {
+    for (const std::string& name : std::set<std::string>(names.rebound)) {
+        const std::string flag = assigned_flag(name);
+        for (std::set<std::string>* const set : {&names.assigned, &names.rebound, &names.fresh, &names.taken_over})
+            if (set->contains(name)) set->insert(flag);
+    }
 }
 
 // Gives the names that iterations take over from each other a zero of the type that they have after one iteration,

@@ -47,8 +47,11 @@ Value FunctionAnalyzer::name(const syntax::Name& name, Span span) {
     const std::string spelled = syntax::spelled(name.id);
     if (const Local* local = find_local(name.id)) {
         switch (local->state) {
-            case Local::State::assigned:
-                return local->value;
+            case Local::State::assigned: {
+                const Value value = local->value;
+                check_assigned(name.id, span);
+                return value;
+            }
             case Local::State::maybe:
                 fail(span,
                      "'" + spelled + "' may have no value here: on some paths only it is assigned, to " +
@@ -72,7 +75,8 @@ Value FunctionAnalyzer::name(const syntax::Name& name, Span span) {
     if (binding.kind == Binding::Kind::unknown) {
         std::vector<std::string> candidates = source_.environment->names();
         for (const auto& [local, _] : scope_) {
-            if (local[0] != '$' && !is_adjoint_name(local)) candidates.push_back(syntax::spelled(local));
+            if (local[0] != '$' && !is_assigned_flag(local) && !is_adjoint_name(local))
+                candidates.push_back(syntax::spelled(local));
         }
         fail(span, "name '" + name.id + "' is not defined", did_you_mean(name.id, candidates), ErrorCategory::name);
     }
@@ -250,6 +254,27 @@ void FunctionAnalyzer::assign_name(const std::string& name, Value value, Span sp
     local.value = std::move(value);
     local.assigned = span;
     scope_.insert_or_assign(name, std::move(local));
+    if (!module_.options.debug || is_adjoint_name(name)) return;
+    Local flag;
+    flag.value = Value::boolean(true);
+    flag.assigned = span;
+    scope_.insert_or_assign(assigned_flag(name), std::move(flag));
+}
+
+// Debug builds: raises, as Python does, where no assignment has been reached.
+void FunctionAnalyzer::check_assigned(const std::string& name, Span span) {
+    const Local* const flag = module_.options.debug ? find_local(assigned_flag(name)) : nullptr;
+    if (!flag || flag->state != Local::State::assigned || constant_truth(flag->value) == true) return;
+    const Span place = std::exchange(builder_.span, span);
+    branch(
+        materialize(flag->value, span), span, [](Value&) { return kFalls; },
+        [&](Value&) {
+            builder_.raise("NameError: '" + escape_percent(syntax::spelled(name)) +
+                               "' is read before it is assigned: no assignment was reached on the way here",
+                           {});
+            return kStops;
+        });
+    builder_.span = place;
 }
 
 // By the names that the user wrote: of several lambdas' variables of one name, the one that the expression means.
@@ -260,7 +285,8 @@ std::vector<Environment::Local> FunctionAnalyzer::constant_locals(const syntax::
     });
     std::vector<Environment::Local> constants;
     for (const auto& [name, local] : scope_) {
-        if (name[0] == '$' || is_adjoint_name(name) || local.state != Local::State::assigned) continue;
+        if (name[0] == '$' || is_assigned_flag(name) || is_adjoint_name(name) || local.state != Local::State::assigned)
+            continue;
         const std::string spelled = syntax::spelled(name);
         if (const auto found = meant.find(spelled); found == meant.end() ? spelled != name : found->second != name)
             continue;
