@@ -28,6 +28,7 @@ inline constexpr int kMostOperationsInLanes = 10000;
 struct Options {
     bool debug = false;              // bounds, division and assert checks that write a Fault
     bool fast_math = false;          // allow reassociation and approximations
+    bool fuse_fp = true;             // products and the sums that use them are rounded once
     bool line_info = false;          // debug information with the user's lines
     int lanes = 0;                   // 0: what the target prefers
     bool short_rows = false;         // launches have at most kShortRow threads on the last of several axes

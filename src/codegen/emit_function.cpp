@@ -24,7 +24,7 @@ Emitter::Emitter(const transform::KernelPlan& plan, int lanes, const Machine& ma
         flags.setAllowReassoc();
         flags.setNoSignedZeros();
         flags.setAllowReciprocal();
-        flags.setAllowContract();
+        flags.setAllowContract(options.fuse_fp);
         flags.setApproxFunc();
         builder_.setFastMathFlags(flags);
     }

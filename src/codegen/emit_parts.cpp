@@ -129,9 +129,9 @@ Leaf Emitter::flat_position(const Operation& operation, std::size_t first, std::
     return flat;
 }
 
-// Left to right, each product fused into the sum.
+// Left to right, each product fused into the sum if the plan fuses.
 Leaf Emitter::sum_of_products(Scalar scalar, std::vector<std::pair<Leaf*, Leaf*>> products) {
-    bool fuses = machine_.fma && (scalar == Scalar::f32 || scalar == Scalar::f64);
+    bool fuses = machine_.fma && plan_.arithmetic.fuses && (scalar == Scalar::f32 || scalar == Scalar::f64);
     Leaf sum;
     for (std::size_t i = 0; i < products.size(); ++i) {
         auto [a, b] = products[i];

@@ -94,6 +94,7 @@ transform::PlanOptions plan_options(const Options& options) {
 }
 
 Lowered lower(const ir::Module& module, const transform::ModulePlan& plans, const TargetInfo& target,
+    plan.fuses = options.fuse_fp;
               const Options& options, llvm::LLVMContext& context) {
     Lowered lowered{std::make_unique<llvm::Module>("weft", context), {}, {}};
     NativeFunctions natives;

@@ -14,6 +14,7 @@
 #include "frontend/source_text.h"
 #include "frontend/tree_reader.h"
 #include "support/error.h"
+#include "support/float_environment.h"
 
 namespace weft::frontend {
 namespace {
@@ -228,6 +229,7 @@ std::shared_ptr<const sema::FunctionSource> read_when_declared(nb::handle functi
 }
 
 std::shared_ptr<const sema::FunctionSource> read_function(nb::handle function, bool is_gradient) {
+    const DefaultFloats floats;
     if (!PyFunction_Check(function.ptr())) {
         throw UsageError("kernel(), func()", "expected a Python function, got " + describe_object(function),
                          ErrorCategory::type);

@@ -11,6 +11,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 #include "support/error.h"
+#include "support/float_environment.h"
 
 namespace weft::jit {
 
@@ -69,6 +70,7 @@ std::optional<std::int64_t> stack_slots(const Target& target) { return backend(t
 codegen::TargetInfo describe(const Target& target) { return backend(target.kind).describe(target); }
 
 Binary compile(const ir::Module& module, const Options& options, const Digest& key) {
+    const DefaultFloats floats;
     Session session;
     const Backend& target = backend(options.target.kind);
     codegen::Lowered lowered = lower(module, target, options, session.context);
@@ -87,6 +89,7 @@ Binary compile(const ir::Module& module, const Options& options, const Digest& k
 }
 
 std::string listing(const ir::Module& module, const Options& options, Listing which) {
+    const DefaultFloats floats;
     Session session;
     const Backend& target = backend(options.target.kind);
     const codegen::Lowered lowered = lower(module, target, options, session.context);

@@ -15,6 +15,7 @@
 #include "jit/texts.h"
 #include "program/storing_kernel.h"
 #include "support/error.h"
+#include "support/float_environment.h"
 
 namespace weft::program {
 
@@ -157,6 +158,7 @@ jit::Options jit_options(const CompileOptions& options) {
     result.target = code.target;
     result.codegen.debug = lowering.debug;
     result.codegen.fast_math = code.fast_math;
+    result.codegen.fuse_fp = code.fuse_fp;
     result.codegen.line_info = code.line_info;
     result.codegen.lanes =
         lowering.finite || code.serial ? 1 : code.lanes;  // a fault names the thread of a lane only there
@@ -175,6 +177,7 @@ jit::Options jit_options(const CompileOptions& options) {
 
 Compiled build(const LoweredKernel& lowered, const CompileOptions& options) {
     const Clock::time_point start = Clock::now();
+    const DefaultFloats floats;
     const ir::Module& module = *lowered.module;
     const jit::Options jit = jit_options(options);
     const Digest key = jit::cache_key(module, jit);

@@ -9,6 +9,7 @@
 #include "program/fault.h"
 #include "sema/sema.h"
 #include "support/error.h"
+#include "support/float_environment.h"
 
 namespace weft::program {
 
@@ -82,6 +83,7 @@ bool can_be_stored(Type type) { return type.is_scalar() || type.is_numeric_aggre
 
 HostFunction::HostFunction(const builtins::Match& match, const std::vector<bool>& is_given, bool cache)
     : name_(match.entry->name) {
+    const DefaultFloats floats;
     auto module = std::make_unique<ir::Module>();
     ir::Function& function = *module->add(name_);
     function.is_kernel = true;

@@ -113,6 +113,7 @@ CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement,
         code_options.target = *runtime::cuda_device(variant.gpu - 1).target();
     const bool is_gpu = code_options.target.kind == Target::Kind::cuda;
     code_options.fast_math = variant.fast_math;
+    code_options.fuse_fp = options_.fuse_fp.value_or(true);
     code_options.line_info = variant.line_info;
     code_options.optimization_level = optimization_level(variant);
     code_options.lanes = variant.single || is_gpu ? 1 : options_.lanes.value_or(0);
@@ -235,9 +236,10 @@ Digest Kernel::hash() {
     const Variant variant = configured();
     const CodeOptions shaping = compile_options(variant, {}, {}).code;
     std::string text = ir::print(code(variant.debug).analysed(), /*names=*/false);
-    for (const int option : {static_cast<int>(variant.debug), static_cast<int>(shaping.fast_math),
-                             static_cast<int>(shaping.line_info), shaping.optimization_level, shaping.lanes,
-                             static_cast<int>(options_.enable_backward), options_.most_threads, options_.least_blocks})
+    for (const int option :
+         {static_cast<int>(variant.debug), static_cast<int>(shaping.fast_math), static_cast<int>(shaping.fuse_fp),
+          static_cast<int>(shaping.line_info), shaping.optimization_level, shaping.lanes,
+          static_cast<int>(options_.enable_backward), options_.most_threads, options_.least_blocks})
         text += "\n" + std::to_string(option);
     return jit::hash_bytes(text);
 }

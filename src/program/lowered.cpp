@@ -9,6 +9,7 @@
 #include "ir/typing.h"
 #include "ir/walk.h"
 #include "support/error.h"
+#include "support/float_environment.h"
 #include "transform/analysis/threads.h"
 
 namespace weft::program {
@@ -187,6 +188,7 @@ KernelFacts::KernelFacts(std::vector<Type> types, std::vector<ParameterEffects> 
 LoweredKernel lower(std::unique_ptr<ir::Module> module, const LoweringOptions& options) {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point start = Clock::now();
+    const DefaultFloats floats;
     WEFT_CHECK(module != nullptr && !module->functions.empty() && module->functions.front()->is_kernel,
                "the first function of a module to compile must be its kernel");
     const std::string name = module->functions.front()->name;

@@ -40,6 +40,7 @@ struct LoweringOptions {
 struct CodeOptions {
     Target target = jit::host_target();
     bool fast_math = false;
+    bool fuse_fp = true;
     bool line_info = false;
     int optimization_level = 3;
     int lanes = 0;
@@ -66,7 +67,7 @@ struct CompileOptions {
 
 // Options of @wp.kernel and of its module; empty means "as wp.config says".
 struct KernelOptions {
-    std::optional<bool> debug, fast_math, line_info;
+    std::optional<bool> debug, fast_math, fuse_fp, line_info;
     std::optional<int> optimization_level, max_unroll;
     std::optional<int> lanes;                // threads per vector; 1 is the scalar code
     int most_threads = 0, least_blocks = 0;  // launch_bounds, for CUDA devices; 0: not given

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sema/analyzer.h"
+#include "support/float_environment.h"
 
 namespace weft::sema {
 
@@ -56,6 +57,7 @@ void FunctionAnalyzer::analyze_gradient(const std::vector<Value>& parameters, st
 
 std::unique_ptr<ir::Module> analyze(const FunctionSource& kernel, const Options& options,
                                     std::vector<Type> parameter_types) {
+    const DefaultFloats floats;
     const syntax::Function& tree = *kernel.tree;
     auto module = std::make_unique<ir::Module>();
     ModuleState state{*module, options, {}, {}, {}, {}, 0};

@@ -45,6 +45,7 @@ CUDA_OPTIONS = ("launch_bounds", "grid_stride", "cuda_max_registers", "enable_cu
 _CODE_OPTIONS = {
     "enable_backward": "enable_backward",
     "fast_math": "fast_math",
+    "fuse_fp": "fuse_fp",
     "lanes": "lanes",
     "lineinfo": "line_info",
     "max_unroll": "max_unroll",
@@ -336,7 +337,7 @@ def set_module_options(options: dict[str, Any], module: Any = None) -> None:
     """Sets options for all kernels of a module, those defined before and after.
 
     Args:
-        options: ``fast_math``, ``enable_backward``, ``lineinfo`` (bools), ``mode`` ("debug" or "release"),
+        options: ``fast_math``, ``fuse_fp``, ``enable_backward``, ``lineinfo`` (bools), ``mode`` ("debug" or "release"),
             ``optimization_level`` (0 to 3), ``max_unroll``, ``lanes``: where they differ from ``wp.config``; others are
             for CUDA devices, or a program's own, and are kept. Options of ``@wp.kernel`` itself go before these.
         module: a name, a Python module or a ``wp.Module``; the calling module where it is None.

@@ -98,6 +98,8 @@ program::KernelOptions read_options(nb::dict given, const std::string& api = "ke
             options.debug = flag();
         else if (option == "fast_math")
             options.fast_math = flag();
+        else if (option == "fuse_fp")
+            options.fuse_fp = flag();
         else if (option == "line_info")
             options.line_info = flag();
         else if (option == "launch_bounds")

@@ -1,6 +1,7 @@
 // Blocks on all cores, and the report of what went wrong.
 #include <unistd.h>
 
+#include <cfenv>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -11,6 +12,21 @@
 namespace weft::emulator {
 
 namespace {
+
+// A GPU knows nothing of the mode of floating-point numbers that a thread of the host has set.
+class DefaultFloats {
+public:
+    DefaultFloats() {
+        std::fegetenv(&found_);
+        std::fesetenv(FE_DFL_ENV);
+    }
+    ~DefaultFloats() { std::fesetenv(&found_); }
+    DefaultFloats(const DefaultFloats&) = delete;
+    DefaultFloats& operator=(const DefaultFloats&) = delete;
+
+private:
+    std::fenv_t found_;
+};
 
 // Threads that wait for work; made when the first launch needs them. A process that was forked has none, and makes its
 // own.
@@ -136,6 +152,7 @@ void Execution::note(FaultKind kind, std::string text) {
 
 // Of one thread: a block that was left, then others.
 void Execution::work(const Deadline& deadline) {
+    const DefaultFloats floats;
     const uint64_t count = launch_.blocks();
     const auto stopped = [&] { return launch_.stopped.load(std::memory_order_relaxed); };
     std::unique_ptr<Block> block = take_left();

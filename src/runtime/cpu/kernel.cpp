@@ -12,6 +12,7 @@
 #include "runtime/cpu/private_gradients.h"
 #include "runtime/spatial/handles.h"
 #include "runtime/timing.h"
+#include "support/float_environment.h"
 
 namespace weft::runtime {
 
@@ -79,6 +80,7 @@ void CpuKernel::run_exclusive(KernelEntryPoint entry, const void* arguments, Lau
 bool CpuKernel::run(KernelEntryPoint entry, const void* arguments, const Grid& grid,
                     const LaunchOptions& options) const {
     LaunchContext context;
+    const DefaultFloats floats;
     std::copy(std::begin(grid.dim), std::end(grid.dim), context.dim);
     context.fault = options.fault;
     context.not_finite = options.not_finite;
@@ -147,6 +149,7 @@ bool CpuKernel::launch_joined(std::span<const Joined> all, std::int64_t piece, c
     double cost = 0.0;
     std::string names;
     const bool is_timed = timed_kinds.load(std::memory_order_relaxed) & kTimedKernel;
+    const DefaultFloats floats;
     for (const auto& [kernel, arguments] : all) {
         if (is_timed) names += (names.empty() ? "" : " + ") + kernel->description().name;
         joined.parts.push_back({static_cast<const CpuKernel*>(kernel)->entry_, arguments});
@@ -192,3 +195,4 @@ void CpuKernel::call(const std::byte* arguments, Fault& fault) const {
 }
 
 }  // namespace weft::runtime
+    const DefaultFloats floats;

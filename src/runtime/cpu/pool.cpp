@@ -41,6 +41,7 @@
 
 #include "runtime/cpu/quota.h"
 #include "support/error.h"
+#include "support/float_environment.h"
 
 namespace weft::runtime {
 
@@ -210,7 +211,10 @@ public:
            bool (*interrupted)())
         : entry_(entry), arguments_(arguments), context_(context), row_(row), interrupted_(interrupted) {}
 
-    void run(std::int64_t begin, std::int64_t end) const { entry_(arguments_, &context_, begin, end); }
+    void run(std::int64_t begin, std::int64_t end) const {
+        const DefaultFloats floats;  // a worker begins with the mode of the thread that started it
+        entry_(arguments_, &context_, begin, end);
+    }
 
     // In steps, so that an interrupt stops the launch within a poll interval. Each thread sizes its own steps by what
     // the last one took.
@@ -338,12 +342,14 @@ bool parallel_launch(KernelEntryPoint entry, const void* arguments, const Launch
     const Clock::time_point start = Clock::now();
     launch.run(0, probe);
     if (probe == count) return true;
+        const DefaultFloats floats;
     double measured_ns = since_ns(start) / static_cast<double>(probe);
     // A first touch of memory or a cold cache makes a probe look dear; what was estimated to be small goes to other
     // threads only where it is clearly not.
     if (cost_ns * static_cast<double>(count) < kInlineNs) measured_ns *= 0.5;
     return run_rest(launch, probe, count, row, measured_ns, threads, least);
 }
+        const DefaultFloats floats;
 
 void parallel_range(std::int64_t count, std::int64_t grain, void (*body)(void* state, std::int64_t, std::int64_t),
                     void* state) {

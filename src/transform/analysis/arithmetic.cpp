@@ -50,10 +50,11 @@ void find_angles(const Region& region, Arithmetic& found) {
 
 }  // namespace
 
-Arithmetic find_arithmetic(const ir::Function& function) {
+Arithmetic find_arithmetic(const ir::Function& function, bool fuses) {
     Arithmetic found;
+    found.fuses = fuses;
     find_uses(function.body, found);
-    std::erase_if(found.fused_products, [&](const Value* product) { return found.uses.at(product) != 1; });
+    std::erase_if(found.fused_products, [&](const Value* product) { return !fuses || found.uses.at(product) != 1; });
     if (function.is_adjoint) find_angles(function.body, found);
     return found;
 }

@@ -11,6 +11,7 @@ namespace weft::transform {
 
 struct Arithmetic {
     std::unordered_map<const ir::Value*, int> uses;  // as operands; absent: none
+    bool fuses = true;                               // products with sums: codegen::Options::fuse_fp
     // Products in f32 and f64 whose only use is a sum of the same region: a multiply-add, rounded once.
     std::unordered_set<const ir::Value*> fused_products;
     // Of adjoints: sines whose angle's cosine is taken in the same region, and the other way round.
@@ -20,6 +21,6 @@ struct Arithmetic {
     bool is_used(const ir::Value* value) const { return uses.contains(value); }
 };
 
-Arithmetic find_arithmetic(const ir::Function& function);
+Arithmetic find_arithmetic(const ir::Function& function, bool fuses);
 
 }  // namespace weft::transform

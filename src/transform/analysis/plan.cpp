@@ -28,7 +28,7 @@ public:
     void run() {
         if (function_.is_kernel && ir::operation_count(function_.body) <= options_.most_operations_in_lanes)
             plan_.uniformity = find_uniformity(function_);
-        plan_.arithmetic = find_arithmetic(function_);
+        plan_.arithmetic = find_arithmetic(function_, options_.fuses);
         plan_.depends_on_order = depends_on_order(function_, options_.noalias);
         if (function_.is_kernel && !options_.checked) plan_.own = own_elements(function_);
         if (function_.is_kernel && options_.noalias) plan_.read_only = read_only_memories(function_);

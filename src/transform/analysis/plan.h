@@ -27,6 +27,7 @@ struct PlanOptions {
     bool checked = false;            // each access is checked, so that contributions may not be put together
     bool null_arrays = false;        // array parameters of kernels may be None
     bool private_gradients = false;  // each worker has scattered_gradients() to itself
+    bool fuses = true;               // products are fused with the sums that use them
     // Functions of more operations run in scalar code: they are not asked what their values look like across lanes.
     int most_operations_in_lanes = std::numeric_limits<int>::max();
 };

@@ -1,0 +1,47 @@
+// The floating-point environment of a thread: the rounding direction, and whether subnormal numbers are flushed to
+// zero.
+#pragma once
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+#include <cstdint>
+
+namespace weft {
+
+// While it lives, this thread rounds to nearest and keeps subnormal numbers, whatever the program has chosen for itself
+// (torch.set_flush_denormal() and the start-up code of -ffast-math flush them). The compiler and kernels compute so.
+class DefaultFloats {
+public:
+    DefaultFloats() : found_(read()) {
+        if ((found_ & kControl) != kDefault) write(kDefault);
+    }
+    ~DefaultFloats() {
+        if ((found_ & kControl) != kDefault) write(found_);
+    }
+    DefaultFloats(const DefaultFloats&) = delete;
+    DefaultFloats& operator=(const DefaultFloats&) = delete;
+
+private:
+#if defined(__x86_64__)
+    // All of MXCSR but the flags of exceptions that have happened. The default masks exceptions.
+    static constexpr std::uint64_t kControl = 0xffc0, kDefault = 0x1f80;
+    static std::uint64_t read() { return _mm_getcsr(); }
+    static void write(std::uint64_t value) { _mm_setcsr(static_cast<unsigned>(value)); }
+#elif defined(__aarch64__)
+    static constexpr std::uint64_t kControl = ~std::uint64_t{0}, kDefault = 0;
+    static std::uint64_t read() {
+        std::uint64_t value;
+        asm volatile("mrs %0, fpcr" : "=r"(value));
+        return value;
+    }
+    static void write(std::uint64_t value) { asm volatile("msr fpcr, %0" : : "r"(value)); }
+#else
+    static constexpr std::uint64_t kControl = 0, kDefault = 0;
+    static std::uint64_t read() { return 0; }
+    static void write(std::uint64_t) {}
+#endif
+    const std::uint64_t found_;
+};
+
+}  // namespace weft
