@@ -161,12 +161,18 @@ KernelCode& Kernel::code(bool debug) {
     if (slot) return *slot;
     const sema::Options options = sema_options(debug);
     const std::string key = reuse_key(*source_, types_, options);
-    slot = find_code(source_, key);
-    if (slot) return *slot;
-    QuestionLog log(source_);
-    auto made = std::make_shared<KernelCode>(sema::analyze(log.kernel(), options, types_));
-    log.remember(key, made);
-    slot = std::move(made);
+    std::vector<std::shared_ptr<sema::Environment>> asked;
+    slot = find_code(source_, key, asked);
+    if (!slot) {
+        QuestionLog log(source_);
+        auto made = std::make_shared<KernelCode>(sema::analyze(log.kernel(), options, types_));
+        asked = log.asked();
+        log.remember(key, made);
+        slot = std::move(made);
+    }
+    tid_names_ = slot->tid_rank();
+    for (const auto& environment : asked)
+        if (auto watch = environment ? environment->watch() : nullptr) watches_.push_back(std::move(watch));
     return *slot;
 }
 

@@ -47,6 +47,14 @@ public:
     // Whether some parameter is a struct, or an array of them.
     bool has_structs() const { return has_structs_; }
     const KernelOptions& options() const { return options_; }
+    // How many names wp.tid() is unpacked to; 0 before there is code.
+    int tid_names() const { return tid_names_; }
+    // Whether it has constants from names that may get other values, and whether one has since the kernel was analysed:
+    // as text, once.
+    bool has_watches() const { return !watches_.empty(); }
+    std::string changed_name();
+    // True once: launch_names.h.
+    bool is_first_with_few_dimensions() { return !std::exchange(had_few_dimensions_, true); }
 
     // What wp.config and the kernel's options ask for, and besides what a launch with this grid and block does there.
     Variant configured(const runtime::Device& device = runtime::host_device()) const;
@@ -104,6 +112,9 @@ private:
     std::vector<ArrayPlace> arrays_;
     std::vector<std::pair<std::int64_t, std::int64_t>> numbers_;
     bool has_structs_ = false;
+    int tid_names_ = 0;
+    bool had_few_dimensions_ = false;
+    std::vector<std::shared_ptr<sema::NameWatch>> watches_;
     KernelOptions options_;
 
     std::array<std::shared_ptr<KernelCode>, 2> code_;  // by `debug`

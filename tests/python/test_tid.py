@@ -221,3 +221,85 @@ def test_an_extent_of_one_at_the_end_does_not_take_the_lanes(capfd, monkeypatch)
         lanes += re.findall(r", (\d+) lane", capfd.readouterr().out)
     assert len(lanes) == 2  # the code of the second launch serves the third
     assert lanes[0] == lanes[1] != "1"
+
+
+# ---- launches with fewer dimensions ----
+
+
+def test_debug_mode_refuses_a_launch_with_fewer_dimensions_than_names(device):
+    @wp.kernel(module_options={"mode": "debug"}, module="unique")
+    def k(x: wp.array2d[float]):
+        i, j = wp.tid()
+        x[i, j] = 1.0
+
+    x = wp.zeros((4, 5), device=device)
+    for _ in range(2):
+        with pytest.raises(wp.UsageError) as error:
+            wp.launch(k, 4, inputs=[x], device=device)
+        text = str(error.value)
+        assert "dim (4,) has 1 extent, and kernel 'k' unpacks wp.tid() to 2 names: the last would be 0" in text
+        assert "i, j = wp.tid()" in text and "dim=(4, 1) says that 0 is meant" in text
+    assert not x.numpy().any()
+    wp.launch(k, (4, 1), inputs=[x], device=device)
+    assert x.numpy().sum() == 4.0
+    command = wp.launch(k, (4, 5), inputs=[x], device=device, record_cmd=True)
+    with pytest.raises(wp.UsageError, match="unpacks wp.tid"):
+        command.set_dim(4)
+
+
+@pytest.fixture
+def warnings_of_weft():
+    class Kept:
+        messages = []
+
+        def debug(self, message): ...
+        def info(self, message): ...
+        def error(self, message): ...
+        def warning(self, message, category=None, stacklevel=1):
+            self.messages.append(message)
+
+    with wp.ScopedLogger(Kept()) as scope:
+        scope.logger.messages.clear()
+        yield scope.logger.messages
+
+
+def test_a_launch_that_writes_one_column_is_told_once(warnings_of_weft, device):
+    @wp.kernel(module="unique")
+    def k(x: wp.array[float], y: wp.array2d[float]):
+        i, j = wp.tid()
+        y[i, j] = x[i] + float(j)
+
+    x, y = wp.ones(4, device=device), wp.zeros((4, 5), device=device)
+    for _ in range(3):
+        wp.launch(k, 4, inputs=[x, y], device=device)
+    assert y.numpy().sum() == 4.0
+    (message,) = warnings_of_weft
+    assert "dim (4,) has 1 extent, and kernel 'k' unpacks wp.tid() to 2 names" in message
+    assert "test_tid.py:" in message
+    assert "of 'y', which has shape (4, 5), only index 0 along axis 1 is written" in message
+    assert "dim=(4, 1) says that 0 is meant" in message
+
+
+def test_launches_that_mean_zero_are_told_nothing(warnings_of_weft):
+    @wp.kernel(module="unique")
+    def first(x: wp.array2d[float], y: wp.array2d[float]):
+        i, j = wp.tid()
+        y[i, j] = x[i, 3 - j]
+
+    @wp.kernel(module="unique")
+    def rows(x: wp.array[float], y: wp.array2d[float]):
+        i, j = wp.tid()
+        for k in range(5):
+            y[i, k] = x[i + j]
+
+    @wp.kernel(module="unique")
+    def whole(y: wp.array2d[float]):
+        i, j = wp.tid()
+        y[i, j] = 1.0
+
+    x, wide, narrow = wp.ones(4), wp.zeros((4, 5)), wp.zeros((4, 1))
+    wp.launch(first, 4, inputs=[wide, narrow])
+    wp.launch(rows, 4, inputs=[x, wide])
+    wp.launch(whole, (4, 1), inputs=[wide])
+    wp.launch(whole, 4, inputs=[narrow])
+    assert warnings_of_weft == []

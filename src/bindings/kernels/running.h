@@ -14,6 +14,7 @@
 #include "bindings/kernels/kernel.h"
 #include "program/compiled.h"
 #include "program/finite.h"
+#include "program/launch_names.h"
 
 namespace weft::bindings {
 
@@ -36,7 +37,11 @@ void print_launch(const PyKernel& kernel, const Dimensions& dims, const runtime:
 inline const program::CompiledKernel& choose(PyKernel& kernel, const runtime::Device& device, const std::byte* block,
                                              const Dimensions& dims) {
     program::Kernel& core = kernel.core();
-    return core.choose(core.variant_of(device, dims.span(), block), block);
+    if (core.has_watches()) warn_of_changed_name(kernel);
+    const program::Variant variant = core.variant_of(device, dims.span(), block);
+    const program::CompiledKernel& chosen = core.choose(variant, block);
+    if (static_cast<int>(dims.count) < core.tid_names()) program::check_names(core, variant.debug, dims.span(), block);
+    return chosen;
 }
 
 // Throws UsageError where the kernel writes to memory that is read-only, or to a tensor whose framework would not learn

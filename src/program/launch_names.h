@@ -1,0 +1,17 @@
+// Launches with fewer dimensions than wp.tid() is unpacked to. The last names are 0 then, which some programs mean.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "program/kernel.h"
+
+namespace weft::program {
+
+// Of a launch with fewer extents than kernel.tid_names(). Debug mode throws UsageError with the line. Otherwise logs a
+// warning, once for the kernel, if the kernel writes an array of the block along an axis at a name that is 0, and that
+// axis has more elements: the launch leaves nearly all of them out.
+void check_names(Kernel& kernel, bool debug, std::span<const std::int64_t> dims, const std::byte* block);
+
+}  // namespace weft::program
