@@ -132,8 +132,8 @@ Launches whose results depend on the order of threads run on one CPU thread then
 which threads share, use what an atomic gave, change an array by atomics of two kinds, or read or store what they change
 by atomics. The others use all threads."""
 
-# Accepted for programs of this and of earlier releases, kept, and without effect on the CPU. Weft needs no compiler on
-# the machine, folds and outlines by its own rules, and loads kernels when they are first launched.
+# Accepted for programs of this and of earlier releases, and kept. They have no effect (but load_module_max_workers),
+# and say so once when they are set: _WITHOUT_EFFECT below.
 cpu_compiler_flags: str = ""
 cuda_arch_suffix: str | None = None
 cuda_output: str | None = None
@@ -191,9 +191,54 @@ _RUNTIME = [
 
 _DEFAULT_THREADS = _weft.build_info()["threads"]
 
+_DEFAULTS = {name: globals()[name] for name in _OPTIONS}
 
 def _warn_of_misspelling(name: str) -> None:
     import difflib  # only mistakes need it
+_MATHDX = "Weft multiplies and decomposes matrices by code of its own"
+# Options of wp.config, of modules and of kernels that are kept and do nothing: why, and what does something instead.
+_WITHOUT_EFFECT = {
+    "block_dim": "wp.launch(..., block_dim=...) chooses the size of blocks",
+    "compile_time_trace": "no trace is written. help: wp.config.log_level = wp.LOG_DEBUG tells how long kernels take",
+    "cpu_compiler_flags": "Weft compiles kernels itself and takes no flags. help: optimization_level, fast_math",
+    "cuda_arch_suffix": "kernels are compiled for the architecture of their device",
+    "cuda_output": "the driver gets PTX. help: wp.compile_aot_module(use_ptx=False) makes machine code",
+    "cuda_path": "no CUDA toolkit is needed. help: the environment variable WARP_PTX_COMPILER names a compiler of PTX",
+    "default_grid_stride": "the threads of a CUDA launch always go through a grid that is larger than they are",
+    "deterministic_debug": "nothing is told about how results are kept the same",
+    "deterministic_max_records": "no records are kept: launches whose results depend on it keep their order",
+    "enable_cpu_blocks": "threads of a CPU have no blocks",
+    "enable_graph_capture_module_load_by_default": "a capture compiles what it needs",
+    "enable_mathdx_fft": "there is no Fourier transform yet",
+    "enable_mathdx_gemm": _MATHDX,
+    "enable_mathdx_solver": _MATHDX,
+    "enable_tiles_in_stack_memory": "there are no tiles yet",
+    "enable_vector_component_overwrites": "components can always be overwritten, with exact gradients",
+    "extra_build_options": "kernels are built without other sources",
+    "host_path": "no toolchain of the machine is needed. help: host_compiler, for functions in C++",
+    "legacy_cpu_linker": "Weft has one linker",
+    "line_directives": "there is no C++ between a kernel and its machine code. help: lineinfo",
+    "llvm_cuda": "kernels for CUDA devices are always compiled by LLVM",
+    "ptx_target_arch": "PTX is for the architecture of the device. help: wp.compile_aot_module(arch=...)",
+    "strip_hash": "files in the kernel cache are named by their content",
+    "track_memory": "memory is not tracked",
+    "use_precompiled_headers": "kernels have no headers",
+    "verbose_warnings": "warnings are whole already",
+}
+_has_warned: set[str] = set()
+
+
+def _warn_of_no_effect(name: str, is_default: bool, what: str, stacklevel: int) -> None:
+    """Once for each option."""
+    if is_default or name not in _WITHOUT_EFFECT or name in _has_warned:
+        return
+    _has_warned.add(name)
+    from warp import _logger as logger
+
+    message = f"{what} is kept, and has no effect: {_WITHOUT_EFFECT[name]}"
+    logger.log_warning(message, stacklevel=stacklevel + 1)
+
+
 
     near = difflib.get_close_matches(name, _OPTIONS, n=2, cutoff=0.8)
     if near:
@@ -233,6 +278,8 @@ class _Config(_types.ModuleType):
 
     def __delattr__(self, name: str) -> None:
         if name in __annotations__:
+        elif name in _DEFAULTS:
+            _warn_of_no_effect(name, value == _DEFAULTS[name], f"wp.config.{name}", stacklevel=2)
             raise _weft.usage_error(f"config.{name}: options can be set, not deleted", AttributeError)
         super().__delattr__(name)
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "frontend/frontend.h"
+#include "frontend/name_watch.h"
 #include "frontend/objects.h"
 #include "sema/scope/walk.h"
 #include "support/error.h"
@@ -106,6 +107,11 @@ nb::object code_of(const std::string& text) {
     return code;
 }
 
+// Whether what a kernel makes of it stays, though the name may get another value.
+bool is_constant(const Binding& binding) {
+    return binding.kind == Kind::constant || binding.kind == Kind::tuple || binding.kind == Kind::string;
+}
+
 }  // namespace
 
 std::string utf8_text(nb::handle text) {
@@ -144,9 +150,11 @@ PythonEnvironment::~PythonEnvironment() {
     // The last user may be a thread of the compiler; after Python's end there is nothing to give back.
     if (!Py_IsInitialized()) {
         (void)function_.release();
+        for (auto& [module, constants] : constants_of_modules_) (void)constants.first.release();
         return;
     }
     nb::gil_scoped_acquire acquire;
+    constants_of_modules_.clear();
     function_.reset();
 }
 
@@ -157,7 +165,15 @@ nb::object PythonEnvironment::closure_value(std::size_t index) const {
     return value ? nb::steal(value) : nb::object();
 }
 
+// An analysis asks for names all the time: Ctrl-C ends it here.
 Binding PythonEnvironment::lookup(std::string_view name) {
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    Binding found = find_name(name);
+    if (is_constant(found)) constants_.emplace(name);
+    return found;
+}
+
+Binding PythonEnvironment::find_name(std::string_view name) {
     for (std::size_t i = 0; i < closure_names_.size(); ++i) {
         if (closure_names_[i] != name) continue;
         nb::object value = closure_value(i);
@@ -175,12 +191,49 @@ Binding PythonEnvironment::lookup(std::string_view name) {
 Binding PythonEnvironment::attribute(const Binding& object, std::string_view name) {
     if (!object.object) return {};
     try {
-        return binding_from_python(nb::getattr(object_of(object), nb::str(name.data(), name.size())));
+        const nb::object owner = object_of(object);
+        Binding found = binding_from_python(nb::getattr(owner, nb::str(name.data(), name.size())));
+        if (PyModule_CheckExact(owner.ptr()) && is_constant(found)) {
+            auto& [module, names] = constants_of_modules_[owner.ptr()];
+            module = owner;
+            names.emplace(name);
+        }
+        return found;
     } catch (nb::python_error& error) {
         if (error.matches(PyExc_AttributeError)) return {};
         if (!error.matches(PyExc_Exception)) throw;  // Ctrl-C and exit() are no mistake of the kernel
         throw UsageError(std::string(name), "reading the attribute failed: " + exception_text(error));
     }
+}
+
+std::shared_ptr<sema::NameWatch> PythonEnvironment::watch() {
+    auto names = std::make_shared<PythonNames>();
+    bool any = false;
+    const auto add = [&](nb::handle dict, const std::string& name, nb::handle value) {
+        const nb::str key(name.c_str(), name.size());
+        names->add_global(dict, key, value, binding_from_python(nb::borrow(value)));
+        any = true;
+    };
+    const nb::object closure = function_.attr("__closure__"), globals = function_.attr("__globals__");
+    for (const std::string& name : constants_) {
+        const auto variable = std::ranges::find(closure_names_, name);
+        if (variable == closure_names_.end()) {
+            if (const nb::handle value = find(globals, name); value.is_valid()) add(globals, name, value);
+            continue;
+        }
+        const auto index = static_cast<std::size_t>(variable - closure_names_.begin());
+        const nb::object value = closure_value(index);
+        if (!value.is_valid()) continue;
+        const nb::handle cell = PyTuple_GET_ITEM(closure.ptr(), static_cast<Py_ssize_t>(index));
+        names->add_variable(cell, nb::str(name.c_str(), name.size()), value, binding_from_python(value));
+        any = true;
+    }
+    for (const auto& [_, constants] : constants_of_modules_) {
+        const nb::handle dict = PyModule_GetDict(constants.first.ptr());
+        for (const std::string& name : constants.second)
+            if (const nb::handle value = find(dict, name); value.is_valid()) add(dict, name, value);
+    }
+    return any ? names : nullptr;
 }
 
 Binding PythonEnvironment::method(Type type, std::string_view name) {

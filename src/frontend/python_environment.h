@@ -4,8 +4,11 @@
 #include <nanobind/nanobind.h>
 
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "frontend/tree_reader.h"
@@ -29,6 +32,7 @@ public:
     sema::Binding evaluate(int expression_id, const std::vector<Local>& constants) override;
     std::vector<std::string> names() override;
     std::vector<std::string> attribute_names(const sema::Binding& object) override;
+    std::shared_ptr<sema::NameWatch> watch() override;
 
     // The value of Python text in the function's globals and closure; lets Python's exception through.
     nb::object evaluate_text(const std::string& text, const std::vector<Local>& constants = {});
@@ -37,12 +41,16 @@ public:
     void evaluate_statics(const syntax::Function& tree);
 
 private:
+    sema::Binding find_name(std::string_view name);
     nb::object closure_value(std::size_t index) const;  // invalid where the variable is not set yet
 
     nb::object function_;
     std::vector<std::string> closure_names_;
     SourcePtr source_;
     std::vector<ExpressionPlace> places_;
+    std::set<std::string, std::less<>> constants_;  // names that lookup() has answered so
+    // Modules, and of their attributes those that attribute() has answered so.
+    std::map<PyObject*, std::pair<nb::object, std::set<std::string, std::less<>>>> constants_of_modules_;
     std::map<std::string, sema::Binding> evaluated_;  // by expression and the constants that it uses
 };
 

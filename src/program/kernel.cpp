@@ -250,6 +250,16 @@ Digest Kernel::hash() {
     return jit::hash_bytes(text);
 }
 
+std::string Kernel::changed_name() {
+    for (const auto& watch : watches_) {
+        std::string text = watch->changed();
+        if (text.empty()) continue;
+        watches_.clear();
+        return text;
+    }
+    return {};
+}
+
 void Kernel::set_options(const KernelOptions& changed) {
     options_ = changed;
     forget();
@@ -261,6 +271,7 @@ void Kernel::forget() {
     code_ = {};
     plain_.clear();
     known_needs_.clear();
+    watches_.clear();
     for (auto& [key, made] : specializations_) retired_.push_back(std::move(made));
     specializations_.clear();
 }

@@ -116,6 +116,12 @@ int Answers::number_of(std::shared_ptr<const FunctionSource> function) {
     return static_cast<int>(functions_.size()) - 1;
 }
 
+std::vector<std::shared_ptr<Environment>> Answers::environments() const {
+    std::vector<std::shared_ptr<Environment>> found;
+    for (const auto& function : functions_) found.push_back(function->environment);
+    return found;
+}
+
 int Answers::number_of_object(const void* object) const {
     for (std::size_t i = 0; i < objects_.size(); ++i)
         if (objects_[i].get() == object) return static_cast<int>(i);
@@ -187,7 +193,8 @@ std::string reuse_key(const FunctionSource& kernel, const std::vector<Type>& typ
     return key + std::to_string(max_unroll) + (debug ? " debug" : "");
 }
 
-std::shared_ptr<KernelCode> find_code(const std::shared_ptr<const FunctionSource>& kernel, const std::string& key) {
+std::shared_ptr<KernelCode> find_code(const std::shared_ptr<const FunctionSource>& kernel, const std::string& key,
+                                      std::vector<std::shared_ptr<Environment>>& asked) {
     Root& root = root_of(kernel->tree);
     const auto entry = root.by_key.find(key);
     if (entry == root.by_key.end()) return nullptr;
@@ -200,6 +207,7 @@ std::shared_ptr<KernelCode> find_code(const std::shared_ptr<const FunctionSource
         if (next == node->next.end()) return nullptr;
         node = next->second.get();
     }
+    asked = answers.environments();
     return node->code.lock();
 }
 

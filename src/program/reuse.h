@@ -31,6 +31,7 @@ public:
     const sema::FunctionSource& function(int number) const { return *functions_[static_cast<std::size_t>(number)]; }
     int function_count() const { return static_cast<int>(functions_.size()); }
     const std::shared_ptr<void>& object(int number) const { return objects_[static_cast<std::size_t>(number)]; }
+    std::vector<std::shared_ptr<sema::Environment>> environments() const;
     int number_of_object(const void* object) const;  // -1 where no answer was it
 
 private:
@@ -56,8 +57,9 @@ struct Question {
 std::string reuse_key(const sema::FunctionSource& kernel, const std::vector<Type>& types, const sema::Options& options);
 
 // Null where no kernel of this tree and key has given the same answers.
-std::shared_ptr<KernelCode> find_code(const std::shared_ptr<const sema::FunctionSource>& kernel,
-                                      const std::string& key);
+// `asked` gets the environments of all functions that were asked.
+std::shared_ptr<KernelCode> find_code(const std::shared_ptr<const sema::FunctionSource>& kernel, const std::string& key,
+                                      std::vector<std::shared_ptr<sema::Environment>>& asked);
 
 // Notes the questions of one analysis.
 class QuestionLog {
@@ -66,6 +68,7 @@ public:
 
     // To be analysed in place of the kernel: the same, with environments that note what they are asked.
     const sema::FunctionSource& kernel() const { return *logged_; }
+    std::vector<std::shared_ptr<sema::Environment>> asked() const { return answers_.environments(); }
     // Keeps the code for kernels that give the same answers. A question that cannot be asked again (a wp.static that
     // uses objects found at compile time) keeps nothing.
     void remember(const std::string& key, std::shared_ptr<KernelCode> code);

@@ -80,6 +80,15 @@ struct FunctionSource {
     std::shared_ptr<const FunctionSource> gradient, replay;
 };
 
+// The names of one function that stand for constants.
+class NameWatch {
+public:
+    virtual ~NameWatch() = default;
+    // Empty while each means what it did when the watch was made; else a name, its former and its present value as
+    // text. Takes nanoseconds where nothing has changed.
+    virtual std::string changed() = 0;
+};
+
 class Environment {
 public:
     virtual ~Environment() = default;
@@ -105,6 +114,8 @@ public:
     // Names that lookup() would find, for "did you mean".
     virtual std::vector<std::string> names() = 0;
     virtual std::vector<std::string> attribute_names(const Binding& object) = 0;
+    // For the constants that lookup() and attribute() have given; null where nothing can change.
+    virtual std::shared_ptr<NameWatch> watch() { return nullptr; }
 };
 
 }  // namespace weft::sema

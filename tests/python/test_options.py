@@ -32,7 +32,7 @@ def test_flags_are_true_or_false(name):
 
 
 def test_values_out_of_range():
-    refused("mode", "foo", ValueError, "'foo'", '"release" or "debug"')
+    refused("mode", "foo", ValueError, "'foo'", '"release", "debug" or "check"')
     refused("mode", None, ValueError, "None")
     refused("optimization_level", 4, ValueError, "from 0 to 3")
     refused("max_unroll", -1, ValueError, "-1")

@@ -22,6 +22,11 @@ def launch_adjoint(
     inputs, outputs = list(inputs or ()), list(outputs or ())
     values = inputs + outputs
     given = _padded("adj_inputs", adj_inputs, len(inputs)) + _padded("adj_outputs", adj_outputs, len(outputs))
+    missing = kernel.func.__code__.co_argcount - len(values)
+    defaults = kernel.func.__defaults__ or ()
+    if 0 < missing <= len(defaults):
+        values += defaults[-missing:]
+        given += [None] * missing
     gradients: list[Any] = []
     work = _Work()
     for i, (value, gradient) in enumerate(zip(values, given, strict=True)):

@@ -97,6 +97,9 @@ def check_options(options: Any, api: str, keep_unknown: bool = False) -> dict[st
         if name == "mode" and value not in ("debug", "release", None):
             raise _usage_error(f"{api}: mode is {value!r}, expected 'debug' or 'release'", ValueError)
     _weft.check_kernel_options(code_options(options), api)
+    defaults = _options_now()
+    for name, value in options.items():
+        config._warn_of_no_effect(name, value == defaults.get(name), f"{api}: the option {name!r}", stacklevel=3)
     return dict(options)
 
 

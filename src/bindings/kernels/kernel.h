@@ -72,6 +72,8 @@ public:
     void set_options(const program::KernelOptions& changed);
     nb::list instances() const;
     void read_early();  // see frontend::read_when_declared
+    // How many parameters it has, those of a generic kernel too.
+    std::size_t parameter_count() { return source().tree->parameters.size(); }
     // Signature as messages show it: "saxpy(a: float32, x: array[float32])".
     std::string signature();
 

@@ -110,6 +110,15 @@ public:
             if (is_array_structure(data()[i])) open(i);
     }
     // From now on they do not change, and stay, whatever other threads do to a list meanwhile.
+    // Defaults of parameters that come last, where arguments for them are missing.
+    void add_defaults(PyKernel& kernel) {
+        const std::size_t given = count(), wanted = kernel.parameter_count();
+        const nb::object defaults = nb::getattr(kernel.function, "__defaults__", nb::none());
+        if (given >= wanted || !PyTuple_Check(defaults.ptr()) || wanted - given > nb::len(defaults)) return;
+        if (joined_.empty()) joined_.assign(items(0), items(0) + size(0));
+        for (std::size_t i = nb::len(defaults) - (wanted - given); i < nb::len(defaults); ++i)
+            joined_.push_back(PyTuple_GET_ITEM(defaults.ptr(), static_cast<Py_ssize_t>(i)));
+    }
     void keep() {
         if (joined_.empty()) joined_.assign(items(0), items(0) + size(0));
         kept_.reserve(joined_.size());
@@ -224,13 +233,18 @@ nb::object launch(const Slots& slots) {
         kernel_object = kernel->instance_for({values.data(), values.count()});
         kernel = kernel_pointer(kernel_object);
     }
+            values.add_defaults(*kernel);
     const auto& parameters = kernel->parameters();
-    if (values.count() != parameters.size()) check_count(*kernel, values.count());
+    if (values.count() != parameters.size()) {
+        values.add_defaults(*kernel);
+        check_count(*kernel, values.count());
+    }
     std::size_t block_bytes = static_cast<std::size_t>(kernel->block_bytes());
     program::Block block(block_bytes);
     std::vector<runtime::Array> holders;
     PyTape* const recorder = !is_command && flag(slots[kRecordTape], true) ? active_recorder() : nullptr;
     const bool outlives = is_command || recorder || runtime::current_recording(device);
+        values.add_defaults(*kernel);
     const bool opens = outlives || program::settings().verify_fp;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         PyObject* value = values.data()[i];
@@ -292,7 +306,9 @@ constexpr const char* kLaunchDoc =
     "    dim: number of threads, or a tuple of 1 to 4 extents; where missing, the shape of the first array argument,\n"
     "        if it has as many dimensions as wp.tid() is unpacked to.\n"
     "    inputs: the arguments in order: arrays (wp.array, NumPy arrays and others with __array_interface__, without\n"
-    "        copying; None for an empty one), numbers, vectors and matrices (also as tuples).\n"
+    "        copying; None for an empty one), numbers, vectors and matrices (also as tuples). The last ones may be "
+    "left\n"
+    "        out if their parameters have defaults.\n"
     "    outputs: further arguments, after the inputs.\n"
     "    device: where to run; all arrays must live there. The default is the current device.\n"
     "    stream: a wp.Stream of the device; the current one where it is None. A bool as eighth positional argument is\n"

@@ -33,6 +33,9 @@ inline bool has_no_threads(const Dimensions& dims) { return std::ranges::find(di
 // For wp.config.print_launches.
 void print_launch(const PyKernel& kernel, const Dimensions& dims, const runtime::Device& device);
 
+// Where a global that the kernel was compiled with has got another value.
+void warn_of_changed_name(PyKernel& kernel);
+
 // The machine code for this block there.
 inline const program::CompiledKernel& choose(PyKernel& kernel, const runtime::Device& device, const std::byte* block,
                                              const Dimensions& dims) {
