@@ -87,9 +87,10 @@ void set_option(const std::string& name, nb::handle value) {
     if (name == "mode") {
         std::string mode;
         if (!nb::try_cast(value, mode) || (mode != "debug" && mode != "release")) {
-            throw UsageError("config.mode",
-                             "is " + std::string(nb::repr(value).c_str()) + ", expected \"release\" or \"debug\"",
-                             ErrorCategory::value);
+            throw UsageError(
+                "config.mode",
+                "is " + std::string(nb::repr(value).c_str()) + ", expected \"release\", \"debug\" or \"check\"",
+                ErrorCategory::value);
         }
         settings.debug = mode == "debug";
     } else if (name == "fast_math") {
