@@ -44,7 +44,8 @@ LANGUAGE = {
     " kernels vectors types values raise statements sequences rotations operators partial_paths tid augmented"
     " class_patterns expressions_of_python kernel_objects negative_indices none_arrays number_range"
     " names_and_constructors slice_steps shared_functions partial_groups options scattered serial"
-    " robustness minima_of_generators graph_coloring cuda_graphs modules type_questions inspection formats names"
+    " option_effects changed_globals robustness minima_of_generators graph_coloring cuda_graphs modules type_questions"
+    " inspection formats names"
     " gathered_vectors joined_launches data_classes language_forms",
     "errors": "error_classes faults programs pointers mistakes_at_launches",
     "builtins": "table typed atomics fast_math libraries_of_gpus bfloat16 geometry noise utility decompositions random"
@@ -84,7 +85,7 @@ NOT_ON_CUDA = {
     "is about functions in C++, which are the CPU's": {"python": "native"},
     "is about a process without a GPU: its default device, what it logs and answers": {
         "api": "probes",
-        "python": "conflict device logging main profilers start",
+        "python": "check_mode conflict device interrupts logging main profilers start",
     },
     "runs no kernel: names, syntax trees, errors of the compiler": {
         "builtins": "listing mutants",

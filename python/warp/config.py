@@ -191,12 +191,10 @@ _RUNTIME = [
 ]
 
 
+_DEFAULTS = {name: globals()[name] for name in _OPTIONS}
 _DEFAULT_THREADS = _weft.build_info()["threads"]
 
-_DEFAULTS = {name: globals()[name] for name in _OPTIONS}
 
-def _warn_of_misspelling(name: str) -> None:
-    import difflib  # only mistakes need it
 _MATHDX = "Weft multiplies and decomposes matrices by code of its own"
 # Options of wp.config, of modules and of kernels that are kept and do nothing: why, and what does something instead.
 _WITHOUT_EFFECT = {
@@ -241,6 +239,8 @@ def _warn_of_no_effect(name: str, is_default: bool, what: str, stacklevel: int) 
     logger.log_warning(message, stacklevel=stacklevel + 1)
 
 
+def _warn_of_misspelling(name: str) -> None:
+    import difflib  # only mistakes need it
 
     near = difflib.get_close_matches(name, _OPTIONS, n=2, cutoff=0.8)
     if near:
@@ -278,6 +278,8 @@ class _Config(_types.ModuleType):
             _weft.set_option(name, value == LaunchArrayAccessMode.STRICT)
         elif name not in _OPTIONS and not name.startswith("_") and name not in vars(self):
             _warn_of_misspelling(name)
+        elif name in _DEFAULTS:
+            _warn_of_no_effect(name, value == _DEFAULTS[name], f"wp.config.{name}", stacklevel=2)
         super().__setattr__(name, value)
         if name in ("log_level", "verbose", "quiet"):  # one scale with three names
             level = _weft.log_level()
@@ -286,8 +288,6 @@ class _Config(_types.ModuleType):
 
     def __delattr__(self, name: str) -> None:
         if name in __annotations__:
-        elif name in _DEFAULTS:
-            _warn_of_no_effect(name, value == _DEFAULTS[name], f"wp.config.{name}", stacklevel=2)
             raise _weft.usage_error(f"config.{name}: options can be set, not deleted", AttributeError)
         super().__delattr__(name)
 

@@ -41,6 +41,7 @@ struct CpuEntry {
     bool has_atomics = false;    // that other launches may use the memory of
     bool finds_objects = false;  // by their ids: meshes, grids, volumes
     bool ordered = false;        // what it leaves in memory depends on the order in which atomics arrive
+    bool asks = false;           // it has loops that may be long, which ask if the launch should end (weft_poll)
     // Whether launches over one grid may run piece by piece with others; then the numbers of the array parameters of
     // which each thread reads and writes elements of its own (transform::own_elements).
     bool joins = false;

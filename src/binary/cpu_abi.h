@@ -7,12 +7,17 @@
 
 namespace weft {
 
+namespace runtime {
+class Interrupts;
+}
+
 // What every call of a kernel's entry gets beside its argument block.
 struct LaunchContext {
-    std::int64_t dim[kMaxDims];   // extent of each axis of tid(); 1 past the kernel's rank
-    Fault* fault;                 // null unless the kernel was built with checks
-    Fault* not_finite = nullptr;  // for FaultKind::not_finite, which is no error by itself
-    bool exclusive = false;       // all threads are in one chunk, and no other launch with atomics runs meanwhile
+    std::int64_t dim[kMaxDims];                 // extent of each axis of tid(); 1 past the kernel's rank
+    Fault* fault;                               // null unless the kernel was built with checks
+    Fault* not_finite = nullptr;                // for FaultKind::not_finite, which is no error by itself
+    runtime::Interrupts* interrupts = nullptr;  // what long loops ask (weft_poll); null where nobody can end the launch
+    bool exclusive = false;  // all threads are in one chunk, and no other launch with atomics runs meanwhile
 };
 
 // void entry(const void* arguments, const LaunchContext* context, int64 begin, int64 end)

@@ -1,6 +1,6 @@
 // The bytes of a Binary:
 //
-//   "WEFTBINC"   8 bytes: what this is, and the version of the layout below
+//   "WEFTBIND"   8 bytes: what this is, and the version of the layout below
 //   checksum     u64 over all that follows
 //   key          32 bytes
 //   target       u8 kind, three texts
@@ -15,7 +15,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::string_view kBinaryMagic = "WEFTBINC";
+constexpr std::string_view kBinaryMagic = "WEFTBIND";
 
 class BinaryWriter : public Writer<BinaryWriter> {
 public:
@@ -42,6 +42,7 @@ public:
         write(entry.has_atomics);
         write(entry.finds_objects);
         write(entry.ordered);
+        write(entry.asks);
         write(entry.joins);
         write(entry.own_arrays);
         write(entry.cost_exclusive);
@@ -99,6 +100,7 @@ public:
         read(entry.has_atomics);
         read(entry.finds_objects);
         read(entry.ordered);
+        read(entry.asks);
         read(entry.joins);
         read(entry.own_arrays);
         read(entry.cost_exclusive);

@@ -1,9 +1,40 @@
 #include "program/code.h"
 
+#include <unordered_map>
+
 #include "ir/walk.h"
-#include "program/host.h"
+#include "program/background.h"
 
 namespace weft::program {
+
+namespace {
+
+// How many numbers its operations compute, those of functions for each call.
+class Size {
+public:
+    double of(const ir::Function& function) {
+        const auto [known, is_new] = functions_.try_emplace(&function, 0.0);
+        if (!is_new) return known->second;
+        double sum = 0.0;
+        ir::for_each_operation(function.body, [&](const ir::Operation& operation) {
+            if (operation.op == ir::Op::call) sum += of(*operation.function);
+            for (const ir::Value* result : operation.results)
+                sum += result->type.is_numeric_aggregate() ? static_cast<double>(result->type.components()) : 1.0;
+        });
+        return functions_[&function] = sum;
+    }
+
+private:
+    std::unordered_map<const ir::Function*, double> functions_;
+};
+
+// Whether it may take more than some hundredths of a second to compile. Others are not worth another thread.
+bool is_large(const ir::Module& module) {
+    constexpr double kLarge = 500.0;
+    return Size().of(*module.functions.front()) > kLarge;
+}
+
+}  // namespace
 
 std::shared_ptr<const KernelFacts> KernelCode::find_facts(const LoweringOptions& options) const {
     for (const auto& [known, found] : facts_)
@@ -19,11 +50,11 @@ std::shared_ptr<const KernelFacts> KernelCode::facts(const LoweringOptions& opti
 
 std::shared_ptr<const LoweredKernel> KernelCode::lowered(const LoweringOptions& options) {
     if (latest_.second && latest_.first == options) return latest_.second;
-    std::shared_ptr<const LoweredKernel> made;
-    {
-        const WithoutHost without;
-        made = std::make_shared<const LoweredKernel>(lower(ir::clone(*analysed_), options));
-    }
+    // Copied here, since the work may outlive this.
+    const auto module = std::make_shared<std::unique_ptr<ir::Module>>(ir::clone(*analysed_));
+    auto made = interruptibly(is_large(*analysed_), [module, options] {
+        return std::make_shared<const LoweredKernel>(lower(std::move(*module), options));
+    });
     if (!find_facts(options)) facts_.emplace_back(options, std::make_shared<const KernelFacts>(*made));
     latest_ = {options, made};
     return made;
@@ -44,11 +75,7 @@ std::shared_ptr<const CompiledKernel> KernelCode::find(const CompileOptions& opt
 std::shared_ptr<const CompiledKernel> KernelCode::compiled(const CompileOptions& options) {
     if (auto found = find(options)) return found;
     const std::shared_ptr<const LoweredKernel> from = lowered(options.lowering);
-    std::shared_ptr<const CompiledKernel> made;
-    {
-        const WithoutHost without;
-        made = build(*from, options);
-    }
+    auto made = interruptibly(is_large(*from->module), [from, options] { return build(*from, options); });
     if (latest_.second == from) latest_.second.reset();
     if (auto found = find(options)) return found;  // another thread was quicker
     compiled_.emplace_back(options, made);

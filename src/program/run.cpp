@@ -1,5 +1,8 @@
 #include "program/run.h"
 
+#include <optional>
+#include <utility>
+
 #include "program/fault.h"
 #include "program/host.h"
 #include "program/recorded_run.h"
@@ -29,6 +32,27 @@ void verify(const CompiledKernel& kernel, runtime::Stream& stream) {
     }
 }
 
+// Of a launch that is estimated to be short and has loops that may be long. The first question gives up the host's lock
+// for the rest of the launch.
+class LateWithoutHost {
+public:
+    LateWithoutHost() : outer_(std::exchange(current, this)) {}
+    ~LateWithoutHost() { current = outer_; }
+    LateWithoutHost(const LateWithoutHost&) = delete;
+    LateWithoutHost& operator=(const LateWithoutHost&) = delete;
+
+    static bool ask() {
+        if (!current->without_) current->without_.emplace();
+        return host().interrupted && host().interrupted();
+    }
+
+private:
+    static constinit thread_local LateWithoutHost* current;
+    LateWithoutHost* outer_;
+    std::optional<WithoutHost> without_;
+};
+constinit thread_local LateWithoutHost* LateWithoutHost::current = nullptr;
+
 }  // namespace
 
 bool runs_without_host(const CompiledKernel& kernel, const Grid& grid) {
@@ -53,6 +77,10 @@ void run(const CompiledKernel& kernel, runtime::Stream& stream, const std::byte*
     if (runs_without_host(kernel, grid)) {
         options.interrupted = host().interrupted;
         const WithoutHost without;
+        finished = kernel.loaded->launch(arguments, grid, options, stream);
+    } else if (kernel.loaded->may_be_long()) {
+        const LateWithoutHost without;
+        options.interrupted = &LateWithoutHost::ask;
         finished = kernel.loaded->launch(arguments, grid, options, stream);
     } else {
         finished = kernel.loaded->launch(arguments, grid, options, stream);

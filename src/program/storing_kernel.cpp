@@ -22,7 +22,7 @@ class StoringKernel final : public runtime::LoadedKernel {
 public:
     StoringKernel(std::shared_ptr<const runtime::Executable> executable, const runtime::LoadedKernel& kernel,
                   const KernelFacts& facts)
-        : LoadedKernel(kernel.description(), kernel.cost_ns(), kernel.is_ordered()),
+        : LoadedKernel(kernel.description(), kernel.cost_ns(), kernel.is_ordered(), kernel.may_be_long()),
           executable_(std::move(executable)),
           kernel_(kernel) {
         for (std::size_t i = 0; i < facts.effects.size(); ++i)

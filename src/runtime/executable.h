@@ -63,6 +63,8 @@ public:
     double cost_ns() const { return cost_ns_; }
     // Whether what it leaves in memory depends on the order of its threads.
     bool is_ordered() const { return is_ordered_; }
+    // Whether it may take much longer than that: it has loops of unknown length. They ask LaunchOptions::interrupted.
+    bool may_be_long() const { return may_be_long_; }
 
     // Loads the code on a device where that is done apart from launches. Throws UsageError where the driver does not
     // take it.
@@ -87,14 +89,15 @@ public:
     virtual void call(const std::byte* arguments, Fault& fault) const;
 
 protected:
-    LoadedKernel(KernelEntry description, double cost_ns, bool is_ordered)
-        : description_(std::move(description)), cost_ns_(cost_ns), is_ordered_(is_ordered) {}
+    LoadedKernel(KernelEntry description, double cost_ns, bool is_ordered, bool may_be_long)
+        : description_(std::move(description)), cost_ns_(cost_ns), is_ordered_(is_ordered), may_be_long_(may_be_long) {}
     virtual ~LoadedKernel() = default;
 
 private:
     KernelEntry description_;
     double cost_ns_;
     bool is_ordered_;
+    bool may_be_long_;
 };
 
 class Executable {

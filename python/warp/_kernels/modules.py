@@ -364,11 +364,17 @@ def _load(modules: list[Module], devices: Any, max_workers: int | None = None) -
     kernels = [one for kernel in kernels for one in (kernel.instances if kernel.is_generic else [kernel])]
     if not kernels or not chosen:
         return
-    from concurrent.futures import ThreadPoolExecutor  # a tenth of what importing warp costs
+    from concurrent.futures import ThreadPoolExecutor, wait  # a tenth of what importing warp costs
 
     workers = max_workers or config.load_module_max_workers or os.cpu_count() or 1
-    with ThreadPoolExecutor(max_workers=min(len(kernels) * len(chosen), max(workers, 1))) as pool:
+    pool = ThreadPoolExecutor(max_workers=min(len(kernels) * len(chosen), max(workers, 1)))
+    finished = False
+    try:
         jobs = [pool.submit(kernel.compile, device) for device in chosen for kernel in kernels]
+        wait(jobs)
+        finished = True
+    finally:  # Ctrl-C leaves those that have begun, and drops the others
+        pool.shutdown(wait=finished, cancel_futures=not finished)
     for job in jobs:
         job.result()
 

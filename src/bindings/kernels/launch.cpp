@@ -21,6 +21,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -109,7 +110,6 @@ public:
         for (std::size_t i = 0; i < count(); ++i)
             if (is_array_structure(data()[i])) open(i);
     }
-    // From now on they do not change, and stay, whatever other threads do to a list meanwhile.
     // Defaults of parameters that come last, where arguments for them are missing.
     void add_defaults(PyKernel& kernel) {
         const std::size_t given = count(), wanted = kernel.parameter_count();
@@ -119,6 +119,7 @@ public:
         for (std::size_t i = nb::len(defaults) - (wanted - given); i < nb::len(defaults); ++i)
             joined_.push_back(PyTuple_GET_ITEM(defaults.ptr(), static_cast<Py_ssize_t>(i)));
     }
+    // From now on they do not change, and stay, whatever other threads do to a list meanwhile.
     void keep() {
         if (joined_.empty()) joined_.assign(items(0), items(0) + size(0));
         kept_.reserve(joined_.size());
@@ -182,7 +183,6 @@ nb::object launch_adjoint(const Slots& slots) {
         given(kDevice));
 }
 
-// max_blocks and block_dim.
 // config.mode = "check": what looks at each launch on the CPU before it takes place. Null in the other modes.
 PyObject* launch_check = nullptr;
 
@@ -193,6 +193,7 @@ void check_launch(const nb::object& kernel, const Dimensions& dims, std::span<Py
     nb::borrow(launch_check)(kernel, nb::tuple(extents), arguments);
 }
 
+// max_blocks and block_dim.
 void shape_blocks(const Slots& slots, const runtime::Device& device, program::Grid& grid) {
     const auto read = [&](Slot slot, const char* name, int least, int most, std::int32_t& to) {
         if (!is_given(slots[slot])) return;
@@ -232,6 +233,7 @@ nb::object launch(const Slots& slots) {
     if (is_given(slots[kDim])) {
         dims = read_dimensions(slots[kDim]);
         if (!is_command && has_no_threads(dims)) {
+            values.add_defaults(*kernel);
             if (!kernel->is_generic() && values.count() != kernel->parameters().size())
                 check_count(*kernel, values.count());
             return nb::none();
@@ -239,11 +241,11 @@ nb::object launch(const Slots& slots) {
     }
     nb::object kernel_object = nb::borrow(slots[kKernel]);
     if (kernel->is_generic()) {
+        values.add_defaults(*kernel);
         values.open_all();
         kernel_object = kernel->instance_for({values.data(), values.count()});
         kernel = kernel_pointer(kernel_object);
     }
-            values.add_defaults(*kernel);
     const auto& parameters = kernel->parameters();
     if (values.count() != parameters.size()) {
         values.add_defaults(*kernel);
@@ -254,7 +256,6 @@ nb::object launch(const Slots& slots) {
     std::vector<runtime::Array> holders;
     PyTape* const recorder = !is_command && flag(slots[kRecordTape], true) ? active_recorder() : nullptr;
     const bool outlives = is_command || recorder || runtime::current_recording(device);
-        values.add_defaults(*kernel);
     const bool opens = outlives || program::settings().verify_fp;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         PyObject* value = values.data()[i];
@@ -274,9 +275,9 @@ nb::object launch(const Slots& slots) {
         return make_launch_command(kernel_object, {block.data(), block.data() + block_bytes}, dims,
                                    std::move(arguments), std::move(holders), device);
     }
-    program::Grid grid = program::make_grid(dims.span(), compiled.description.tid_rank, kernel->key);
     if (launch_check && device.is_cpu && !runtime::current_recording(device))
         check_launch(kernel_object, dims, {values.data(), values.count()});
+    program::Grid grid = program::make_grid(dims.span(), compiled.description.tid_rank, kernel->key);
     if (!device.is_cpu) shape_blocks(slots, device, grid);
     if (program::settings().print_launches) {
         print_launch(*kernel, dims, device);
@@ -286,7 +287,7 @@ nb::object launch(const Slots& slots) {
         if (compiled.keeps_arrays && !outlives) hold_arguments(*kernel, {values.data(), values.count()}, holders);
         show_arrays(compiled, values.data(), holders);
     }
-    if (program::runs_without_host(compiled, grid)) values.keep();
+    if (program::runs_without_host(compiled, grid) || compiled.loaded->may_be_long()) values.keep();
     run_on_tape(recorder, compiled,
                 {kernel_object, *kernel, block.data(), grid, dims, {values.data(), values.count()}, holders, device});
     return nb::none();
@@ -358,7 +359,6 @@ static constexpr runtime::WaitingHost kWaitingHost{
 };
 
 void bind_launch(nb::module_& m) {
-    program::host() = {.interrupted = &interrupted,
     m.def(
         "set_launch_check",
         [](nb::handle check) {
@@ -366,6 +366,7 @@ void bind_launch(nb::module_& m) {
         },
         nb::arg("check").none(),
         "Called with kernel, dim and arguments before each launch on the CPU; None: nothing is. It may raise.");
+    program::host() = {.interrupted = &interrupted,
                        .stop = [] { throw nb::python_error(); },
                        .leave = []() -> void* { return is_call_of_xla() ? nullptr : PyEval_SaveThread(); },
                        .enter = &take_back_lock,

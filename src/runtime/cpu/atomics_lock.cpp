@@ -4,8 +4,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <thread>
 
+#include "runtime/waiting.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -26,14 +26,18 @@ bool lock_exclusive() {
     return holders.compare_exchange_strong(nobody, kExclusive, std::memory_order_acquire, std::memory_order_relaxed);
 }
 
-void lock_shared() {
+bool try_lock_shared() {
     std::int64_t count = holders.load(std::memory_order_relaxed);
-    while (count == kExclusive ||
-           !holders.compare_exchange_weak(count, count + 1, std::memory_order_acquire, std::memory_order_relaxed)) {
-        if (count != kExclusive) continue;
-        std::this_thread::yield();
-        count = holders.load(std::memory_order_relaxed);
-    }
+    while (count != kExclusive)
+        if (holders.compare_exchange_weak(count, count + 1, std::memory_order_acquire, std::memory_order_relaxed))
+            return true;
+    return false;
+}
+
+// An exclusive launch whose loops are longer than it was thought may ask the host meanwhile (weft_poll), whose lock
+// this thread may have: wait_until() gives it up.
+void lock_shared() {
+    wait_until([] { return try_lock_shared(); });
 }
 
 }  // namespace

@@ -17,7 +17,8 @@
 namespace weft::runtime {
 
 CpuKernel::CpuKernel(const KernelEntry& description, KernelEntryPoint entry)
-    : LoadedKernel(description, description.cpu().cost, description.cpu().ordered), entry_(entry) {}
+    : LoadedKernel(description, description.cpu().cost, description.cpu().ordered, description.cpu().asks),
+      entry_(entry) {}
 
 namespace {
 
@@ -79,11 +80,13 @@ void CpuKernel::run_exclusive(KernelEntryPoint entry, const void* arguments, Lau
 
 bool CpuKernel::run(KernelEntryPoint entry, const void* arguments, const Grid& grid,
                     const LaunchOptions& options) const {
-    LaunchContext context;
     const DefaultFloats floats;
+    LaunchContext context;
     std::copy(std::begin(grid.dim), std::end(grid.dim), context.dim);
     context.fault = options.fault;
     context.not_finite = options.not_finite;
+    Interrupts interrupts(options.interrupted);
+    context.interrupts = &interrupts;
     const CpuEntry& code = description().cpu();
     std::optional<spatial::Reading> reading;
     if (code.finds_objects) {
@@ -96,15 +99,16 @@ bool CpuKernel::run(KernelEntryPoint entry, const void* arguments, const Grid& g
     if (code.has_atomics) lock.emplace(!options.keeps_order && is_quicker_exclusive(grid.count));
     if (lock && lock->is_exclusive()) {
         run_exclusive(entry, arguments, context, grid.count);
-        return true;
+        return !interrupts.is_stopped();
     }
     const int rank = description().tid_rank;
     const std::int64_t row = rank <= 1 ? grid.count : grid.dim[rank - 1];
     // A chunk is mostly middle where it is so many times as long as its two ends.
     constexpr std::int64_t kMiddle = 128;
     const std::int64_t least = grid.count / grid.dim[0] * code.boundary * kMiddle;
-    return parallel_launch(entry, arguments, context, grid.count, row, code.cost, options.interrupted, least,
-                           options.serial || options.keeps_order ? 1 : 0);
+    parallel_launch(entry, arguments, context, grid.count, row, code.cost, interrupts, least,
+                    options.serial || options.keeps_order ? 1 : 0);
+    return !interrupts.is_stopped();
 }
 
 bool CpuKernel::run_finding(const spatial::FormerObjects& former, KernelEntryPoint entry, const void* arguments,
@@ -145,11 +149,11 @@ struct JoinedEntry {
 
 bool CpuKernel::launch_joined(std::span<const Joined> all, std::int64_t piece, const Grid& grid,
                               const LaunchOptions& options) const {
+    const DefaultFloats floats;
     JoinedEntry joined{{}, piece};
     double cost = 0.0;
     std::string names;
     const bool is_timed = timed_kinds.load(std::memory_order_relaxed) & kTimedKernel;
-    const DefaultFloats floats;
     for (const auto& [kernel, arguments] : all) {
         if (is_timed) names += (names.empty() ? "" : " + ") + kernel->description().name;
         joined.parts.push_back({static_cast<const CpuKernel*>(kernel)->entry_, arguments});
@@ -160,7 +164,10 @@ bool CpuKernel::launch_joined(std::span<const Joined> all, std::int64_t piece, c
     const int rank = description().tid_rank;
     const std::int64_t row = rank <= 1 ? grid.count : grid.dim[rank - 1];
     const TimedHostWork timed(*cpu_devices().front(), kTimedKernel, "kernels ", names);
-    return parallel_launch(&JoinedEntry::run, &joined, context, grid.count, row, cost, options.interrupted, piece);
+    Interrupts interrupts(options.interrupted);
+    context.interrupts = &interrupts;
+    parallel_launch(&JoinedEntry::run, &joined, context, grid.count, row, cost, interrupts, piece);
+    return !interrupts.is_stopped();
 }
 
 // What most launches are not. Of its own, so that these need no place for it on the stack.
@@ -190,9 +197,9 @@ bool CpuKernel::launch_apart(std::span<const std::byte> arguments, const Grid& g
 }
 
 void CpuKernel::call(const std::byte* arguments, Fault& fault) const {
+    const DefaultFloats floats;
     const LaunchContext context{{1, 1, 1, 1}, &fault};
     entry_(arguments, &context, 0, 1);
 }
 
 }  // namespace weft::runtime
-    const DefaultFloats floats;

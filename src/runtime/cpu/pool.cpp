@@ -58,8 +58,7 @@ constexpr std::int64_t kPiecesPerThread = 16;
 // shared; of the smaller number, the widest group, where threads cost so much that few of them make a piece.
 constexpr std::int64_t kLaneAlignment = 64;
 constexpr std::int64_t kWidestGroup = 16;
-// Interrupts: asked about this often, by launches that are expected to take longer.
-constexpr std::chrono::milliseconds kPollInterval{20};
+// Launches that are expected to take longer ask about interrupts after such a step.
 constexpr double kStepNs = 2'000'000;
 // In order, no step has more threads: an estimate may be far too low.
 constexpr double kMostInStep = 4096;
@@ -208,8 +207,8 @@ std::int64_t cut_after(std::int64_t begin, double wanted, std::int64_t row, std:
 class Launch {
 public:
     Launch(KernelEntryPoint entry, const void* arguments, const LaunchContext& context, std::int64_t row,
-           bool (*interrupted)())
-        : entry_(entry), arguments_(arguments), context_(context), row_(row), interrupted_(interrupted) {}
+           Interrupts& interrupts)
+        : entry_(entry), arguments_(arguments), context_(context), row_(row), interrupts_(interrupts) {}
 
     void run(std::int64_t begin, std::int64_t end) const {
         const DefaultFloats floats;  // a worker begins with the mode of the thread that started it
@@ -220,52 +219,41 @@ public:
     // the last one took.
     void run_in_steps(std::int64_t begin, std::int64_t end, double cost_ns) {
         double step = kStepNs / std::max(cost_ns, 1e-3);
-        while (begin < end && !stopped_.load(std::memory_order_relaxed)) {
+        while (begin < end && !interrupts_.is_stopped()) {
             const std::int64_t cut = cut_after(begin, step, row_, end);
             const Clock::time_point start = Clock::now();
             run(begin, cut);
             const double took_ns = std::max(since_ns(start), 1.0);
             step = static_cast<double>(cut - begin) * std::clamp(kStepNs / took_ns, 0.1, 4.0);
             begin = cut;
-            poll();
+            interrupts_.poll();
         }
     }
 
     // In steps that depend on the estimate alone.
     void run_in_order(std::int64_t count, double cost_ns) {
         const double step = std::min(kStepNs / std::max(cost_ns, 1e-3), kMostInStep);
-        for (std::int64_t begin = 0; begin < count && !is_stopped();) {
+        for (std::int64_t begin = 0; begin < count && !interrupts_.is_stopped();) {
             const std::int64_t cut = cut_after(begin, step, row_, count);
             run(begin, cut);
             begin = cut;
-            if (can_stop()) poll();
+            if (can_stop()) interrupts_.poll();
         }
     }
 
-    bool is_stopped() const { return stopped_.load(std::memory_order_relaxed); }
-    bool can_stop() const { return interrupted_ != nullptr; }
+    bool can_stop() const { return interrupts_.can_stop(); }
+    bool is_stopped() const { return interrupts_.is_stopped(); }
 
 private:
-    void poll() {
-        if (std::this_thread::get_id() != caller_) return;
-        const Clock::time_point now = Clock::now();
-        if (now - asked_ < kPollInterval) return;
-        asked_ = now;
-        if (interrupted_()) stopped_.store(true, std::memory_order_relaxed);
-    }
-
     KernelEntryPoint entry_;
     const void* arguments_;
     const LaunchContext& context_;
     std::int64_t row_;
-    bool (*interrupted_)();
-    std::thread::id caller_ = std::this_thread::get_id();
-    Clock::time_point asked_ = Clock::now();  // touched by the caller only
-    std::atomic<bool> stopped_{false};
+    Interrupts& interrupts_;
 };
 
 // Threads [begin, end), on the caller or on all threads, as their cost says.
-bool run_rest(Launch& launch, std::int64_t begin, std::int64_t end, std::int64_t row, double cost_ns, int threads,
+void run_rest(Launch& launch, std::int64_t begin, std::int64_t end, std::int64_t row, double cost_ns, int threads,
               std::int64_t least) {
     const std::int64_t count = end - begin;
     const double total_ns = cost_ns * static_cast<double>(count);
@@ -276,7 +264,7 @@ bool run_rest(Launch& launch, std::int64_t begin, std::int64_t end, std::int64_t
         } else {
             launch.run(begin, end);
         }
-        return !launch.is_stopped();
+        return;
     }
     const double wanted = std::clamp(total_ns / kPieceNs, 2.0, static_cast<double>(threads) * kPiecesPerThread);
     const std::int64_t most = (count + threads - 1) / threads;
@@ -296,7 +284,6 @@ bool run_rest(Launch& launch, std::int64_t begin, std::int64_t end, std::int64_t
             launch.run(from, to);
         }
     });
-    return !launch.is_stopped();
 }
 
 }  // namespace
@@ -320,18 +307,18 @@ void set_cpu_threads(int count) {
     thread_count.store(count);
 }
 
-bool parallel_launch(KernelEntryPoint entry, const void* arguments, const LaunchContext& context, std::int64_t count,
-                     std::int64_t row, double cost_ns, bool (*interrupted)(), std::int64_t least, int threads) {
-    if (count <= 0) return true;
+void parallel_launch(KernelEntryPoint entry, const void* arguments, const LaunchContext& context, std::int64_t count,
+                     std::int64_t row, double cost_ns, Interrupts& interrupts, std::int64_t least, int threads) {
+    if (count <= 0) return;
     // The way of nearly all small launches: no clock, no atomic, no thread-local.
     if (count == 1 || (count <= kLaneAlignment && cost_ns * static_cast<double>(count) < kInlineNs)) {
         entry(arguments, &context, 0, count);
-        return true;
+        return;
     }
-    Launch launch(entry, arguments, context, row, interrupted);
+    Launch launch(entry, arguments, context, row, interrupts);
     if (threads == 1) {
         launch.run_in_order(count, cost_ns);
-        return !launch.is_stopped();
+        return;
     }
     if (threads == 0) threads = cpu_threads();
     if (count <= kLaneAlignment) return run_rest(launch, 0, count, row, cost_ns, threads, least);
@@ -341,15 +328,13 @@ bool parallel_launch(KernelEntryPoint entry, const void* arguments, const Launch
     const std::int64_t probe = cut_after(0, most, row, count);
     const Clock::time_point start = Clock::now();
     launch.run(0, probe);
-    if (probe == count) return true;
-        const DefaultFloats floats;
+    if (probe == count || launch.is_stopped()) return;
     double measured_ns = since_ns(start) / static_cast<double>(probe);
     // A first touch of memory or a cold cache makes a probe look dear; what was estimated to be small goes to other
     // threads only where it is clearly not.
     if (cost_ns * static_cast<double>(count) < kInlineNs) measured_ns *= 0.5;
     return run_rest(launch, probe, count, row, measured_ns, threads, least);
 }
-        const DefaultFloats floats;
 
 void parallel_range(std::int64_t count, std::int64_t grain, void (*body)(void* state, std::int64_t, std::int64_t),
                     void* state) {
@@ -357,12 +342,14 @@ void parallel_range(std::int64_t count, std::int64_t grain, void (*body)(void* s
     grain = std::max<std::int64_t>(grain, 1);
     const int threads = count < 2 * grain ? 1 : cpu_threads();
     if (threads == 1) {
+        const DefaultFloats floats;
         body(state, 0, count);
         return;
     }
     const std::int64_t pieces = std::min(count / grain, threads * kPiecesPerThread);
     const std::int64_t piece = (count + pieces - 1) / pieces;
     run_pieces((count + piece - 1) / piece, threads, [&](std::int64_t first, std::int64_t last) {
+        const DefaultFloats floats;
         body(state, first * piece, std::min(count, last * piece));
     });
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "binary/cpu_abi.h"
+#include "runtime/cpu/interrupts.h"
 
 namespace weft::runtime {
 
@@ -13,13 +14,12 @@ void set_cpu_threads(int count);
 
 // Runs threads [0, count) of a kernel. `cost_ns` (of one thread) sets the grain: work that is worth less than some tens
 // of microseconds runs on the caller. `row` is the extent of the last axis: chunks are cut at multiples of it where
-// they can be. Callable from many threads at once, and again after fork. Returns early where `interrupted` (may be
-// null) answers true; it is asked on the calling thread only, every few tens of milliseconds. Returns false where it
-// was interrupted. Chunks have at least `least` threads, as far as the work is enough for more than one. It runs on so
-// many CPU threads; 0 is all. On one, chunks follow each other in order and are the same in each run.
-bool parallel_launch(KernelEntryPoint entry, const void* arguments, const LaunchContext& context, std::int64_t count,
-                     std::int64_t row, double cost_ns, bool (*interrupted)() = nullptr, std::int64_t least = 0,
-                     int threads = 0);
+// they can be. Callable from many threads at once, and again after fork. Returns early where `interrupts` say that the
+// launch should end, which they are asked where it takes long. Chunks have at least `least` threads, as far as the work
+// is enough for more than one. It runs on so many CPU threads; 0 is all. On one, chunks follow each other in order and
+// are the same in each run.
+void parallel_launch(KernelEntryPoint entry, const void* arguments, const LaunchContext& context, std::int64_t count,
+                     std::int64_t row, double cost_ns, Interrupts& interrupts, std::int64_t least = 0, int threads = 0);
 
 // Runs body(begin, end) over [0, count) in chunks of at least `grain`: for fills, copies and the like.
 void parallel_range(std::int64_t count, std::int64_t grain, void (*body)(void* state, std::int64_t, std::int64_t),

@@ -54,6 +54,7 @@ public:
     // Nothing is in use, though the last block that was may not have been the first.
     void trim() {
         current_ = 0;
+        for (StackBlock& block : blocks_) block.used = 0;  // a kernel may have left in the midst of its loops
         if (!is_large_) return;
         std::int64_t kept = 0;
         std::size_t count = 0;

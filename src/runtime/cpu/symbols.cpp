@@ -18,6 +18,7 @@
 
 #include "runtime/cpu/copy_lanes.h"
 #include "runtime/cpu/fault.h"
+#include "runtime/cpu/interrupts.h"
 #include "runtime/cpu/library.h"
 #include "runtime/cpu/stack.h"
 #include "runtime/print.h"

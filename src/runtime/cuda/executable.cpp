@@ -103,7 +103,7 @@ CudaLaunch cuda_launch(const Grid& grid) {
 // ---- kernels ----
 
 CudaKernel::CudaKernel(const KernelEntry& description, CudaExecutable& executable)
-    : LoadedKernel(description, /*cost_ns=*/0.0, description.cuda().ordered),
+    : LoadedKernel(description, /*cost_ns=*/0.0, description.cuda().ordered, /*may_be_long=*/false),
       executable_(executable),
       formats_(std::make_shared<const std::vector<std::string>>(description.cuda().formats)),
       functions_(gpus().size()) {}

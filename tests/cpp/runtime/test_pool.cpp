@@ -48,8 +48,10 @@ void work_kernel(const void* arguments, const LaunchContext*, std::int64_t begin
 bool launch(Work& work, std::int64_t row, double cost_ns, bool (*interrupted)() = nullptr, int threads = 0) {
     const Work* const arguments = &work;
     const LaunchContext context{{static_cast<std::int64_t>(work.runs.size()), 1, 1, 1}, nullptr};
-    return parallel_launch(work_kernel, &arguments, context, static_cast<std::int64_t>(work.runs.size()), row, cost_ns,
-                           interrupted, /*least=*/0, threads);
+    Interrupts interrupts(interrupted);
+    parallel_launch(work_kernel, &arguments, context, static_cast<std::int64_t>(work.runs.size()), row, cost_ns,
+                    interrupts, /*least=*/0, threads);
+    return !interrupts.is_stopped();
 }
 
 class Pool : public ::testing::Test {
@@ -179,6 +181,26 @@ TEST_F(Pool, an_interrupt_ends_a_long_launch_early) {
 }
 
 bool never() { return false; }
+
+TEST_F(Pool, a_thread_that_is_long_asks_and_the_others_learn_of_the_answer) {
+    static std::atomic<bool> answer{false};
+    Interrupts interrupts([] { return answer.load(); });
+    LaunchContext context{{1, 1, 1, 1}, nullptr};
+    EXPECT_EQ(weft_poll(&context), 0) << "nobody can end it";
+    context.interrupts = &interrupts;
+    EXPECT_EQ(weft_poll(&context), 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    EXPECT_EQ(weft_poll(&context), 0);
+    answer = true;
+    int seen = 1;
+    std::thread([&] { seen = weft_poll(&context); }).join();
+    EXPECT_EQ(seen, 0) << "the thread that launches asks, and no other one";
+    while (weft_poll(&context) == 0) std::this_thread::yield();
+    answer = false;
+    std::thread([&] { seen = weft_poll(&context); }).join();
+    EXPECT_EQ(seen, 1);
+    EXPECT_TRUE(interrupts.is_stopped());
+}
 
 TEST_F(Pool, a_launch_that_is_not_interrupted_runs_to_its_end) {
     set_cpu_threads(2);

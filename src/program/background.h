@@ -1,0 +1,32 @@
+// Work on the compiler's threads that the program can leave before its end: Ctrl-C during a long compilation.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "program/host.h"
+
+namespace weft::program {
+
+// Runs `work` on another thread without the host's lock, and waits. If the host wants to go on without it, throws what
+// Host::stop throws within some tens of milliseconds; the work goes on by itself, so it must own all that it uses.
+// Throws what `work` throws. The caller holds the host's lock. In a host that never interrupts, `work` runs here.
+void run_interruptibly(std::function<void()> work);
+
+// The same with a result. Work that does not take long runs here, without the host's lock.
+template <typename Work>
+auto interruptibly(bool is_long, Work work) {
+    using Result = std::invoke_result_t<Work>;
+    if (!is_long) {
+        const WithoutHost without;
+        return work();
+    }
+    auto result = std::make_shared<std::optional<Result>>();
+    run_interruptibly([work = std::move(work), result] { *result = work(); });
+    return std::move(**result);
+}
+
+}  // namespace weft::program
