@@ -302,3 +302,18 @@ def test_structs_in_arrays_have_large_fields(mode):
         np.testing.assert_allclose(x.grad.numpy()[i], m.sum(axis=0) * scale, rtol=1e-12)
         np.testing.assert_allclose(given.grad.numpy()["m"][i], np.tile(v[i] * scale, (ROWS, 1)), rtol=1e-12)
         np.testing.assert_allclose(given.grad.numpy()["scale"][i], (m @ v[i]).sum(), rtol=1e-12)
+
+
+def test_matrices_are_equal_where_all_entries_are():
+    @wp.kernel
+    def compared(m: wp.array(dtype=mat20), same: wp.array[wp.bool], other: wp.array[wp.bool]):
+        i = wp.tid()
+        same[i] = m[i] == m[0]
+        other[i] = m[i] != m[0]
+
+    m = np.tile(np.random.default_rng(10).uniform(-1, 1, (20, 20)), (4, 1, 1))
+    m[1, 0, 0], m[2, 19, 19], m[3, 7, 11] = 0.0, 0.0, np.nan
+    same, other = wp.zeros(4, dtype=wp.bool), wp.zeros(4, dtype=wp.bool)
+    wp.launch(compared, 4, inputs=[wp.array(m, dtype=mat20), same, other])
+    assert same.numpy().tolist() == [True, False, False, False]
+    assert other.numpy().tolist() == [False, True, True, True]

@@ -7,6 +7,7 @@
 //   i < n and a[i] > 0     →  if %i_below { %v = load %a[%i]; yield cmp.gt %v, 0 } else { yield false }
 #include <algorithm>
 
+#include "builtins/expression.h"
 #include "sema/analyzer.h"
 #include "sema/infer/literals.h"
 
@@ -344,6 +345,15 @@ Value FunctionAnalyzer::equal(Value a, Value b, Span span) {
     // Equal when every component is.
     ir::Value* x = materialize(a, span);
     ir::Value* y = materialize(b, span);
+    const builtins::E whole(builder_, x);
+    if (builtins::needs_loop(whole)) {
+        const auto step = [&](const std::vector<ir::Value*>& carried, const std::vector<ir::Value*>& indices) {
+            ir::Value* const left = builder_.extract_at(x, indices);
+            ir::Value* same = builder_.compare(ir::Op::cmp_eq, left, builder_.extract_at(y, indices));
+            return std::vector<ir::Value*>{builder_.binary(ir::Op::and_, carried[0], same)};
+        };
+        return Value::runtime(builtins::over_components(whole, {builder_.boolean(true)}, step)[0]);
+    }
     ir::Value* all = nullptr;
     for (int row = 0; row < type.rows(); ++row) {
         for (int col = 0; col < type.cols(); ++col) {
