@@ -223,6 +223,51 @@ def test_a_component_outside_is_an_error_in_debug_mode():
         wp.synchronize()
 
 
+def of_the_largest(count, lanes):
+    largest = wp.types.vector(length=65536, dtype=wp.float64)
+
+    @wp.kernel(module="unique", module_options={"lanes": lanes})
+    def kept(n: int, out: wp.array(dtype=wp.float64)):
+        i = wp.tid()
+        a = largest()
+        b = largest()
+        c = largest()
+        for k in range(n):
+            a[k] = wp.float64(k + i)
+            b[2 * k] = a[k]
+            c[3 * k] = b[k]
+        s = wp.float64(0.0)
+        for k in range(n):
+            s += a[k] + b[k] * c[k]
+        if wp.static(count > 3):
+            d = b
+            e = c
+            d[i] = s
+            e[i] = d[n]
+            out[i] = a[n] + b[n] + c[n] + d[i + 1] + e[i]
+        else:
+            out[i] = s
+
+    return kept
+
+
+@pytest.mark.parametrize("lanes", [1, 16])
+def test_the_largest_vectors_have_room_on_the_stack_with_any_number_of_lanes(lanes):
+    out = wp.zeros(20, dtype=wp.float64)
+    wp.launch(of_the_largest(3, lanes), dim=20, inputs=[50, out])
+    for i in range(20):
+        b, c = np.zeros(150), np.zeros(150)
+        for k in range(50):
+            b[2 * k] = k + i
+            c[3 * k] = b[k]
+        assert out.numpy()[i] == sum(k + i for k in range(50)) + b[:50] @ c[:50]
+
+
+def test_too_many_of_them_are_an_error_that_says_how_much_they_need():
+    with pytest.raises(wp.CompileError, match="vectors and matrices of 'kept' need 2621440 bytes.*there are 2097152"):
+        wp.launch(of_the_largest(5, 1), dim=20, inputs=[50, wp.zeros(20, dtype=wp.float64)])
+
+
 vec300 = wp.types.vector(length=300, dtype=float)
 mat30_10 = wp.types.matrix(shape=(30, 10), dtype=float)
 
