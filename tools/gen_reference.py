@@ -57,7 +57,8 @@ SECTIONS = {
         "See [arrays](../guide/arrays.md).",
         """array array. array1d array2d array3d array4d indexedarray indexedarray1d
         indexedarray2d indexedarray3d indexedarray4d fixedarray empty zeros ones full empty_like zeros_like
-        ones_like full_like arange linspace concatenate from_numpy from_ptr clone copy map""",
+        ones_like full_like arange linspace concatenate from_numpy from_ptr from_ipc_handle clone copy
+        map""",
     ),
     "Sums, scans and sorts": ("Functions of whole arrays. See [arrays](../guide/arrays.md).", "utils."),
     "Other libraries": (

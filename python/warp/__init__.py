@@ -175,6 +175,7 @@ _LATER = {
         "warp._arrays.arrays": "fixedarray from_ptr transform_expand",
         "warp._arrays.making": "arange concatenate linspace",
         "warp._arrays.indexed": "indexedarray indexedarray1d indexedarray2d indexedarray3d indexedarray4d",
+        "warp._arrays.pickling": "from_ipc_handle",
         "warp._interop.jax_arrays": "device_from_jax device_to_jax dtype_from_jax dtype_to_jax to_jax",
         "warp._interop.jax_callables": "JaxCallableGraphMode clear_jax_callable_graph_cache jax_callable",
         "warp._interop.jax_kernels": "JaxModulePreloadMode jax_kernel",

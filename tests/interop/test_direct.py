@@ -7,6 +7,7 @@ import gc
 import threading
 import time
 import weakref
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,6 +32,50 @@ def double_grid(x: wp.array2d[float], out: wp.array2d[float]):
 def lengths(v: wp.array[wp.vec3], m: wp.array[wp.mat22], out: wp.array[float]):
     i = wp.tid()
     out[i] = wp.length_sq(v[i]) + 100.0 * wp.determinant(m[i])
+
+
+@wp.kernel
+def double_any(x: wp.array(dtype=Any), out: wp.array(dtype=Any)):
+    i = wp.tid()
+    out[i] = x[i] + x[i]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "float16"])
+def test_generic_kernels_take_arrays_of_every_library(library, dtype):
+    if library.name == "jax" and dtype == "float64":
+        pytest.skip("JAX has 64 bits where the whole process asks for them")
+    x = library.array(np.arange(5).astype(dtype))
+    out = wp.zeros(5, dtype=getattr(wp, dtype))
+    wp.launch(double_any, dim=5, inputs=[x, out])
+    assert out.list() == [0, 2, 4, 6, 8]
+
+
+def test_generic_kernels_write_to_tensors(writable_library):
+    x, out = (writable_library.array(np.arange(5, dtype=np.float32)) for _ in range(2))
+    wp.launch(double_any, dim=5, inputs=[x], outputs=[out])
+    assert writable_library.numbers(out).tolist() == [0.0, 2.0, 4.0, 6.0, 8.0]
+
+
+def test_generic_kernels_take_tensors_of_bfloat16_and_of_vectors():
+    torch = pytest.importorskip("torch")
+    x, out = torch.ones(3, dtype=torch.bfloat16), torch.zeros(3, dtype=torch.bfloat16)
+    wp.launch(double_any, dim=3, inputs=[x, out])
+    assert out.dtype == torch.bfloat16 and out.tolist() == [2.0] * 3
+    found = torch.zeros(2)
+
+    @wp.kernel
+    def sizes(v: wp.array(dtype=wp.types.vector(length=Any, dtype=Any)), out: wp.array(dtype=Any)):
+        i = wp.tid()
+        out[i] = wp.length(v[i])
+
+    wp.launch(sizes, dim=2, inputs=[torch.tensor([[3.0, 4.0], [0.0, 2.0]]), found])
+    assert found.tolist() == [5.0, 2.0]
+
+
+def test_a_tensor_of_numbers_that_weft_has_not_is_named_in_a_generic_launch():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match="complex"):
+        wp.launch(double_any, dim=3, inputs=[torch.zeros(3, dtype=torch.complex64), torch.zeros(3)])
 
 
 @pytest.mark.seed("S-DIR-001", "S-DIR-002", "S-DIR-003", "S-DIR-004", "S-DIR-006", "P-02", "P-06")

@@ -577,5 +577,3 @@ def test_the_shape_of_an_annotation_can_be_noted():
     assert annotation.shape == (0, 0)
     annotation.shape = ("nworld", 3)
     assert annotation.shape == ("nworld", 3) and annotation.ndim == 2
-    with pytest.raises(AttributeError, match="reshape"):
-        wp.zeros(6).shape = (2, 3)

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 import numpy as np
 import warp._weft as _weft
 from warp._arrays.arrays import indexed_view_of
+from warp._arrays.pickling import OF_INDEXED
 from warp._weft import array, primitives, type_name, usage_error
 
 __all__ = ["from_key", "indexedarray", "indexedarray1d", "indexedarray2d", "indexedarray3d", "indexedarray4d"]
@@ -335,7 +336,7 @@ def _class(dtype: Any, ndim: int) -> Any:
     if made is None:
         members = {name: value for name, value in vars(_Members).items() if name not in ("__dict__", "__weakref__")}
         members.pop("__module__", None)
-        members.update(_OPERATORS, __hash__=object.__hash__)
+        members.update(_OPERATORS, **OF_INDEXED, __hash__=object.__hash__)
 
         def over(cls, data, indices):
             return cls(data=data, **{f"indices{axis}": part for axis, part in enumerate(indices)})

@@ -549,6 +549,11 @@ class Volume:
         """
         return self._volume.feature_array(feature_index, dtype)
 
+    def __reduce__(self) -> tuple:
+        from warp._arrays.pickling import reduce_volume
+
+        return reduce_volume(self)
+
     def __repr__(self) -> str:
         v = self._volume
         return f"<Volume '{v.name}' of {v.type}, {v.nodes[0]} tiles on '{v.device.alias}'>"

@@ -6,7 +6,9 @@
 
 #include <nanobind/nanobind.h>
 
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -22,12 +24,18 @@ class ForeignName;
 // `wp.array[float]` give an instance with is_annotation set and no memory; `array.dtype` is Kind::none there where the
 // annotation is generic. Foreign memory (NumPy arrays, tensors) is kept alive by the runtime array's buffer.
 inline constexpr int kAnyDims = 0;  // of an annotation: wp.array[float, Any]
+// Attributes that were set to different numbers of dimensions (array_layout.cpp).
+struct PendingLayout {
+    std::optional<runtime::Shape> shape, strides;
+    std::optional<int> ndim;
+};
 struct PyArray : program::Variable {
     explicit PyArray(runtime::Array array) : Variable{std::move(array)} {}
 
-    bool is_annotation = false;
-    bool pinned = false;  // what was asked for; without a GPU there is no difference
-    nb::object dtype;     // its class, null until somebody asks; `typing.Any` and the like in a generic annotation
+    bool is_annotation = false;              // also while a layout is pending
+    std::unique_ptr<PendingLayout> pending;  // null, but in the middle of a change
+    bool pinned = false;                     // what was asked for; without a GPU there is no difference
+    nb::object dtype;  // its class, null until somebody asks; `typing.Any` and the like in a generic annotation
 
     // The array of its gradient, null where it has none. It is made when somebody asks for it, who may then do anything
     // with it (program/gradient_memory.h).
@@ -45,6 +53,9 @@ inline const ArrayView& shown_view(const PyArray& array) {
     program::show_gradient(array);
     return array.array.view;
 }
+
+// "an array in the middle of a change: ...", of one with a pending layout.
+std::string pending_text(const PyArray& array);
 
 // The array inside a Python object, or null where it is something else. No conversion.
 PyArray* array_pointer(nb::handle object);

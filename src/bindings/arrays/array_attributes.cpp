@@ -38,13 +38,18 @@ PyObject* get_typecode(PyObject* self, void*) {
     return inspect(self, [](PyArray& a) { return nb::str(a.array.dtype.python_name().c_str()).release().ptr(); });
 }
 
-PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(value_of(self).array.ndim); }
+PyObject* get_ndim(PyObject* self, void*) {
+    const PyArray& array = value_of(self);
+    return PyLong_FromLong(array.pending ? array.pending->ndim.value_or(array.array.ndim) : array.array.ndim);
+}
 
 // Programs note at annotations what shape they want: it is an attribute like any other there.
 constexpr const char* kNotedShape = "shape";
 
 PyObject* get_shape(PyObject* self, void*) {
-    if (value_of(self).is_annotation) {
+    const PyArray& array = value_of(self);
+    if (array.pending && array.pending->shape) return tuple_of(*array.pending->shape);
+    if (array.is_annotation && !array.pending) {
         PyObject* attributes = reinterpret_cast<ArrayObject*>(self)->attributes;
         PyObject* noted = attributes ? PyDict_GetItemString(attributes, kNotedShape) : nullptr;
         if (noted) return Py_NewRef(noted);
@@ -55,11 +60,7 @@ PyObject* get_shape(PyObject* self, void*) {
 int set_shape(PyObject* self, PyObject* value, void*) {
     return guarded(
         [&] {
-            if (!value_of(self).is_annotation || !value)
-                throw UsageError("array.shape",
-                                 "the shape of an array is that of its memory; it can be set of an annotation only. "
-                                 "help: a.reshape(shape) is another view",
-                                 ErrorCategory::attribute);
+            if (!value || !value_of(self).is_annotation || value_of(self).pending) return array_set_shape(self, value);
             const nb::object attributes = nb::steal(PyObject_GenericGetDict(self, nullptr));
             if (!attributes.is_valid() || PyDict_SetItemString(attributes.ptr(), kNotedShape, value) != 0)
                 throw nb::python_error();
@@ -69,6 +70,8 @@ int set_shape(PyObject* self, PyObject* value, void*) {
 }
 
 PyObject* get_strides(PyObject* self, void*) {
+    const PyArray& array = value_of(self);
+    if (array.pending && array.pending->strides) return tuple_of(*array.pending->strides);
     return inspect(self, [](PyArray& a) { return tuple_of(a.array.strides()); });
 }
 
@@ -95,7 +98,8 @@ PyObject* get_ptr(PyObject* self, void*) {
 
 PyObject* get_device(PyObject* self, void*) {
     return inspect(self, [](PyArray& a) {
-        return a.is_annotation ? nb::none().release().ptr() : device_to_python(*a.array.device).release().ptr();
+        return a.is_annotation && !a.pending ? nb::none().release().ptr()
+                                             : device_to_python(*a.array.device).release().ptr();
     });
 }
 
@@ -103,6 +107,10 @@ PyObject* get_pinned(PyObject* self, void*) { return PyBool_FromLong(value_of(se
 
 PyObject* get_is_contiguous(PyObject* self, void*) {
     return inspect(self, [](PyArray& a) { return PyBool_FromLong(!a.is_annotation && a.array.is_contiguous()); });
+}
+
+PyObject* get_deleter(PyObject* self, void*) {
+    return inspect(self, [](PyArray& a) { return deleter_of(a.array).release().ptr(); });
 }
 
 PyObject* get_transposed(PyObject* self, void*) {
@@ -200,21 +208,32 @@ PyGetSetDef array_attributes[] = {
      "The name of the dtype. Python before 3.12 asks for it: its reprlib takes every class that is called `array` for "
      "that of its module array.",
      nullptr},
-    {"ndim", get_ndim, nullptr, "Number of dimensions, without those of an element.", nullptr},
+    {"ndim", get_ndim, array_set_ndim, "Number of dimensions, without those of an element.", nullptr},
     {"shape", get_shape, set_shape,
-     "Number of elements along each dimension. Of an annotation it can be set, and is what was set.", nullptr},
-    {"strides", get_strides, nullptr, "Distance in bytes between neighbours along each dimension.", nullptr},
-    {"size", get_size, nullptr, "Number of elements.", nullptr},
+     "Number of elements along each dimension. Setting it shows the same memory in another way: packed elements as by\n"
+     "reshape(), else with the strides as they are. An error where the memory does not reach so far.",
+     nullptr},
+    {"strides", get_strides, array_set_strides,
+     "Distance in bytes between neighbours along each dimension. Setting it shows the same memory in another way; an\n"
+     "error where the memory does not reach so far. With another number of them, shape and ndim have to follow before\n"
+     "the array is used.",
+     nullptr},
+    {"size", get_size, array_set_size, "Number of elements. That of one dimension can be set.", nullptr},
     {"length", get_length, nullptr, "Number of elements along the first dimension: len(a).", nullptr},
-    {"capacity", get_capacity, nullptr, "Bytes of the memory that this array is a view of.", nullptr},
-    {"ptr", get_ptr, nullptr, "Address of the first element; None for an empty array.", nullptr},
-    {"device", get_device, nullptr, "The Device whose memory it is.", nullptr},
+    {"capacity", get_capacity, array_set_capacity, "Bytes of the memory that this array is a view of.", nullptr},
+    {"ptr", get_ptr, array_set_ptr,
+     "Address of the first element; None for an empty array. It can be set to another place in the same memory.",
+     nullptr},
+    {"device", get_device, array_set_device, "The Device whose memory it is.", nullptr},
     {"memory_kind", get_memory_kind, nullptr, "A wp.MemoryKind: HOST, PINNED, CUDA_DEVICE or CUDA_MEMPOOL.", nullptr},
-    {"pinned", get_pinned, nullptr,
+    {"pinned", get_pinned, array_set_pinned,
      "Whether pinned memory of the CPU was asked for, which CUDA devices copy from and to while Python goes on; "
      "without such a device it is ordinary memory.",
      nullptr},
-    {"is_contiguous", get_is_contiguous, nullptr, "Whether the elements lie in C order without gaps.", nullptr},
+    {"is_contiguous", get_is_contiguous, array_set_is_contiguous, "Whether the elements lie in C order without gaps.",
+     nullptr},
+    {"deleter", get_deleter, nullptr,
+     "The function that frees the memory, as wp.array(ptr=..., deleter=...) was given it; else None.", nullptr},
     {"T", get_transposed, nullptr, "View with the dimensions reversed.", nullptr},
     {"vars", get_vars, nullptr, "Types of the fields by name where the elements are structs; else empty.", nullptr},
     {"grad", get_grad, set_grad, "The array of gradients, or None.", nullptr},

@@ -81,9 +81,12 @@ PyObject* deleter_argument(const ArraySignature::Values& given) {
     return flag(given[kOwner], true) ? given[kDeleter] : nullptr;
 }
 
-void release_by(runtime::Buffer& buffer, PyObject* deleter) {
-    Py_INCREF(deleter);
-    buffer.release = [deleter, address = buffer.data, bytes = buffer.size_bytes] {
+struct CallDeleter {
+    PyObject* deleter;
+    void* address;
+    std::int64_t bytes;
+
+    void operator()() const {
         if (!Py_IsInitialized()) return;
         const PythonLock lock;
         // An error here has nobody to go to: it is reported as those of __del__ are.
@@ -93,7 +96,12 @@ void release_by(runtime::Buffer& buffer, PyObject* deleter) {
         if (!result) PyErr_WriteUnraisable(deleter);
         Py_XDECREF(result);
         Py_DECREF(deleter);
-    };
+    }
+};
+
+void release_by(runtime::Buffer& buffer, PyObject* deleter) {
+    Py_INCREF(deleter);
+    buffer.release = CallDeleter{deleter, buffer.data, buffer.size_bytes};
 }
 
 // A tape is told that the new array is made of another one with a gradient. If the new one has none, the gradient ends
@@ -182,6 +190,11 @@ PyObject* construct(PyTypeObject* type, const ArraySignature::Values& given, int
 }
 
 }  // namespace
+
+nb::object deleter_of(const runtime::Array& array) {
+    const auto* const call = array.buffer ? array.buffer->release.target<CallDeleter>() : nullptr;
+    return call ? nb::borrow(call->deleter) : nb::none();
+}
 
 PyObject* construct_array(PyTypeObject* type, PyObject* const* args, Py_ssize_t count, PyObject* keywords, int ndim) {
     return construct(type, signature().parse(args, count, keywords), ndim);

@@ -144,6 +144,11 @@ void copy_elements(PyArray& to, PyArray& from, std::int64_t to_offset, std::int6
     }
 }
 
+// The numbers of a capture are not there yet.
+void refuse_reading(PyObject* self, const char* api) {
+    runtime::refuse_recording(*memory_of(self, api).array.device, api, "look at arrays after wp.capture_launch()");
+}
+
 namespace {
 
 // ---- views ----
@@ -242,26 +247,26 @@ PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* 
 
 bool is_float(Type type) { return (type.is_scalar() || type.is_numeric_aggregate()) && info(type.scalar()).is_float(); }
 
-PyObject* astype(PyObject* self, PyObject* dtype) {
+PyObject* astype(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
-        constexpr const char* kApi = "array.astype()";
+        static const Signature<1> signature("array.astype()", {"dtype"}, 1);
+        const char* const kApi = signature.api();
+        const auto given = signature.parse(args, count, keywords);
         PyArray& array = memory_of(self, kApi);
-        Type type = require_dtype(dtype, kApi);
+        Type type = require_dtype(given[0], kApi);
         Options options{array.array.device, array.requires_grad && is_float(type), array.pinned};
         const runtime::Pinning pinning(options.pinned);
-        nb::object result =
-            nb::steal(finish(array_from_data(self, type, std::nullopt, true, *array.array.device, kApi), options));
-        if (active_tape() && options.requires_grad) {  // the same again, by a kernel, which has an adjoint
+        // A graph converts by a kernel, when it runs.
+        const bool is_captured = runtime::current_recording(*array.array.device) && type != array.array.dtype;
+        runtime::Array made = is_captured ? runtime::empty(type, array.array.shape(), *array.array.device)
+                                          : array_from_data(self, type, std::nullopt, true, *array.array.device, kApi);
+        nb::object result = nb::steal(finish(std::move(made), options));
+        if (is_captured || (active_tape() && options.requires_grad)) {  // on a tape again, since kernels have adjoints
             static PyObject* module = nullptr;
             function_of("warp.utils", module, "array_cast")(nb::handle(self), result);
         }
         return result.release().ptr();
     });
-}
-
-// The numbers of a capture are not there yet.
-void refuse_reading(PyObject* self, const char* api) {
-    runtime::refuse_recording(*memory_of(self, api).array.device, api, "look at arrays after wp.capture_launch()");
 }
 
 PyObject* numpy_method(PyObject* self, PyObject*) {
@@ -322,9 +327,11 @@ PyObject* list(PyObject* self, PyObject*) {
 
 // ---- writing in place ----
 
-PyObject* fill(PyObject* self, PyObject* value) {
+PyObject* fill(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
-        fill_array(memory_of(self, "array.fill_()"), value, "array.fill_()");
+        static const Signature<1> signature("array.fill_()", {"value"}, 1);
+        const auto given = signature.parse(args, count, keywords);
+        fill_array(memory_of(self, signature.api()), given[0], signature.api());
         return self_again(self);
     });
 }
@@ -339,9 +346,11 @@ PyObject* zero(PyObject* self, PyObject*) {
     });
 }
 
-PyObject* assign(PyObject* self, PyObject* source) {
+PyObject* assign(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
-        constexpr const char* kApi = "array.assign()";
+        static const Signature<1> signature("array.assign()", {"src"}, 1);
+        const char* const kApi = signature.api();
+        PyObject* const source = signature.parse(args, count, keywords)[0];
         PyArray& array = memory_of(self, kApi);
         if (PyFloat_Check(source) || PyLong_Check(source)) {
             throw UsageError(kApi, "expected an array or a sequence, got " + describe(source) + ". help: fill_()",
@@ -536,9 +545,10 @@ PyMethodDef array_methods[] = {
      "The array itself if its elements lie in C order without gaps, else a copy."},
     fast("to", to,
          "to($self, device, requires_grad=None)\n--\n\nThe array itself if it is on this device, else a copy there."),
-    {"astype", astype, METH_O,
-     "astype($self, dtype)\n--\n\n"
-     "A copy with the numbers converted to another dtype. Floats made of floats require a gradient where these do."},
+    fast("astype", astype,
+         "astype($self, dtype)\n--\n\n"
+         "A copy with the numbers converted to another dtype. Floats made of floats require a gradient where these "
+         "do."),
     {"numpy", numpy_method, METH_NOARGS,
      "numpy($self)\n--\n\n"
      "A NumPy array over the same memory; vectors and matrices add their dimensions at the end."},
@@ -546,15 +556,15 @@ PyMethodDef array_methods[] = {
     {"list", list, METH_NOARGS,
      "list($self)\n--\n\n"
      "All elements in C order as Python numbers, or as instances of their class."},
-    {"fill_", fill, METH_O,
-     "fill_($self, value)\n--\n\n"
-     "Sets every element to a value; a number fills all components of vectors and matrices. Returns the array."},
+    fast("fill_", fill,
+         "fill_($self, value)\n--\n\n"
+         "Sets every element to a value; a number fills all components of vectors and matrices. Returns the array."),
     {"zero_", zero, METH_NOARGS,
      "zero_($self)\n--\n\n"
      "Sets every element to zero. Returns the array."},
-    {"assign", assign, METH_O,
-     "assign($self, src)\n--\n\n"
-     "Copies the elements of an array or a sequence into this array. Returns the array."},
+    fast("assign", assign,
+         "assign($self, src)\n--\n\n"
+         "Copies the elements of an array or a sequence into this array. Returns the array."),
     fast("sum", sum,
          "sum($self, axis=None)\n--\n\n"
          "The sum of all elements, an array of one; or along an axis, or several in a tuple. Vectors and matrices are\n"
@@ -587,6 +597,14 @@ PyMethodDef array_methods[] = {
          "dot($self, b)\n--\n\n"
          "The inner product with an array of the same dtype and length, an array of one number; of two dimensions a @ "
          "b."),
+    {"__copy__", array_copy, METH_NOARGS, "For copy.copy(): another array over the same memory."},
+    {"__deepcopy__", array_deep_copy, METH_O, "For copy.deepcopy(): a copy of the elements, and of the gradient."},
+    {"__reduce__", array_reduce, METH_NOARGS, "For pickle: the elements without gaps, the gradient and the device."},
+    {"ipc_handle", array_ipc_handle, METH_NOARGS,
+     "ipc_handle($self)\n--\n\n"
+     "A handle by which another process shows the memory of a CUDA device. Raises RuntimeError for memory of the CPU, "
+     "and\n"
+     "for CUDA devices in this release."},
     {"__ctype__", ctype, METH_NOARGS,
      "__ctype__($self)\n--\n\n"
      "The structure of ctypes that stands for the array in C (weft::ArrayView): data, grad, shape, strides, ndim.\n"

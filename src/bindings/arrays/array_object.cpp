@@ -166,6 +166,7 @@ PyArray* array_pointer(nb::handle object) {
 
 PyArray& memory_of(PyObject* self, const char* api) {
     PyArray& array = value_of(self);
+    if (array.pending) throw UsageError(api, "this is " + pending_text(array), ErrorCategory::value);
     if (array.is_annotation) {
         throw UsageError(api,
                          "this is the annotation " + nb::cast<std::string>(nb::str(nb::handle(self))) +

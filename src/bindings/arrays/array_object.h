@@ -2,9 +2,11 @@
 //
 //   array_object.cpp     the type itself: life, annotations, what the other files share
 //   array_attributes.cpp shape, dtype, grad ...
+//   array_layout.cpp     setting shape, strides, ptr ...
 //   array_construct.cpp  array(...): from lists, NumPy, other arrays, addresses
 //   array_functions.cpp  empty, zeros, full, clone, copy ...: the module's functions
 //   array_index.cpp      a[...] and a[...] = value
+//   array_copies.cpp     copy, deepcopy, pickle
 //   array_methods.cpp    reshape, fill_, list ...
 //   array_arithmetic.cpp a + b, a < b, a @ b
 //   array_numpy.cpp      numpy(), the buffer protocol, __array_interface__, foreign arrays
@@ -103,6 +105,8 @@ PyObject* finish(runtime::Array array, const Options& options, PyTypeObject* typ
 // The whole of array(...): `ndim` is 0, or fixed by array2d() and the like.
 PyObject* construct_array(PyTypeObject* type, PyObject* const* args, Py_ssize_t count, PyObject* keywords, int ndim);
 PyObject* construct_array(PyTypeObject* type, PyObject* args, PyObject* keywords, int ndim);
+// The function that wp.array(ptr=..., deleter=...) was given for this memory; None where there is none.
+nb::object deleter_of(const runtime::Array& array);
 // An array from whatever array() takes as data. Kind::none as dtype infers it. A copy unless `copy` is false and the
 // memory fits.
 runtime::Array array_from_data(PyObject* data, Type dtype, std::optional<runtime::Shape> shape, bool copy,
@@ -151,6 +155,15 @@ void without_gil(std::int64_t size_bytes, Work&& work) {
 // ---- slots and tables that array_object.cpp gathers ----
 
 PyObject* array_subscript(PyObject* self, PyObject* key);
+int array_set_shape(PyObject* self, PyObject* value);
+int array_set_strides(PyObject* self, PyObject* value, void*);
+int array_set_ndim(PyObject* self, PyObject* value, void*);
+int array_set_size(PyObject* self, PyObject* value, void*);
+int array_set_ptr(PyObject* self, PyObject* value, void*);
+int array_set_device(PyObject* self, PyObject* value, void*);
+int array_set_capacity(PyObject* self, PyObject* value, void*);
+int array_set_is_contiguous(PyObject* self, PyObject* value, void*);
+int array_set_pinned(PyObject* self, PyObject* value, void*);
 // A function of one of our Python modules, which is imported when first needed and then kept in `kept`, null at first.
 // `static PyObject* module = import(...)` would not do: an import runs Python code, another thread may get the GIL
 // meanwhile, come to that line and wait for the static, with the GIL that the import needs.
@@ -168,6 +181,12 @@ PyObject* array_interface(PyObject* self, void*);
 PyObject* cuda_array_interface(PyObject* self, void*);
 PyObject* array_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords);
 PyObject* array_dlpack_device(PyObject* self, PyObject*);
+// Throws UsageError where a graph is being captured.
+void refuse_reading(PyObject* self, const char* api);
+PyObject* array_copy(PyObject* self, PyObject*);
+PyObject* array_deep_copy(PyObject* self, PyObject* memo);
+PyObject* array_reduce(PyObject* self, PyObject*);
+PyObject* array_ipc_handle(PyObject* self, PyObject*);
 PyObject* array_str(PyObject* self);
 PyObject* array_repr(PyObject* self);
 PyObject* array_compare(PyObject* a, PyObject* b, int op);

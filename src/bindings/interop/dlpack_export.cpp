@@ -204,6 +204,12 @@ PyObject* array_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t count, 
         const auto given = signature.parse(args, count, keywords);
         const char* api = signature.api();
         Array array = memory_of(self, api).array;
+        if (count == 0 && !keywords && is_bits_in_numpy(array.dtype)) {
+            // mpi4py asks so, and adds the bits as integers.
+            throw_buffer_error("the elements are " + array.dtype.python_name() +
+                               ", and the consumer does not say what it knows of DLPack. help: wp.to_dlpack(array), "
+                               "max_version=(1, 0), or array.astype(wp.float32)");
+        }
         runtime::Device& device = wanted_device(array, pair_of(given[kDevice], "dl_device"));
         const std::optional<std::uint64_t> stream = consumer_stream(given[kStream], device, api);
         const auto version = pair_of(given[kMaxVersion], "max_version");

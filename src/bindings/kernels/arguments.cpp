@@ -23,8 +23,9 @@ std::string subject(const PyKernel& kernel, const ParameterPlan& parameter, std:
 
 [[noreturn]] void throw_wrong_array(const PyKernel& kernel, const ParameterPlan& parameter, std::size_t index,
                                     const PyArray& given) {
-    std::string found = given.is_annotation ? "an annotation (wp.array without data)"
-                                            : Type::array(given.array.dtype, given.array.ndim).python_name();
+    std::string found = given.pending         ? pending_text(given)
+                        : given.is_annotation ? "an annotation (wp.array without data)"
+                                              : Type::array(given.array.dtype, given.array.ndim).python_name();
     std::string help;
     if (std::string again = redefinition_text(given.array.dtype, parameter.element); !again.empty()) {
         help = ": " + again;

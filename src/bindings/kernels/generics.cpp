@@ -116,9 +116,12 @@ Type element_of_numbers(Scalar scalar, std::span<const Py_intptr_t> shape, const
     return Type::scalar(scalar);
 }
 
-// Arrays of the host may have the attribute too, and raise where it is asked for.
-bool shows_cuda_memory(nb::handle value) {
-    return PyObject_HasAttrString(value.ptr(), "__cuda_array_interface__") != 0;
+// Whether it is an array of another library. Arrays of the host may have the last attribute too, and raise where it is
+// asked for.
+bool has_memory(nb::handle value) {
+    const auto has = [&](const char* name) { return PyObject_HasAttrString(value.ptr(), name) != 0; };
+    return numpy::ndarray_pointer(value) || PyObject_CheckBuffer(value.ptr()) || has("__array_interface__") ||
+           has("__dlpack__") || has("__cuda_array_interface__");
 }
 
 ArgumentType foreign_type(nb::handle value, const TypePattern& pattern) {
@@ -127,18 +130,12 @@ ArgumentType foreign_type(nb::handle value, const TypePattern& pattern) {
         if (shape.empty() || shape.size() > kMaxDims) return {.why_not = "arrays have 1 to 4 dimensions"};
         return {.type = Type::array(Type::scalar(scalar), static_cast<int>(shape.size()))};
     };
-    nb::object kept = nb::borrow(value);
-    const numpy::NdArray* data = numpy::ndarray_pointer(value);
-    if (!data && shows_cuda_memory(value)) {  // which NumPy cannot read
-        const std::optional<ForeignArray> found = read_foreign(value, {"launch()", "an array"});
-        return found ? type_of(found->scalar, found->extents()) : ArgumentType{.why_not = "it is no array"};
+    if (const numpy::NdArray* data = numpy::ndarray_pointer(value)) {
+        const std::optional<Scalar> scalar = numpy::scalar_of(*data);
+        return scalar ? type_of(*scalar, data->shape()) : ArgumentType{.why_not = "its numbers have no type in Weft"};
     }
-    if (!data) {
-        kept = numpy::as_array(value);
-        data = numpy::ndarray_pointer(kept);
-    }
-    const std::optional<Scalar> scalar = numpy::scalar_of(*data);
-    return scalar ? type_of(*scalar, data->shape()) : ArgumentType{.why_not = "its numbers have no type in Weft"};
+    const std::optional<ForeignArray> found = read_foreign(value, {"launch()", "an array"});
+    return found ? type_of(found->scalar, found->extents()) : ArgumentType{.why_not = "it is no array"};
 }
 
 }  // namespace
@@ -233,14 +230,13 @@ nb::object scalar_pattern(TypePattern::Shape shape, nb::handle dtype, const char
 
 ArgumentType argument_type(nb::handle value, const TypePattern& pattern) {
     if (const PyArray* array = array_pointer(value)) {
+        if (array->pending) return {.why_not = "it is " + pending_text(*array)};
         if (array->is_annotation) return {.why_not = "an annotation has no memory"};
         return {.type = Type::array(array->array.dtype, array->array.ndim)};
     }
     if (value.is_none()) return {.why_not = "None has no type"};
     if (pattern.shape == Shape::array) {
-        const bool has_memory = numpy::ndarray_pointer(value) || PyObject_CheckBuffer(value.ptr()) ||
-                                PyObject_HasAttrString(value.ptr(), "__array_interface__") || shows_cuda_memory(value);
-        return has_memory ? foreign_type(value, pattern) : ArgumentType{.why_not = "it is no array"};
+        return has_memory(value) ? foreign_type(value, pattern) : ArgumentType{.why_not = "it is no array"};
     }
     if (PyBool_Check(value.ptr())) return {.type = bool_type()};
     if (PyLong_Check(value.ptr())) return {.type = i32_type(), .is_literal = true};

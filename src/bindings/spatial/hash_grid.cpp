@@ -3,12 +3,15 @@
 #include <nanobind/nanobind.h>
 
 #include <optional>
+#include <vector>
 
 #include "bindings/arrays/array_object.h"
 #include "bindings/python/device.h"
 #include "bindings/python/stream.h"
 #include "bindings/spatial/spatial.h"
 #include "bindings/values/types.h"
+#include "runtime/spatial/handles.h"
+#include "types/objects.h"
 
 namespace weft::bindings {
 
@@ -49,6 +52,34 @@ nb::object query_of(nb::handle cls, nb::handle dtype) {
     return nb::borrow(cls);
 }
 
+// What queries read of a grid that was built: 1 / width, the cell of each point, and their groups. None: it was not.
+nb::object cells(HashGrid& self) {
+    const runtime::spatial::Reading reading;
+    const auto* const grid = static_cast<const runtime::spatial::HashGridDescriptor*>(
+        runtime::spatial::find_descriptor(self.id(), ObjectKind::hash_grid));
+    if (!grid || grid->inverse_width == 0.0) return nb::none();
+    const auto numbers = [&](const ArrayView& view, std::int64_t count) {
+        std::vector<std::int32_t> result(static_cast<std::size_t>(count));
+        runtime::read_bytes(self.device(), result.data(), view.data, count * 4);
+        return result;
+    };
+    const auto to_numpy = [](const std::vector<std::int32_t>& values) {
+        const nb::bytes bytes(values.data(), values.size() * 4);
+        return nb::module_::import_("numpy").attr("frombuffer")(bytes, "int32");
+    };
+    const std::int64_t count = grid->count, cell_count = std::int64_t{grid->dims[0]} * grid->dims[1] * grid->dims[2];
+    const std::vector<std::int32_t> points = numbers(grid->points, count),
+                                    starts = numbers(grid->starts, cell_count + 1);
+    std::vector<std::int32_t> of_points(points.size()), groups(points.size());
+    for (std::int64_t cell = 0; cell < cell_count; ++cell)
+        for (std::int32_t at = starts[cell]; at < starts[cell + 1]; ++at)
+            of_points[points[at]] = static_cast<std::int32_t>(cell);
+    if (!grid->groups.data) return nb::make_tuple(grid->inverse_width, to_numpy(of_points), nb::none());
+    const std::vector<std::int32_t> found = numbers(grid->groups, count);
+    for (std::int64_t at = 0; at < count; ++at) groups[points[at]] = found[at];
+    return nb::make_tuple(grid->inverse_width, to_numpy(of_points), to_numpy(groups));
+}
+
 }  // namespace
 
 void bind_hash_grid(nb::module_& m) {
@@ -81,6 +112,12 @@ void bind_hash_grid(nb::module_& m) {
              "meanwhile see the points of the former build.")
         .def("reserve", &HashGrid::reserve, nb::arg("num_points"), nb::arg("with_groups") = false,
              "Takes the memory for so many points now, so that build() does not have to.")
+        .def("__reduce__",
+             [](nb::handle self) {
+                 static PyObject* module = nullptr;
+                 return function_of("warp._arrays.pickling", module, "reduce_hash_grid")(self);
+             })
+        .def("_cells", &cells)
         .def_prop_ro("id", &HashGrid::id, "The number that kernels take, as wp.uint64.")
         .def_prop_ro(
             "device", [](HashGrid& self) { return device_to_python(self.device()); }, "The device it is on.")

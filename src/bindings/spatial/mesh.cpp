@@ -250,6 +250,12 @@ PyType_Slot bvh_slots[] = {
     {0, nullptr},
 };
 
+// For pickle: as the arrays that it was made of.
+nb::object reduced(nb::handle self, const char* how) {
+    static PyObject* module = nullptr;
+    return function_of("warp._arrays.pickling", module, how)(self);
+}
+
 constexpr const char* kMeshDoc =
     "Triangles, for queries by kernels: rays, closest points, boxes (wp.mesh_query_ray() and the like).\n\n"
     "    mesh = wp.Mesh(points, indices)\n"
@@ -299,6 +305,7 @@ void bind_mesh(nb::module_& m) {
     mesh.def("__init__", &construct_mesh, nb::arg("points"), nb::arg("indices"), nb::arg("velocities") = nb::none(),
              nb::arg("support_winding_number") = false, nb::arg("bvh_constructor") = nb::none(),
              nb::arg("bvh_leaf_size") = nb::none(), nb::arg("groups") = nb::none())
+        .def("__reduce__", [](nb::handle self) { return reduced(self, "reduce_mesh"); })
         .def("refit", &refit,
              "To be called after points were written to: queries see them from then on, with the same tree.")
         .def_prop_ro("id", &PyMesh::current_id, "The number that kernels take, as wp.uint64.")
@@ -324,6 +331,7 @@ void bind_mesh(nb::module_& m) {
     define_del(bvh);
     bvh.def("__init__", &construct_bvh, nb::arg("lowers"), nb::arg("uppers"), nb::arg("constructor") = nb::none(),
             nb::arg("groups") = nb::none(), nb::arg("leaf_size") = nb::none())
+        .def("__reduce__", [](nb::handle self) { return reduced(self, "reduce_bvh"); })
         .def("refit", &refit_bvh, "After boxes have changed: the same tree, around the boxes as they are now.")
         .def("rebuild", &rebuild, nb::arg("constructor") = nb::none(),
              "After boxes have changed a lot: a new tree, under the same id.")

@@ -202,7 +202,7 @@ nb::object deep_copy_of(nb::handle self, nb::dict memo) {
         if (field.is_none()) continue;
         if (array_pointer(field)) {
             nb::object key = nb::steal(PyLong_FromVoidPtr(field.ptr()));
-            if (!memo.contains(key)) memo[key] = nb::module_::import_("warp").attr("clone")(field);
+            if (!memo.contains(key)) memo[key] = nb::module_::import_("copy").attr("deepcopy")(field, memo);
             field = nb::borrow(memo[key]);
         } else if (struct_pointer(field)) {
             field = deep_copy_of(field, memo);
@@ -212,14 +212,13 @@ nb::object deep_copy_of(nb::handle self, nb::dict memo) {
     return made;
 }
 
-// Pickled as the class and the fields by name; an array as a NumPy copy of it.
+// Pickled as the class and the fields by name.
 nb::tuple reduce(nb::handle self) {
     StructValue& value = instance(self, "pickle");
     nb::dict state;
     for (std::size_t i = 0; i < value.type().fields().size(); ++i) {
         nb::object field = get_field(self, i);
         if (field.is_none()) continue;
-        if (array_pointer(field)) field = field.attr("numpy")().attr("copy")();
         state[value.type().fields()[i].name.c_str()] = field;
     }
     // Not by its class, whose __init__ may ask for arguments.

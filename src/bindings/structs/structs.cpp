@@ -77,6 +77,7 @@ StructValue::Slot& slot_at(StructValue& value, std::int64_t field_offset) {
 nb::object array_for(const StructValue& self, std::size_t index, nb::handle value) {
     const Type type = field_at(self, index).type;
     if (PyArray* given = array_pointer(value)) {
+        if (given->pending) throw_misfit(self, index, pending_text(*given));
         if (given->is_annotation) throw_misfit(self, index, "an annotation (wp.array without data)");
         const Type found = Type::array(given->array.dtype, given->array.ndim);
         if (found != type) throw_other_type(self, index, found);

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "bindings/arrays/array_object.h"
 #include "bindings/values/value_object.h"
 
 namespace weft::bindings {
@@ -149,6 +150,20 @@ PyMethodDef kValueMethods[] = {
     {},
 };
 
-void bind_value_memory(nb::module_& m) { m.def("_restore_value", &restore_value); }
+void bind_value_memory(nb::module_& m) {
+    m.def("_restore_value", &restore_value);
+    m.def(
+        "ir_name", [](nb::handle dtype) { return dtype_argument(dtype.ptr(), "ir_name()").ir_name(); },
+        nb::arg("dtype"), "The name of a type of numbers, which every process understands.");
+    m.def(
+        "type_of_ir_name",
+        [](const std::string& name) {
+            const std::optional<Type> type = parse_ir_type(name);
+            if (!type)
+                throw UsageError("unpickling", "there is no type of numbers '" + name + "'", ErrorCategory::value);
+            return dtype_to_python(*type);
+        },
+        nb::arg("name"), "The inverse of ir_name().");
+}
 
 }  // namespace weft::bindings
