@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from warp._devices.enums import CaptureMode
-from warp._devices.streams import ScopedStream, Stream
+from warp._devices.streams import ScopedStream, Stream, set_stream
 from warp._logger import log_warning as _log_warning
 from warp._weft import Graph, array, get_device
 from warp._weft import graphs as _graphs
@@ -60,7 +60,42 @@ def _begin(device: Any, stream: Stream | None, mode: CaptureMode, external: bool
     is_made_by_python = not isinstance(thread, threading._DummyThread) and thread is not threading.main_thread()
     if is_made_by_python and not hasattr(_of_thread, "end"):
         _of_thread.end = _EndOfThread(thread)
-    _graphs.begin(device, stream, int(mode), external, thread.name)
+    arguments = (int(mode), external, thread.name)
+    try:
+        _graphs.begin(device, stream, *arguments)
+    except RuntimeError:
+        # On the CPU each thread may capture the default stream: from the second one on, another one in its place.
+        named = get_device(device).stream if stream is None else stream
+        if external or not named.device.is_cpu:
+            raise
+        if not _graphs.is_default_captured_elsewhere(named):  # the other capture may have ended meanwhile
+            _graphs.begin(device, stream, *arguments)
+            return
+        own = Stream(named.device)
+        _graphs.begin(None, own, *arguments)
+        _substitutes()[named.device] = (own, named)
+        set_stream(own)
+
+
+def _substitutes() -> dict[Any, tuple[Stream, Stream]]:
+    """By device, the streams of this thread that are captured in the place of others, and these."""
+    if not hasattr(_of_thread, "substitutes"):
+        _of_thread.substitutes = {}
+    return _of_thread.substitutes
+
+
+def _end(finish: Callable, device: Any, stream: Stream | None) -> Graph | None:
+    """``finish(device, stream)`` with the stream that is captured."""
+    named = get_device(device).stream if stream is None else stream
+    own, former = _substitutes().get(named.device, (None, None))
+    if own is None or named not in (own, former):
+        return finish(device, stream)
+    try:
+        return finish(None, own)
+    finally:
+        if not own.is_capturing:
+            del _substitutes()[named.device]
+            set_stream(former)
 
 
 def capture_begin(
@@ -75,8 +110,9 @@ def capture_begin(
 
     Launches, ``wp.copy``, ``zero_``, ``fill_``, ``assign`` with host data as it is now, sorts, scans, sums with
     ``out=``, products, builds of hash grids, refits, graphs inside of graphs, and arrays that are made meanwhile. What
-    needs numbers at once, as ``numpy()`` does, is an error. Other threads go on as before. The thread that begins has
-    to end it: where it ends itself with the capture open, what was captured is thrown away, with a warning.
+    needs numbers at once, as ``numpy()`` does, is an error. Other threads go on as before, and on the CPU they may
+    capture meanwhile: each has a graph of its own work. The thread that begins has to end it: where it ends itself with
+    the capture open, what was captured is thrown away, with a warning.
 
     Args:
         device: whose current stream it is; the default device where it is None.
@@ -100,7 +136,7 @@ def capture_end(device: Any = None, stream: Stream | None = None) -> Graph | Non
     Raises:
         UsageError (a RuntimeError): nothing is being captured there, or the capture was lost by what was done in it.
     """
-    return _graphs.end(device, stream)
+    return _end(_graphs.end, device, stream)
 
 
 class ScopedCapture:
@@ -131,9 +167,9 @@ class ScopedCapture:
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
         if kind is None:
-            self.graph = _graphs.end(None, self.stream)
+            self.graph = _end(_graphs.end, None, self.stream)
         else:
-            _graphs.drop(self.stream)
+            _end(lambda _, stream: _graphs.drop(stream), None, self.stream)
 
 
 def _expect_graph(graph: Any, api: str) -> None:

@@ -154,6 +154,14 @@ void bind_graphs(nb::module_& m) {
             of.device().begin_capture(*of.stream, {mode, is_external, std::move(thread)});
         },
         nb::arg().none(), nb::arg().none(), nb::arg("mode"), nb::arg("is_external"), nb::arg("thread"));
+    graphs.def(
+        "is_default_captured_elsewhere",
+        [](const PyStream& of) {
+            const runtime::Stream& stream = *of.stream;
+            const runtime::Recording::Owner owner = runtime::Recording::owner_of(stream);
+            return &stream == &stream.device().default_stream() && !owner.thread.empty() && !owner.has_ended;
+        },
+        nb::arg("stream"), "Whether it is a default stream that another thread captures, which is there still.");
     graphs.def("end_of_thread", &runtime::end_recordings_of_thread);
     graphs.def(
         "end",
