@@ -43,7 +43,7 @@ LANGUAGE = {
     " deterministic large_vectors large_matrices indexing control_flow generics large_kernels functions bfloat float8"
     " kernels vectors types values raise statements sequences rotations operators partial_paths tid augmented"
     " class_patterns expressions_of_python kernel_objects negative_indices none_arrays number_range"
-    " array_layout array_keywords pickling"
+    " array_layout array_keywords pickling huge_arrays"
     " names_and_constructors slice_steps shared_functions partial_groups options scattered serial"
     " option_effects changed_globals robustness minima_of_generators graph_coloring cuda_graphs modules type_questions"
     " inspection formats names"

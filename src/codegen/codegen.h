@@ -36,6 +36,9 @@ struct Options {
     bool noalias = true;             // array parameters do not overlap each other
     bool null_arrays = false;        // array parameters may be None: each access asks, and a fault ends the launch
     bool private_gradients = false;  // each worker has transform::scattered_gradients() to itself
+    // Arrays have more than 2^31 - 1 elements along a dimension: with one lane, 32-bit integers that come from extents
+    // are computed in 64 bits too, wherever they decide about elements.
+    bool huge = false;
     // Of CUDA kernels: threads of a block, and blocks that a multiprocessor is to have room for. 0: nobody says.
     int most_threads = 0, least_blocks = 0;
 };

@@ -41,7 +41,9 @@ void Emitter::emit_slice(const Operation& operation) {
     LaneValue& view = value(array);
     const auto ndim = static_cast<std::size_t>(array->type.ndim());
     const auto widened = [&](const ir::Value* v) {
-        return lift({&leaf(v)}, [&](Values n) { return cast(n[0], v->type.scalar(), Scalar::i64); });
+        Leaf& number = leaf(v);
+        if (options_.huge && number.wide) return Leaf::of_scalar(number.wide);
+        return lift({&number}, [&](Values n) { return cast(n[0], v->type.scalar(), Scalar::i64); });
     };
     const auto stepped = [&](Leaf& from) {
         Leaf step = widened(operation.operands[3]);

@@ -21,8 +21,7 @@ Leaf Emitter::from_end(llvm::Value* is_negative, Leaf& index, Leaf& extent, Scal
     if (is_short) from_start = index.wide ? index.wide : builder_.CreateZExt(index.scalar, wide_type, "", true);
     builder_.CreateCondBr(is_negative, end, after, llvm::MDBuilder(context_).createUnlikelyBranchWeights());
     builder_.SetInsertPoint(end);
-    Leaf counted = Leaf::of_scalar(builder_.CreateAdd(index.scalar, extent.scalar));
-    llvm::Value* wide_counted = wide(counted, scalar);
+    llvm::Value* wide_counted = builder_.CreateAdd(wide(index, scalar), wide(extent, scalar));
     builder_.CreateBr(after);
     builder_.SetInsertPoint(after);
     llvm::PHINode* at = builder_.CreatePHI(wide_type, 2);

@@ -23,6 +23,11 @@ using ir::Operation;
 
 namespace {
 
+// In code for huge arrays. As transform::narrow_extents() has it.
+bool keeps_wide(Op op) {
+    return op == Op::add || op == Op::sub || op == Op::mul || op == Op::min || op == Op::max || op == Op::div ||
+           op == Op::rem;
+}
 bool keeps_linear(Op op) { return op == Op::add || op == Op::sub || op == Op::mul || op == Op::shl || op == Op::neg; }
 
 }  // namespace
@@ -112,6 +117,12 @@ Leaf Emitter::unary_leaf(Op op, Scalar scalar, Leaf& a) {
 Leaf Emitter::binary_leaf(const Operation& operation, Scalar scalar, Leaf& a, Leaf& b) {
     const ir::Value* result = operation.result();
     bool index = info(scalar).is_int() && result->type.is_scalar() && keeps_linear(operation.op);
+    if (options_.huge && scalar == Scalar::i32 && result->type.is_scalar() && keeps_wide(operation.op) &&
+        (a.wide || b.wide)) {
+        Leaf leaf = Leaf::of_scalar(binary(operation.op, scalar, a.scalar, b.scalar));
+        leaf.wide = binary(operation.op, Scalar::i64, wide(a, scalar), wide(b, scalar));
+        return leaf;
+    }
     if (!index || a.varying() || b.varying() || varying(result))
         return lift({&a, &b}, [&](Values v) { return binary(operation.op, scalar, v[0], v[1]); });
 
@@ -145,6 +156,9 @@ void Emitter::emit_compare(const Operation& operation) {
         return set(operation.result(), lift({&a}, [&](Values v) { return classify(operation.op, scalar, v[0]); }));
     }
     Leaf& b = leaf(operation.operands[1]);
+    if (options_.huge && scalar == Scalar::i32 && (a.wide || b.wide))
+        return set(operation.result(),
+                   Leaf::of_scalar(compare(operation.op, Scalar::i64, wide(a, scalar), wide(b, scalar))));
     set(operation.result(), lift({&a, &b}, [&](Values v) { return compare(operation.op, scalar, v[0], v[1]); }));
 }
 
@@ -165,10 +179,13 @@ void Emitter::emit_select(const Operation& operation) {
         bool scalar = !left.varying() && !right.varying() && left.step == right.step;
         if (scalar && left.scalar == right.scalar)
             whole.leaves.push_back(left);
-        else if (scalar)
+        else if (scalar) {
             whole.leaves.push_back(
                 Leaf::of_linear(builder_.CreateSelect(condition.scalar, left.scalar, right.scalar), left.step));
-        else
+            if (options_.huge && operation.result()->type == i32_type() && (left.wide || right.wide))
+                whole.leaves.back().wide =
+                    builder_.CreateSelect(condition.scalar, wide(left, Scalar::i32), wide(right, Scalar::i32));
+        } else
             whole.leaves.push_back(
                 Leaf::of_vector(builder_.CreateSelect(condition.scalar, vector(left), vector(right))));
     }
@@ -180,7 +197,16 @@ void Emitter::emit_cast(const Operation& operation) {
     LaneValue& source = value(operation.operands[0]);
     Scalar from = operation.operands[0]->type.scalar(), to = result->type.scalar();
     LaneValue whole{result->type, {}, {}};
+    // The coordinates of a thread, and all that is wide in code for huge arrays.
+    const ir::Operation* of = operation.operands[0]->definition;
+    const bool is_exact = (of && of->op == Op::tid && info(to).is_int()) || options_.huge;
     for (Leaf& a : source.leaves) {
+        if (from == Scalar::i32 && a.wide && is_exact && info(to).bits == 64 && (a.uniform() || !varying(result))) {
+            Leaf number = Leaf::of_linear(cast(a.wide, Scalar::i64, to), step_of(result));
+            if (to == Scalar::i64) number.wide = number.scalar;
+            whole.leaves.push_back(number);
+            continue;
+        }
         if (a.linear() && !varying(result)) {
             Leaf index = Leaf::of_linear(cast(a.scalar, from, to), step_of(result));
             index.wide = a.wide;

@@ -15,7 +15,7 @@ Digest cache_key(const ir::Module& module, const Options& options) {
     // about the code: `native` says which compiler makes what the C++ of the user means, and where that is kept.
     const auto& [target, codegen, optimization_level, native] = options;
     const auto& [debug, fast_math, fuse_fp, line_info, lanes, short_rows, dense, noalias, null_arrays,
-                 private_gradients, most_threads, least_blocks] = codegen;
+                 private_gradients, huge, most_threads, least_blocks] = codegen;
     const auto& [kind, triple, processor, features] = target;
     std::string text;
     const auto add = [&](std::string_view name, std::string_view value) {
@@ -41,6 +41,7 @@ Digest cache_key(const ir::Module& module, const Options& options) {
     add_number("noalias", noalias);
     add_number("null_arrays", null_arrays);
     add_number("private_gradients", private_gradients);
+    add_number("huge", huge);
     add_number("most_threads", most_threads);
     add_number("least_blocks", least_blocks);
     add("ir", ir::print(module, /*names=*/false));

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <limits>
 #include <utility>
 #include <vector>
 
 #include "binary/cuda_abi.h"
+#include "support/error.h"
 
 namespace weft::program {
 
@@ -66,6 +68,13 @@ bool is_misaligned(const KernelFacts& kernel, const std::byte* block) {
         if ((bits & (alignment - 1)) != 0) return true;
     }
     return false;
+}
+
+bool is_huge(const KernelFacts& kernel, const std::byte* block) {
+    std::int64_t bits = 0;
+    for (const ArrayPlace& place : kernel.arrays)
+        for (int axis = 0; axis < place.ndim; ++axis) bits |= view_at(block, place.offset).shape[axis];
+    return bits > std::numeric_limits<std::int32_t>::max();
 }
 
 bool repeats_elements(const KernelFacts& kernel, const std::byte* block) {
@@ -163,7 +172,28 @@ Arrangement arrangement(const KernelFacts& kernel, const std::byte* block, bool 
     return {.strided = needs_strided(kernel, block) || (on_gpu && is_misaligned(kernel, block)),
             .overlapping = with_gradients ? gradients_overlap(kernel, block)
                                           : !kernel.written.empty() && has_shared_memory<false>(kernel, block),
-            .repeating = repeats_elements(kernel, block)};
+            .repeating = repeats_elements(kernel, block),
+            .huge = is_huge(kernel, block)};
+}
+
+void require_narrow_extents(const KernelFacts& kernel, const std::byte* block, const std::string& name) {
+    for (const transform::NarrowExtent& narrow : kernel.narrow_extents) {
+        for (const ArrayPlace& place : kernel.arrays) {
+            if (narrow.parameter >= 0 && place.parameter != narrow.parameter) continue;
+            for (int axis = 0; axis < place.ndim; ++axis) {
+                const std::int64_t extent = view_at(block, place.offset).shape[axis];
+                const bool is_meant = narrow.axis < 0 || !place.is_parameter || axis == narrow.axis;
+                if (!is_meant || extent <= std::numeric_limits<std::int32_t>::max()) continue;
+                throw UsageError(
+                    "launch()", narrow.span,
+                    "kernel '" + name + "' takes the extent of an array as an int32, and parameter " +
+                        std::to_string(place.parameter + 1) + " has " + std::to_string(extent) +
+                        " elements along dimension " + std::to_string(axis),
+                    {{Note::Kind::help, "write wp.int64(a.shape[...]), or pass the number as a wp.int64", {}}},
+                    ErrorCategory::value);
+            }
+        }
+    }
 }
 
 }  // namespace weft::program

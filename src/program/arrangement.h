@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 
 #include "program/lowered.h"
 
@@ -18,8 +19,10 @@ struct Arrangement {
     // be different (KernelFacts::uncontended_parameters).
     bool repeating = false;
 
-    static constexpr std::size_t kCount = 8;
-    std::size_t index() const { return strided | overlapping << 1 | repeating << 2; }
+    bool huge = false;  // some array has more than 2^31 - 1 elements along a dimension
+
+    static constexpr std::size_t kCount = 16;
+    std::size_t index() const { return strided | overlapping << 1 | repeating << 2 | huge << 3; }
 };
 
 // Whether memory that an adjoint for the arguments in `block` changes, the gradients among it, is shown by another
@@ -30,6 +33,9 @@ bool gradients_overlap(const KernelFacts& kernel, const std::byte* block);
 // another gradient are overlapping too.
 Arrangement arrangement(const KernelFacts& kernel, const std::byte* block, bool with_gradients = false,
                         bool on_gpu = false);
+
+// Throws UsageError, at the user's line, where code for huge arrays takes an extent of more than 32 bits as an int32.
+void require_narrow_extents(const KernelFacts& kernel, const std::byte* block, const std::string& name);
 
 // Whether some array of the block has no memory: it is None, or empty.
 inline bool has_null(std::span<const ArrayPlace> arrays, const std::byte* block) {

@@ -161,12 +161,13 @@ jit::Options jit_options(const CompileOptions& options) {
     result.codegen.fuse_fp = code.fuse_fp;
     result.codegen.line_info = code.line_info;
     result.codegen.lanes =
-        lowering.finite || code.serial ? 1 : code.lanes;  // a fault names the thread of a lane only there
+        lowering.finite || code.serial || code.huge ? 1 : code.lanes;  // a fault names the thread of a lane only there
     result.codegen.short_rows = code.short_rows;
     result.codegen.dense = code.dense;
     result.codegen.noalias = lowering.noalias;
     result.codegen.null_arrays = code.null_arrays;
     result.codegen.private_gradients = code.private_gradients;
+    result.codegen.huge = code.huge;
     result.codegen.most_threads = code.most_threads;
     result.codegen.least_blocks = code.least_blocks;
     result.optimization_level = code.optimization_level;

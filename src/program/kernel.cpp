@@ -116,12 +116,13 @@ CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement,
     code_options.fuse_fp = options_.fuse_fp.value_or(true);
     code_options.line_info = variant.line_info;
     code_options.optimization_level = optimization_level(variant);
-    code_options.lanes = variant.single || is_gpu ? 1 : options_.lanes.value_or(0);
+    code_options.lanes = variant.single || is_gpu || arrangement.huge ? 1 : options_.lanes.value_or(0);
     code_options.short_rows = variant.short_rows;
     code_options.dense = !arrangement.strided;
     code_options.null_arrays = variant.nulls;
     code_options.private_gradients = variant.private_gradients;
     code_options.serial = variant.serial;
+    code_options.huge = arrangement.huge;
     if (is_gpu) {
         code_options.most_threads = options_.most_threads;
         code_options.least_blocks = options_.least_blocks;
@@ -136,6 +137,7 @@ CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement,
     lowering.debug = variant.debug;
     lowering.noalias = !arrangement.overlapping;
     lowering.distinct = !arrangement.repeating;
+    lowering.huge = arrangement.huge;
     lowering.keeps_returned = variant.keeps_returned;
     lowering.finite = variant.finite;
     lowering.grid_order = variant.grid_order;
@@ -232,7 +234,9 @@ const CompiledKernel& Kernel::choose(Variant variant, const std::byte* block) {
     const KernelFacts& known = one.facts[0] ? *one.facts[0] : new_facts(one, variant, {}, {});
     const Arrangement arranged = arrangement(known, block, /*with_gradients=*/false, variant.gpu > 0);
     const auto& found = one.compiled[arranged.index()];
-    return found ? *found : newly_compiled(one, variant, arranged, {});
+    const CompiledKernel& chosen = found ? *found : newly_compiled(one, variant, arranged, {});
+    if (arranged.huge) require_narrow_extents(chosen, block, name_);
+    return chosen;
 }
 
 // ---- change ----

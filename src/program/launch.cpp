@@ -243,6 +243,7 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
         variant.grid_order = order->show(of_order, ordered.data());
     }
     const CompiledKernel& compiled = kernel.compiled(variant, arranged, what.derivation);
+    if (arranged.huge) require_narrow_extents(compiled, block.data(), kernel.name());
     if (what.tangents && what.of_adjoint()) check_after(kernel, compiled);
     if (variant.grid_order)
         block = std::move(ordered);

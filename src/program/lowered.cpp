@@ -222,6 +222,7 @@ LoweredKernel lower(std::unique_ptr<ir::Module> module, const LoweringOptions& o
     lowered.overwritten = std::move(overwritten);
     lowered.uncontended_parameters = kernel.uncontended_parameters;
     lowered.implicit_parameters = used_implicit_parameters(kernel);
+    if (options.huge) lowered.narrow_extents = transform::narrow_extents(*module);
     if (!options.gradients.empty() && options.tangents.empty()) {
         lowered.contents = transform::contents_read(kernel);
         lowered.returned = returned_values_of(kernel, lowered.implicit_parameters);

@@ -11,6 +11,7 @@
 
 #include "ir/ir.h"
 #include "program/options.h"
+#include "transform/analysis/extents.h"
 #include "transform/analysis/privatised.h"
 #include "types/layout.h"
 
@@ -61,6 +62,7 @@ struct KernelFacts {
     int tid_rank = 0;
     std::string place;                                       // where the user wrote it: "path:line:column"
     std::vector<std::vector<int>> overwritten;               // transform::overwritten(), of the kernel itself
+    std::vector<transform::NarrowExtent> narrow_extents;     // with LoweringOptions::huge
     std::vector<int> uncontended_parameters;                 // ir::Function::uncontended_parameters
     std::vector<ir::ImplicitParameter> implicit_parameters;  // the last parameters; -1 for one that is not used
 

@@ -23,6 +23,7 @@ struct LoweringOptions {
     bool keeps_returned = false;  // keep what atomics give, for the adjoint
     bool finite = false;          // note who writes what is not finite
     bool grid_order = false;      // threads in the order of a hash grid (grid_order.h)
+    bool huge = false;            // for launches with extents beyond 32 bits: finds where these are cut to 32
     bool runs = false;            // transform::PipelineOptions::runs
     bool shares = false;          // transform::PipelineOptions::shares
     // The adjoint in place of the kernel, for these gradients: one of transform::Gradient for each parameter.
@@ -49,6 +50,7 @@ struct CodeOptions {
     bool null_arrays = false;        // for launches that pass None for an array
     bool private_gradients = false;  // of an adjoint: workers have gradients of their own (runtime/executable.h)
     bool serial = false;             // one lane; launches run it on one CPU thread
+    bool huge = false;               // codegen::Options::huge; one lane
     // codegen::Options, the same
     int most_threads = 0, least_blocks = 0;
     bool cache = true;
