@@ -438,6 +438,16 @@ def radix_sort_pairs(keys: array, values: array, count: int, begin_bit: int = 0,
         _sorted(api, keys, values, count, sort)
 
 
+def _in_a_row(api: str, name: str, value: Any) -> Any:
+    """An array of several dimensions as one of one dimension, over the same memory."""
+    if not isinstance(value, array) or value.ndim == 1:
+        return value
+    if not value.is_contiguous:
+        message = f"{api}: {name!r} has the shape {value.shape} and gaps. help: .contiguous(), or one dimension"
+        raise _weft.usage_error(message, ValueError)
+    return value.flatten()
+
+
 def segmented_sort_pairs(
     keys: array,
     values: array,
@@ -448,7 +458,7 @@ def segmented_sort_pairs(
     """Sorts each segment of the pairs by itself, as :func:`radix_sort_pairs` does.
 
     Args:
-        keys: scalars of any type, one dimension.
+        keys: scalars of any type. Those of several dimensions are counted in C order, and lie without gaps.
         values: one for each key.
         count: how many pairs there are; no segment may end behind it.
         segment_start_indices: int32, the first pair of each segment. Without ``segment_end_indices`` one more, the end
@@ -456,9 +466,10 @@ def segmented_sort_pairs(
         segment_end_indices: int32, one behind the last pair of each segment. Segments must not overlap.
     Raises:
         UsageError: an argument is no such array, the arrays are on different devices, or a segment does not lie in
-            ``[0, count]``.
+            ``[0, count]``. In a graph, whose segments are those when it runs, capture_launch() raises it.
     """
     api = "segmented_sort_pairs()"
+    keys, values = (_in_a_row(api, name, one) for name, one in (("keys", keys), ("values", values)))
     _check_pairs(api, keys, values)
     count = _count(api, "count", count, min(keys.size, values.size))
     starts, ends = segment_start_indices, segment_end_indices
@@ -498,7 +509,8 @@ def runlength_encode(
         values: scalars, one dimension. 0 and -0 are equal; a NaN is a run of its own.
         run_values: where the value of each run goes: of the dtype of ``values``, with room for all runs.
         run_lengths: where the lengths go: int32, with room for all runs.
-        run_count: where the number of runs goes: one int32.
+        run_count: where the number of runs goes: one int32. While a graph is captured it is needed, and gets the number
+            when the graph runs.
         value_count: only the first so many elements.
     Returns:
         ``run_count`` where it is given, else the number of runs as an int.
@@ -527,8 +539,12 @@ def runlength_encode(
         )
     count = _count(api, "value_count", value_count, values.size)
 
+    if values.device.is_capturing:  # the number of runs is known when the graph has run
+        primitives.encode_runs(values, count, run_values, run_lengths, run_count)
+        return run_count
+
     def run() -> tuple[int, np.ndarray]:
-        runs = primitives.encode_runs(values, count, run_values, run_lengths)
+        runs = primitives.encode_runs(values, count, run_values, run_lengths, None)
         ends = np.cumsum(run_lengths.numpy()[:runs])
         return runs, np.concatenate([[0], ends[:-1]]) if runs else ends
 

@@ -952,3 +952,58 @@ print(a.list())
 """)
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120)
     assert done.stdout.split() == ["interrupted", "[1]"], done.stderr
+
+
+# ---- what needs numbers on its way ----
+
+
+def on_cpu(values, dtype=int):
+    return wp.array(values, dtype=dtype, device="cpu")
+
+
+def test_segments_are_those_when_the_graph_runs():
+    keys, values = on_cpu([3, 1, 2, 9, 8, 7]), on_cpu([0, 1, 2, 3, 4, 5])
+    bounds = on_cpu([0, 6, 6])
+    with wp.ScopedCapture(device="cpu") as capture:
+        wp.utils.segmented_sort_pairs(keys, values, 6, bounds)
+    assert keys.list() == [3, 1, 2, 9, 8, 7]
+    bounds.assign([0, 3, 6])
+    wp.capture_launch(capture.graph)
+    assert keys.list() == [1, 2, 3, 7, 8, 9] and values.list() == [1, 2, 0, 5, 4, 3]
+    bounds.assign([0, 3, 77])
+    with pytest.raises(ValueError, match=r"segment 1 goes from 3 to 77, expected 0 <= start <= end <= 6"):
+        wp.capture_launch(capture.graph)
+
+
+def test_runs_are_counted_when_the_graph_runs():
+    values, found, lengths, count = on_cpu([1, 1, 5, 5]), on_cpu([0] * 4), on_cpu([0] * 4), on_cpu([0])
+    with wp.ScopedCapture(device="cpu") as capture:
+        assert wp.utils.runlength_encode(values, found, lengths, run_count=count) is count
+    assert count.list() == [0]
+    wp.capture_launch(capture.graph)
+    assert (count.list(), found.list()[:2], lengths.list()[:2]) == ([2], [1, 5], [2, 2])
+    values.assign([4, 3, 3, 2])
+    wp.capture_launch(capture.graph)
+    assert (count.list(), found.list()[:3], lengths.list()[:3]) == ([3], [4, 3, 2], [1, 2, 1])
+    with wp.ScopedCapture(device="cpu") as capture, pytest.raises(RuntimeError, match="run_count=..."):
+        wp.utils.runlength_encode(values, found, lengths)
+
+
+@pytest.mark.parametrize("dtype", [wp.int32, wp.float64, wp.float16, wp.bool])
+def test_numbers_are_converted_when_the_graph_runs(dtype):
+    a = on_cpu([[0.0, 1.0], [2.0, 0.0]], float)
+    with wp.ScopedCapture(device="cpu") as capture:
+        b = a.astype(dtype)
+    a.assign([[5.0, 0.0], [0.0, 7.0]])
+    wp.capture_launch(capture.graph)
+    assert b.shape == (2, 2) and b.dtype is dtype
+    assert b.numpy().tolist() == a.numpy().astype(wp.dtype_to_numpy(dtype)).tolist()
+
+
+def test_vectors_are_converted_when_the_graph_runs():
+    a = on_cpu([[1.0, 2.0, 3.0]], wp.vec3)
+    with wp.ScopedCapture(device="cpu") as capture:
+        b = a.astype(wp.vec3d)
+    a.fill_(4.0)
+    wp.capture_launch(capture.graph)
+    assert b.dtype is wp.vec3d and b.numpy().tolist() == [[4.0, 4.0, 4.0]]

@@ -227,6 +227,15 @@ def test_segments_are_sorted_by_themselves(lists):
         assert values.numpy()[begin:end].tolist() == (begin + order).tolist()
 
 
+def test_keys_of_several_dimensions_are_sorted_in_c_order():
+    keys = wp.array([[3, 1, 2], [9, 7, 8]], dtype=int)
+    values = wp.array([[0, 1, 2], [3, 4, 5]], dtype=int)
+    wp.utils.segmented_sort_pairs(keys, values, 6, wp.array([0, 3, 6], dtype=int))
+    assert keys.numpy().tolist() == [[1, 2, 3], [7, 8, 9]] and values.numpy().tolist() == [[1, 2, 0], [4, 5, 3]]
+    with pytest.raises(ValueError, match=r"'keys' has the shape \(3, 2\) and gaps. help: .contiguous\(\)"):
+        wp.utils.segmented_sort_pairs(keys.T, values, 6, wp.array([0, 3, 6], dtype=int))
+
+
 @pytest.mark.parametrize("lengths", [[200_000, 3, 50], [40] * 3000])
 def test_long_and_many_segments(lengths):
     bounds = np.cumsum([0, *lengths]).astype(np.int32)
