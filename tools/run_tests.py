@@ -73,7 +73,8 @@ NOT_ON_CUDA = {
     "geometry comes to GPUs later": {
         "examples": "dam_break mountain_lake puzzle_ball sculpt",
         "geometry": "devices grid_order hash_grid judge_grids judge_meshes judge_volumes mesh moving_meshes"
-        " neighbour_loops precisions query_groups query_invariants query_sides tapes volume volume_objects",
+        " neighbour_loops precisions query_groups query_invariants query_sides tapes volume volume_objects"
+        " volume_precisions",
     },
     "other frameworks are built for the CPU here; their GPUs come later": {
         "interop": "all_libraries bad_tensors benchmarks conventions direct distributed dlpack dlpack_module"

@@ -66,51 +66,60 @@ void lookups(typename V::Number* result, const UInt64* volumes, const Int32* vox
                               });
 }
 
-// Voxels without a leaf stay as they are.
-template <typename V, GridType type>
+// Voxels without a leaf stay as they are. `source` are grids of V, `other` those of Other.
+template <typename V, GridType source, typename Other, GridType other>
 void stores(const UInt64* volumes, const Int32* voxel, const typename V::Number* value, UInt64 mask, Int32 width) {
     for_each_volume(volumes, mask, [&](const VolumeDescriptor& volume, UInt64 lanes) {
-        Types<type>::visit(volume, [&](auto finder) {
+        const auto store_lanes = [&](auto& finder, const auto& stored) {
             for_each_lane(lanes, [&](int lane) {
                 V of_lane;
                 for (int n = 0; n < V::kNumbers; ++n) of_lane.numbers[n] = value[n * width + lane];
-                write(finder, volume, voxel[lane], voxel[width + lane], voxel[2 * width + lane], of_lane);
+                write(finder, volume, voxel[lane], voxel[width + lane], voxel[2 * width + lane], stored(of_lane));
             });
-        });
+        };
+        if (Types<source>::visit(volume,
+                                 [&](auto finder) { store_lanes(finder, [](const V& given) { return given; }); }))
+            return;
+        if constexpr (other != source)
+            Types<other>::visit(volume, [&](auto finder) {
+                store_lanes(finder, [](const V& given) { return converted<Other>(given); });
+            });
     });
 }
 
 }  // namespace
 
-// `source`: the type of grids that are written, `...`: others that can be read.
-#define WEFT_DEFINE(name, number, count, source, ...)                                                               \
+// `source`: the type of grids that are written, `...`: those that can be read. Grids `other`, whose numbers are
+// `other_number`, can be written too.
+#define WEFT_DEFINE(name, number, count, source, other_number, other, ...)                                          \
     WEFT_LIBRARY(weft_lib_volume_lookup_##name)(number * result, const UInt64* volume, const Int32* voxel,          \
                                                 UInt64 mask, Int32 width) {                                         \
-        lookups<Value<number, count>, Types<source __VA_OPT__(, ) __VA_ARGS__>>(result, volume, voxel, mask, width, \
-                                                                                {});                                \
+        lookups<Value<number, count>, Types<__VA_ARGS__>>(result, volume, voxel, mask, width, {});                  \
     }                                                                                                               \
     WEFT_LIBRARY(weft_lib_volume_store_##name)(const UInt64* volume, const Int32* voxel, const number* value,       \
                                                UInt64 mask, Int32 width) {                                          \
-        stores<Value<number, count>, source>(volume, voxel, value, mask, width);                                    \
+        stores<Value<number, count>, source, Value<other_number, count>, other>(volume, voxel, value, mask, width); \
     }
-#define WEFT_DEFINE_SMOOTH(name, number, count, source, ...)                                                         \
-    WEFT_DEFINE(name, number, count, source, __VA_ARGS__)                                                            \
-    WEFT_LIBRARY(weft_lib_volume_stencil_##name)(number * result, const UInt64* volume, const Int32* voxel,          \
-                                                 UInt64 mask, Int32 width) {                                         \
-        stencils<Value<number, count>, Types<source __VA_OPT__(, ) __VA_ARGS__>>(result, volume, voxel, mask, width, \
-                                                                                 {});                                \
+#define WEFT_DEFINE_SMOOTH(name, number, count, other_number, other, ...)                                   \
+    WEFT_DEFINE(name, number, count, name, other_number, other, name, __VA_ARGS__)                          \
+    WEFT_LIBRARY(weft_lib_volume_stencil_##name)(number * result, const UInt64* volume, const Int32* voxel, \
+                                                 UInt64 mask, Int32 width) {                                \
+        stencils<Value<number, count>, Types<name, __VA_ARGS__>>(result, volume, voxel, mask, width, {});   \
     }
-WEFT_DEFINE_SMOOTH(f32, float, 1, f32, f16, fp4, fp8, fp16, fpn)
-WEFT_DEFINE_SMOOTH(f64, double, 1, f64)
-WEFT_DEFINE_SMOOTH(vec3f, float, 3, vec3f)
-WEFT_DEFINE_SMOOTH(vec3d, double, 3, vec3d)
-WEFT_DEFINE_SMOOTH(vec4f, float, 4, vec4f)
-WEFT_DEFINE_SMOOTH(vec4d, double, 4, vec4d)
-WEFT_DEFINE(u8, unsigned char, 1, u8, boolean)
-WEFT_DEFINE(i16, short, 1, i16)
-WEFT_DEFINE(i32, int, 1, i32)
-WEFT_DEFINE(i64, long, 1, i64)
-WEFT_DEFINE(u32, unsigned, 1, u32, rgba8)
+WEFT_DEFINE_SMOOTH(f32, float, 1, double, f64, f16, fp4, fp8, fp16, fpn, f64)
+WEFT_DEFINE_SMOOTH(f64, double, 1, float, f32, f32, f16, fp4, fp8, fp16, fpn)
+WEFT_DEFINE_SMOOTH(vec3f, float, 3, double, vec3d, vec3d)
+WEFT_DEFINE_SMOOTH(vec3d, double, 3, float, vec3f, vec3f)
+WEFT_DEFINE_SMOOTH(vec4f, float, 4, double, vec4d, vec4d)
+WEFT_DEFINE_SMOOTH(vec4d, double, 4, float, vec4f, vec4f)
+#define WEFT_DEFINE_INTEGER(name, number, ...) \
+    WEFT_DEFINE(name, number, 1, name, number, name, name __VA_OPT__(, ) __VA_ARGS__)
+WEFT_DEFINE_INTEGER(u8, unsigned char, boolean)
+WEFT_DEFINE_INTEGER(i16, short)
+WEFT_DEFINE_INTEGER(i32, int)
+WEFT_DEFINE_INTEGER(i64, long)
+WEFT_DEFINE_INTEGER(u32, unsigned, rgba8)
+#undef WEFT_DEFINE_INTEGER
 #undef WEFT_DEFINE_SMOOTH
 #undef WEFT_DEFINE
 

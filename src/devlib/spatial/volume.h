@@ -142,15 +142,19 @@ inline float half(unsigned short bits) {
     return static_cast<float>(value);
 }
 
-// How a value of `V` comes out of a grid of this type. The general case: as it stands there.
+// A value of `V` as it stands in a grid of this type.
 template <GridType type, typename V>
-struct Cell {
+struct Stored {
     static V in_leaf(const VolumeDescriptor&, const unsigned char* leaf, unsigned n) {
         return load<V>(leaf + format::layout_of(type).leaf_table + n * sizeof(V));
     }
     static V constant(const unsigned char* at) { return load<V>(at); }
     static constexpr bool kHasConstantLeaves = true;
 };
+
+// How a value of `V` comes out of a grid of this type.
+template <GridType type, typename V>
+struct Cell : Stored<type, V> {};
 
 template <int bits>
 struct Quantised {
@@ -185,6 +189,36 @@ struct Cell<GridType::f16, Value<float, 1>> {
     }
     static V constant(const unsigned char* at) { return {{half(load<unsigned short>(at))}}; }
 };
+
+// Values in the numbers of `V`, of a grid of floats in other numbers, which `Own` are.
+template <typename V, typename Own>
+V converted(const Own& own) {
+    V result;
+    for (int n = 0; n < V::kNumbers; ++n) result.numbers[n] = static_cast<typename V::Number>(own.numbers[n]);
+    return result;
+}
+template <GridType type, typename V, typename Own>
+struct InOtherNumbers {
+    static constexpr bool kHasConstantLeaves = Cell<type, Own>::kHasConstantLeaves;
+    static V in_leaf(const VolumeDescriptor& volume, const unsigned char* leaf, unsigned n) {
+        return converted<V>(Cell<type, Own>::in_leaf(volume, leaf, n));
+    }
+    static V constant(const unsigned char* at) { return converted<V>(Cell<type, Own>::constant(at)); }
+};
+template <GridType type>
+struct Cell<type, Value<double, 1>> : InOtherNumbers<type, Value<double, 1>, Value<float, 1>> {};
+template <>
+struct Cell<GridType::f64, Value<double, 1>> : Stored<GridType::f64, Value<double, 1>> {};
+template <>
+struct Cell<GridType::f64, Value<float, 1>> : InOtherNumbers<GridType::f64, Value<float, 1>, Value<double, 1>> {};
+template <>
+struct Cell<GridType::vec3f, Value<double, 3>> : InOtherNumbers<GridType::vec3f, Value<double, 3>, Value<float, 3>> {};
+template <>
+struct Cell<GridType::vec3d, Value<float, 3>> : InOtherNumbers<GridType::vec3d, Value<float, 3>, Value<double, 3>> {};
+template <>
+struct Cell<GridType::vec4f, Value<double, 4>> : InOtherNumbers<GridType::vec4f, Value<double, 4>, Value<float, 4>> {};
+template <>
+struct Cell<GridType::vec4d, Value<float, 4>> : InOtherNumbers<GridType::vec4d, Value<float, 4>, Value<double, 4>> {};
 
 template <>
 struct Cell<GridType::boolean, Value<unsigned char, 1>> {
