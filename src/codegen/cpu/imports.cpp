@@ -46,6 +46,7 @@ void add_effects(llvm::Function& function, Effects effects, bool keeps_registers
     if (effects == Effects::asks) {
         function.setWillReturn();
         function.addFnAttr(llvm::Attribute::Cold);
+        if (keeps_registers) function.setCallingConv(llvm::CallingConv::PreserveMost);
     }
     if (effects == Effects::known) {
         function.setDoesNotAccessMemory();

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "binary/cpu_abi.h"
+#include "runtime/cpu/copy_lanes.h"
 
 namespace weft::runtime {
 
@@ -45,12 +46,13 @@ private:
     std::atomic<bool> stopped_{false};
 };
 
-// Called by machine code: 1 where the thread is to leave its kernel.
-inline std::int32_t weft_poll(const LaunchContext* context) noexcept {
+// Called by machine code: 1 where the thread is to leave its kernel. On x86 the calls expect that integer registers are
+// kept (LLVM's preserve_most), so that loops have as many as without them.
+WEFT_KEEPS_REGISTERS inline std::int32_t weft_poll(const LaunchContext* context) noexcept {
     return context->interrupts != nullptr && context->interrupts->poll();
 }
 
 // What a loop goes on with after a question: see codegen/emit_poll.cpp.
-inline std::int64_t weft_next_part(std::int64_t first) noexcept { return first; }
+WEFT_KEEPS_REGISTERS inline std::int64_t weft_next_part(std::int64_t first) noexcept { return first; }
 
 }  // namespace weft::runtime
