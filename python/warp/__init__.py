@@ -113,8 +113,11 @@ from warp._kernels.modules import (
 )
 from warp._kernels.structs import struct
 from warp._support import signatures as _signatures
+from warp._support.byref import accept_values as _accept_values
 from warp._support.timer import ScopedTimer
 from warp.types import dtype_from_numpy, dtype_to_numpy
+
+_accept_values()
 
 # The release of the API, which programs ask for; Weft's own is beside it.
 __version__ = config.version

@@ -47,6 +47,10 @@ nb::object evaluated(nb::handle annotation, const std::string& what, Span span, 
 }
 
 [[noreturn]] void throw_no_type(nb::handle found, const std::string& what, Span span) {
+    if (nb::hasattr(found, "_not_there")) {
+        const std::string text = nb::str(found.attr("_not_there")).c_str();
+        throw CompileError(span, "the annotation of " + what + " is a name that waits. " + text);
+    }
     throw CompileError(
         span, "the annotation of " + what + " is " + describe_object(found) + ", which is no type of a kernel's values",
         {{Note::Kind::help, "use float, int, bool, wp.float64, wp.vec3, wp.array[float] and the like", {}}});

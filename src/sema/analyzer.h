@@ -146,6 +146,7 @@ private:
     Value array_slice(const Value& array, const std::vector<syntax::ExpressionPtr>& indices);
     std::vector<Value> sliced_elements(const Value& array, const std::vector<syntax::ExpressionPtr>& indices);
     std::vector<std::int64_t> static_slice(const syntax::Slice& slice, std::int64_t size, Span span);
+    bool is_empty_slice(Type type, const std::vector<syntax::ExpressionPtr>& indices);
     PartStep part_slice(Type type, const std::vector<syntax::ExpressionPtr>& indices);
     PartStep part_subscript(Type type, const std::vector<syntax::ExpressionPtr>& indices, Span span);
     Value read_part(const Value& object, const PartStep& step);
@@ -263,6 +264,7 @@ private:
     };
     void add_printed(Printout& to, const syntax::Expression& expression, const std::string& separator);
     void add_printed(Printout& to, const Value& value, Span place, const std::string& format);
+    void add_array(Printout& to, ir::Value* array, Span place, const std::string& format);
     void add_truth(Printout& to, ir::Value* value);
     void add_scalar(Printout& to, ir::Value* value, Span place, const std::string& format);
     Value call_print(const syntax::Call& call, Span span);

@@ -240,3 +240,16 @@ def test_arrays_of_a_call_are_freed():
         function(X[1])[0].block_until_ready()
     gc.collect()
     assert len(seen) == 10 and all(reference() is None for reference in seen)
+
+
+def test_annotations_that_mean_something_later_are_read_at_the_first_call():
+    scope = {"wp": wp, "two": two}
+    text = "def late(x: 'wp.array(dtype=Later)', y: 'wp.array(dtype=Later)'):\n    wp.copy(y, x)\n"
+    exec(text, scope)
+    made = wp.jax_callable(scope["late"])
+    with pytest.raises(NameError, match="Later"):
+        made(jnp.ones(3))
+    with pytest.raises(ValueError, match="in_out_argnames has 'q'"):
+        wp.jax_callable(scope["late"], in_out_argnames=["q"])
+    scope["Later"] = float
+    assert made(jnp.ones(3))[0].tolist() == [1.0] * 3

@@ -131,7 +131,7 @@ def test_kernels_without_the_decorator():
     named = wp.Kernel(plain, key="other", module=module, options={"enable_backward": False})
     assert module.kernels == {"other": named} and named.options == {"enable_backward": False}
     assert not named.enable_backward and value_of(named) == 2.0
-    for wrong, kind in (({"func": 3}, TypeError), ({"key": "a b"}, ValueError), ({"options": 3}, TypeError)):
+    for wrong, kind in (({"func": 3}, TypeError), ({"key": 3}, TypeError), ({"options": 3}, TypeError)):
         with pytest.raises(kind):
             wp.Kernel(**{"func": plain, **wrong})
 

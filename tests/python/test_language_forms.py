@@ -127,6 +127,7 @@ def test_integers_of_different_types_are_compared_by_value(a_type, b_type):
     assert out.numpy().tolist() == [[f(x, y) for f in OPERATORS] for x, y in pairs]
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 def test_floats_are_compared_with_integers_and_other_floats_by_value(device):
     @wp.kernel
     def k(
@@ -287,3 +288,47 @@ def test_structures_of_tensors_take_their_place_as_vectors():
 
     with pytest.raises(TypeError, match="argument 1 'x' of kernel 'pairs' is array2d\\[float32\\]"):
         wp.launch(pairs, dim=4, inputs=[structures[0]], device="cpu")
+
+
+def test_prints_of_arrays_say_what_they_are(capfd, device):
+    @wp.kernel
+    def k(a: wp.array[float], m: wp.array2d[wp.vec3]):
+        print(a, f"{m} {m[0]}")
+
+    arrays = [wp.zeros(3, device=device), wp.zeros((2, 5), dtype=wp.vec3, device=device)]
+    wp.launch(k, dim=1, inputs=arrays, device=device)
+    wp.synchronize()
+    text = "array(shape=(3,), dtype=float32) array(shape=(2, 5), dtype=vec3f) array(shape=(5,), dtype=vec3f)\n"
+    assert capfd.readouterr().out == text
+
+
+def test_slices_without_components_have_the_length_0():
+    @wp.kernel
+    def k(out: wp.array[float]):
+        v = wp.vec3(1.0, 2.0, 3.0)
+        q = wp.quat(1.0, 2.0, 3.0, 4.0)
+        m = wp.identity(n=3, dtype=float)
+        out[0] = float(len(v[1:1]) + len(q[2:0]) + len(m[3:, 0:2]))
+        s = 0.0
+        for x in v[5:]:
+            s += x
+        out[1] = s + sum(v[0:0])
+
+    out = wp.ones(2)
+    wp.launch(k, dim=1, inputs=[out])
+    assert out.numpy().tolist() == [0.0, 0.0]
+
+
+def test_kernels_have_keys_of_any_characters(device):
+    def body(x: wp.array(dtype=float)):
+        x[wp.tid()] = 5.0
+
+    kernel = wp.Kernel(body, key='a<b, "c">::d \u00e9')
+    assert kernel.key == 'a<b, "c">::d \u00e9' and wp.get_module(__name__).kernels[kernel.key] is kernel
+    x = wp.zeros(2, device=device)
+    wp.launch(kernel, dim=2, inputs=[x], device=device)
+    assert x.numpy().tolist() == [5.0, 5.0]
+    with pytest.raises(TypeError, match="key is 3, expected a string"):
+        wp.Kernel(body, key=3)
+    with pytest.raises(ValueError, match="expected an identifier"):
+        wp.kernel(body, name="a b")

@@ -79,7 +79,18 @@ with warnings.catch_warnings(record=True) as caught:
 assert type_size_in_bytes is wp.types.type_size_in_bytes and vec3 is wp.vec3 and array_scan is wp.utils.array_scan
 assert [str(w.message).split(" is private")[0] for w in caught] == ["warp._src.types.type_size_in_bytes"]
 assert caught[0].filename == "<string>", caught[0].filename
-assert user_cache_dir("a").endswith("a") and runtime is None
+assert user_cache_dir("a").endswith("a")
+import ctypes
+q, v = wp.quat_rpy(0.1, 0.2, 0.3), wp.vec3(1.0, 2.0, 3.0)
+t, moved, length = wp.transform(v, q), wp.vec3(), ctypes.c_float()
+runtime.core.wp_builtin_transform_point_transformf_vec3f(t, v, ctypes.byref(moved))
+assert tuple(moved) == tuple(wp.transform_point(t, v))
+both = wp.transform()
+runtime.core.wp_builtin_mul_transformf_transformf(t, t, ctypes.byref(both))
+assert list(both) == list(t * t)
+runtime.core.wp_builtin_length_vec3f(v, ctypes.byref(length))
+assert length.value == wp.length(v)
+assert not hasattr(runtime.core, "wp_builtin_nothing_vec3f")
 @wp.kernel
 def k(x: wp.array(dtype=float)):
     x[0] = 1.0
@@ -109,3 +120,40 @@ def test_the_version_is_that_of_the_api():
     assert wp.__weft_version__ == wp.config.weft_version == wp._weft.build_info()["version"]
     with pytest.raises(AttributeError, match="config.weft_version: a version cannot be set"):
         wp.config.weft_version = "2"
+
+
+def test_a_struct_may_have_a_field_that_waits():
+    @wp.struct
+    class Field:
+        texture: wp.Texture3D
+        scale: float
+
+    assert Field.__annotations__["texture"] is wp.Texture3D and Field(scale=2.0).scale == 2.0
+
+    @wp.kernel
+    def reads(f: Field, out: wp.array[float]):
+        out[0] = f.scale
+
+    @wp.kernel
+    def samples(f: Field, out: wp.array[float]):
+        out[0] = wp.texture_sample(f.texture, wp.vec3(0.0), dtype=float)
+
+    @wp.kernel
+    def asks(f: Field, out: wp.array[float]):
+        out[0] = float(f.texture.width)
+
+    @wp.kernel
+    def takes(t: wp.Texture2D):
+        pass
+
+    out = wp.zeros(1)
+    wp.launch(reads, dim=1, inputs=[Field(scale=2.0), out])
+    assert out.numpy()[0] == 2.0
+    with pytest.raises(wp.CompileError, match=r"wp\.texture_sample\(\): textures are not there yet"):
+        wp.launch(samples, dim=1, inputs=[Field(), out])
+    with pytest.raises(wp.CompileError, match="Texture3D has no attribute 'width'"):
+        wp.launch(asks, dim=1, inputs=[Field(), out])
+    with pytest.raises(
+        wp.CompileError, match=r"annotation of parameter 't' is a name that waits. wp\.Texture2D\(\): textures"
+    ):
+        wp.launch(takes, dim=1, inputs=[0])

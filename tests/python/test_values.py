@@ -301,3 +301,28 @@ def test_nothing_leaks():
     del w
     gc.collect()
     assert abs(sys.getrefcount(made) - before) < 3
+
+
+@pytest.mark.parametrize(
+    "value", [wp.vec3(1, 2, 3), wp.mat22d(1, 2, 3, 4), wp.quat(1, 2, 3, 4), wp.transform(), wp.int16(7)]
+)
+def test_byref_points_to_the_value(value):
+    import ctypes
+
+    size = wp.types.type_size_in_bytes(type(value))
+    copied = (ctypes.c_uint8 * size)()
+    ctypes.memmove(copied, ctypes.byref(value), size)
+    assert bytes(copied) == np.asarray(value).tobytes() and size == np.asarray(value).nbytes
+    if hasattr(type(value), "_shape_"):
+        numbers = np.arange(value._length_, dtype=np.asarray(value).dtype)
+        ctypes.memmove(ctypes.byref(value), numbers.ctypes.data, size)
+        assert np.asarray(value).ravel().tolist() == numbers.tolist()
+
+
+def test_byref_of_other_objects_is_that_of_ctypes():
+    import ctypes
+
+    number = ctypes.c_int(3)
+    assert ctypes.byref(number)._obj is number
+    with pytest.raises(TypeError, match="byref"):
+        ctypes.byref(3)

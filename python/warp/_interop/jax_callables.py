@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from enum import IntEnum
@@ -11,7 +13,7 @@ import warp._weft as _weft
 from warp._interop.jax_kernels import JaxModulePreloadMode, ensure_handlers, refusing
 from warp._interop.jax_signature import Arguments, Output, Signature, aliases, alike, known_vmap_method
 from warp._interop.library import import_library
-from warp._interop.parameters import Parameter
+from warp._interop.parameters import Parameter, unknown_parameter
 
 __all__ = ["JaxCallable", "JaxCallableGraphMode", "clear_jax_callable_graph_cache", "jax_callable"]
 
@@ -77,10 +79,21 @@ class JaxCallable:
         self.name = getattr(function, "__name__", type(function).__name__)
         self.vmap_method = known_vmap_method(_API, vmap_method)
         self.output_dims, self.has_side_effect = output_dims, has_side_effect
-        parameters = _parameters(function, self.name)
-        self.signature = Signature(_API, f"function '{self.name}'", parameters, num_outputs, in_out_argnames, False)
+        self._outputs = num_outputs, in_out_argnames
+        with contextlib.suppress(NameError):  # an annotation that means something later, or to other functions alone
+            self.signature  # noqa: B018
+        self._signature([unknown_parameter(name) for name in inspect.signature(function).parameters])
         self.graph_mode = JaxCallableGraphMode.JAX
         self._known: dict[Any, int] = {}
+
+    def _signature(self, parameters: list[Parameter]) -> Signature:
+        num_outputs, in_out = self._outputs
+        return Signature(_API, f"function '{self.name}'", parameters, num_outputs, in_out, False)
+
+    @functools.cached_property
+    def signature(self) -> Signature:
+        """The parameters with their types."""
+        return self._signature(_parameters(self.function, self.name))
 
     def __repr__(self) -> str:
         return f"<{_API} of {self.name}>"
@@ -197,10 +210,11 @@ def jax_callable(
     mode = JaxCallableGraphMode(graph_mode)
     result = JaxCallable(func, num_outputs, vmap_method, output_dims, in_out_argnames, has_side_effect)
     result.graph_mode = mode
-    names = [parameter.name for parameter in result.signature.parameters]
+    names = list(inspect.signature(func).parameters)
     for staged in (*(stage_in_argnames or ()), *(stage_out_argnames or ())):
         if staged not in names:
-            raise result.signature.error(f"there is no argument {staged!r} to be staged")
+            text = f"{_API}(): function '{result.name}': there is no argument {staged!r} to be staged"
+            raise _weft.usage_error(text, ValueError)
     return result
 
 

@@ -70,7 +70,9 @@ def plan_kernel(func: Any, key: Any, module: Any, options: Any, code_transformer
         if value:
             message = f"{name} cannot be used: the text of the function is compiled as it is"
             raise _usage_error(f"{api}: {message}", TypeError)
-    given = checked_name(key, api)
+    if key is not None and not (isinstance(key, str) and key):
+        raise _usage_error(f"{api}: key is {key!r}, expected a string", TypeError)
+    given = key  # of any characters: it is a name in messages and in the module's table
     owner = module_of(function, module, api)
     if options is not None and not isinstance(options, dict):
         raise _usage_error(f"{api}: options is {options!r}, expected a dict", TypeError)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import ctypes
 import dataclasses
+import functools
 import hashlib
 import sys
 from collections.abc import Callable
@@ -161,6 +162,13 @@ _FACTS = {
 _COMMON = {"numpy_dtype": _numpy_dtype, "numpy_value": _numpy_value, "assign": _assign, "to": _to}
 
 
+@functools.cache
+def _place_of(waiting: type) -> type:
+    """What stands in a struct for an object that is not there yet, a texture: the place of its id."""
+    name = waiting.__name__
+    return _weft.make_struct(name, "warp", name, [("id", _weft.named_type("uint64"))], {}, {})
+
+
 def _is_plain(base: type) -> bool:
     return bool(_declared[base][0]) and not dataclasses.is_dataclass(base)
 
@@ -203,7 +211,7 @@ def struct(c: type | None = None, *, module: Any = None) -> Any:
     name = c.__name__
     bases = tuple(base for base in c.__bases__ if base is not object)
     frame = sys._getframe(1)
-    fields, members, defaults, kept = [], {}, {}, set()
+    fields, members, defaults, kept, annotations = [], {}, {}, set(), {}
     for base in bases:
         if base not in _declared:
             message = f"struct(): {name} is derived from {base.__name__}, which is no struct"
@@ -222,7 +230,8 @@ def struct(c: type | None = None, *, module: Any = None) -> Any:
             continue
         if field in dict(fields):
             raise UsageError(f"struct(): field '{field}' of {name} is one of its base already")
-        fields.append((field, annotation))
+        annotations[field] = annotation
+        fields.append((field, _place_of(annotation) if hasattr(annotation, "_not_there") else annotation))
     declared = {field for field, _ in fields}
     of_dataclass = read_dataclass(c, dict(fields), [base for base in bases if _is_plain(base)])
     if of_dataclass is None:
@@ -246,7 +255,7 @@ def struct(c: type | None = None, *, module: Any = None) -> Any:
                 f"struct(): field '{member}' of {name} has no type. help: annotate it: {member}: {type(value).__name__}"
             )
         members[member] = value
-    members["__annotations__"] = dict(fields)
+    members["__annotations__"] = {**dict(fields), **annotations}
     for member, value in {**_COMMON, **_FACTS}.items() if not bases else ():
         if member not in declared:
             members.setdefault(member, value)

@@ -2,15 +2,55 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from warp import _weft
 from warp._kernels.modules import Module, modules_by_name
 from warp._src import forward, warn_once
+from warp.types import named_type
 
-runtime = None  # what starts by itself has no object
+
+class _Functions:
+    """``runtime.core``: built-in functions by names such as ``wp_builtin_mul_transformf_transformf``, which tell the
+    types of the arguments. Each takes its arguments, then ``ctypes.byref()`` of the value that the result goes to."""
+
+    def __getattr__(self, name: str) -> Callable:
+        words = name.removeprefix("wp_builtin_").split("_")
+        while words and (words[-1] in ("bool", "float", "int") or named_type(words[-1]) is not None):
+            words.pop()
+        spelled = "_".join(words)
+        function = _OPERATORS.get(spelled) or _weft.builtin(spelled)
+        if function is None or not name.startswith("wp_builtin_"):
+            raise AttributeError(f"warp._src.context.runtime.core has no function {name!r}")
+
+        def call(*arguments: Any) -> None:
+            *given, place = arguments
+            result = getattr(place, "_obj", place)
+            value = function(*given)
+            if isinstance(result, ctypes._SimpleCData):
+                result.value = value
+            else:
+                written = np.ascontiguousarray(value).tobytes()
+                memoryview(result).cast("B")[: len(written)] = written
+
+        setattr(self, name, call)
+        return call
+
+
+_OPERATORS = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv}
+
+
+class _Runtime:
+    core = _Functions()
+
+
+runtime = _Runtime()
 
 
 class ModuleHasher:

@@ -112,6 +112,20 @@ void FunctionAnalyzer::add_truth(Printout& to, ir::Value* value) {
     letter(0, 0xe);
 }
 
+// What it is, as its elements may be any number: array(shape=(3, 4), dtype=float32).
+void FunctionAnalyzer::add_array(Printout& to, ir::Value* array, Span place, const std::string& format) {
+    if (!format.empty())
+        fail(place, "the format '" + format + "' is for numbers, not for " + array->type.python_name(), {},
+             ErrorCategory::value);
+    to.format += "array(shape=(";
+    const int ndim = array->type.ndim();
+    for (int axis = 0; axis < ndim; ++axis) {
+        if (axis) to.format += ", ";
+        add_scalar(to, builder_.dim(array, axis), place, {});
+    }
+    to.format += std::string(ndim == 1 ? "," : "") + "), dtype=" + array->type.element().python_name() + ")";
+}
+
 void FunctionAnalyzer::add_scalar(Printout& to, ir::Value* value, Span place, const std::string& format) {
     const Type type = value->type;
     if (type.is_bool() && format.empty()) return add_truth(to, value);
@@ -155,6 +169,8 @@ void FunctionAnalyzer::add_printed(Printout& to, const Value& value, Span place,
                       [&](std::size_t i) { return extract(component_path(type, static_cast<std::int64_t>(i))); });
         } else if (type.is_struct()) {
             add_parts(type.fields().size(), [&](std::size_t i) { return extract({static_cast<std::int64_t>(i)}); });
+        } else if (type.is_array()) {
+            add_array(to, whole, place, format);
         } else {
             fail(place, "print() cannot show " + type.python_name(), {help("print elements, or the shape")});
         }

@@ -52,6 +52,17 @@ std::vector<std::int64_t> FunctionAnalyzer::static_slice(const syntax::Slice& sl
     return result;
 }
 
+// v[1:1]: a value without components.
+bool FunctionAnalyzer::is_empty_slice(Type type, const std::vector<syntax::ExpressionPtr>& indices) {
+    const std::size_t most = type.is_matrix() ? 2 : 1;
+    for (std::size_t axis = 0; axis < indices.size() && axis < most; ++axis) {
+        const auto* slice = std::get_if<syntax::Slice>(&indices[axis]->node);
+        const std::int64_t size = axis == 0 ? type.rows() : type.cols();
+        if (slice && static_slice(*slice, size, indices[axis]->span).empty()) return true;
+    }
+    return false;
+}
+
 PartStep FunctionAnalyzer::part_slice(Type type, const std::vector<syntax::ExpressionPtr>& indices) {
     // Of each axis the positions, or one index that is known at run time.
     struct Axis {

@@ -53,6 +53,7 @@ Value FunctionAnalyzer::subscript_of(const Value& object, const std::vector<synt
         rest.pending = std::move(all);
         return rest;
     }
+    if (type.is_numeric_aggregate() && is_empty_slice(type, indices)) return Value::list({});
     if (type.is_numeric_aggregate()) return read_part(object, part_subscript(type, indices, span));
     if (is_indexed(type)) {
         if (static_cast<int>(indices.size()) < indexed_type(type).ndim() && !has_slice(indices))

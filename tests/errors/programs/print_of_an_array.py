@@ -3,5 +3,4 @@ import warp as wp
 
 @wp.kernel
 def kernel(x: wp.array[float], n: int):
-    i = wp.tid()
-    print(x)  # error: print() cannot show array[float32]
+    print(f"{x:.3f}")  # error: the format '.3f' is for numbers, not for array[float32]

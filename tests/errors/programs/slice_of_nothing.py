@@ -3,5 +3,5 @@ import warp as wp
 
 @wp.kernel
 def kernel(x: wp.array[float], n: int):
-    i = wp.tid()
-    y = wp.vec3()[2:1]  # error: this slice of vec3f has no components
+    v = wp.vec3()
+    v[2:1] = 1.0  # error: this slice of vec3f has no components

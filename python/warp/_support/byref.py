@@ -1,0 +1,36 @@
+"""``ctypes.byref()`` of vectors, matrices, quaternions, transforms and scalars, as of ctypes' own objects.
+
+``byref`` takes only objects of ctypes' own base class, which values of an extension cannot have. So it is replaced by
+one that asks the original first; for all else nothing changes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+import warp._weft as _weft
+
+__all__ = ["accept_values"]
+
+
+def accept_values() -> None:
+    """Lets ``ctypes.byref()`` take Weft's values, from now on."""
+    original = ctypes.byref
+    if hasattr(original, "_takes_values_of_weft"):
+        return
+
+    @functools.wraps(original)
+    def byref(obj: Any, offset: int = 0) -> Any:
+        try:
+            return original(obj, offset)
+        except TypeError:
+            if not _weft.is_value(obj):
+                raise
+        memory = ctypes.c_uint8 * _weft.type_size_bytes(type(obj))
+        is_fixed = memoryview(obj).readonly  # a scalar, which does not change: the address is that of a copy
+        return original(memory.from_buffer_copy(obj) if is_fixed else memory.from_buffer(obj), offset)
+
+    byref._takes_values_of_weft = True
+    ctypes.byref = byref
