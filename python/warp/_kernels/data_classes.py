@@ -69,7 +69,7 @@ def _default(field: dataclasses.Field, annotation: Any) -> tuple[Any, bool]:
         value = field.default_factory()
     if _is_struct_class(annotation) and isinstance(value, annotation):
         # Kernels start a struct with the defaults of its own fields.
-        plain = _weft.new_struct(annotation)
+        plain = _weft._new_struct(annotation)
         return missing, repr(value) != repr(plain)
     return value, False
 

@@ -222,7 +222,7 @@ nb::tuple reduce(nb::handle self) {
         state[value.type().fields()[i].name.c_str()] = field;
     }
     // Not by its class, whose __init__ may ask for arguments.
-    return nb::make_tuple(nb::module_::import_("warp._weft").attr("new_struct"),
+    return nb::make_tuple(nb::module_::import_("warp._weft").attr("_new_struct"),
                           nb::make_tuple(nb::borrow(reinterpret_cast<PyObject*>(Py_TYPE(self.ptr())))), state);
 }
 
@@ -263,13 +263,13 @@ void bind_structs(nb::module_& m) {
         "The class of a struct: `fields` are (name, annotation) pairs, `members` its other attributes, `defaults` what "
         "fields start with, by name, `rules` how a dataclass makes instances.");
     m.def(
-        "new_struct",
+        "_new_struct",
         [](nb::handle python_class) {
             const std::optional<Type> type =
                 PyType_Check(python_class.ptr())
                     ? struct_type_of_class(reinterpret_cast<PyTypeObject*>(python_class.ptr()))
                     : std::nullopt;
-            if (!type) throw UsageError("new_struct()", "expected a struct", ErrorCategory::type);
+            if (!type) throw UsageError("_new_struct()", "expected a struct", ErrorCategory::type);
             nb::object made = new_struct(*type);
             write_defaults(*type, struct_pointer(made)->data());
             return made;
