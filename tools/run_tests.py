@@ -87,7 +87,7 @@ NOT_ON_CUDA = {
     "is about functions in C++, which are the CPU's": {"python": "native"},
     "is about a process without a GPU: its default device, what it logs and answers": {
         "api": "probes",
-        "python": "check_mode conflict device interrupts logging main profilers start",
+        "python": "check_mode conflict device interrupts logging main profilers progress start",
     },
     "runs no kernel: names, syntax trees, errors of the compiler": {
         "builtins": "listing mutants",

@@ -128,21 +128,48 @@ void end_without_destructors_if_busy() {
     WEFT_CHECK(registered == 0, "cannot register the handler for the end of the process");
 }
 
+// Tells the host of a compilation that takes long, and of its end.
+class Report {
+public:
+    explicit Report(const std::string& kernel) : kernel_(kernel) {}
+    ~Report() {
+        if (told_) host().compiling(kernel_, std::nullopt);
+    }
+    Report(const Report&) = delete;
+
+    void go_on() {
+        constexpr std::chrono::milliseconds kFirst{2000}, kBetween{200};
+        const Clock::time_point now = Clock::now();
+        if (!host().compiling || now - start_ < kFirst || (told_ && now - *told_ < kBetween)) return;
+        told_ = now;
+        host().compiling(kernel_, std::chrono::duration<double>(now - start_).count());
+    }
+
+private:
+    using Clock = std::chrono::steady_clock;
+    const std::string& kernel_;
+    const Clock::time_point start_ = Clock::now();
+    std::optional<Clock::time_point> told_;
+};
+
 // False where the host wants to go on without the job.
-bool wait_for(Job& job) {
+bool wait_for(Job& job, const std::string& kernel) {
     constexpr std::chrono::milliseconds kBetweenQuestions{20};
+    Report report(kernel);
     std::unique_lock lock(job.mutex);
     while (!job.done.wait_for(lock, kBetweenQuestions, [&] { return job.is_done; })) {
         lock.unlock();
         if (host().interrupted()) return false;
+        report.go_on();
         lock.lock();
     }
+    lock.unlock();  // the end of the report takes the host's lock
     return true;
 }
 
 }  // namespace
 
-void run_interruptibly(std::function<void()> work) {
+void run_interruptibly(const std::string& kernel, std::function<void()> work) {
     if (is_worker) return work();  // which has no lock to give up
     if (!host().interrupted) {
         const WithoutHost without;
@@ -153,7 +180,7 @@ void run_interruptibly(std::function<void()> work) {
     {
         const WithoutHost without;
         if (hand_over(job))
-            is_finished = wait_for(*job);
+            is_finished = wait_for(*job, kernel);
         else
             job->run();
     }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -13,19 +14,20 @@ namespace weft::program {
 
 // Runs `work` on another thread without the host's lock, and waits. If the host wants to go on without it, throws what
 // Host::stop throws within some tens of milliseconds; the work goes on by itself, so it must own all that it uses.
-// Throws what `work` throws. The caller holds the host's lock. In a host that never interrupts, `work` runs here.
-void run_interruptibly(std::function<void()> work);
+// Throws what `work` throws. The caller holds the host's lock. In a host that never interrupts, `work` runs here. Long
+// work is told of as the compilation of `kernel` (Host::compiling).
+void run_interruptibly(const std::string& kernel, std::function<void()> work);
 
 // The same with a result. Work that does not take long runs here, without the host's lock.
 template <typename Work>
-auto interruptibly(bool is_long, Work work) {
+auto interruptibly(const std::string& kernel, bool is_long, Work work) {
     using Result = std::invoke_result_t<Work>;
     if (!is_long) {
         const WithoutHost without;
         return work();
     }
     auto result = std::make_shared<std::optional<Result>>();
-    run_interruptibly([work = std::move(work), result] { *result = work(); });
+    run_interruptibly(kernel, [work = std::move(work), result] { *result = work(); });
     return std::move(**result);
 }
 

@@ -52,7 +52,8 @@ std::shared_ptr<const LoweredKernel> KernelCode::lowered(const LoweringOptions& 
     if (latest_.second && latest_.first == options) return latest_.second;
     // Copied here, since the work may outlive this.
     const auto module = std::make_shared<std::unique_ptr<ir::Module>>(ir::clone(*analysed_));
-    auto made = interruptibly(is_large(*analysed_), [module, options] {
+    const std::string name = analysed_->functions.front()->name;
+    auto made = interruptibly(name, is_large(*analysed_), [module, options] {
         return std::make_shared<const LoweredKernel>(lower(std::move(*module), options));
     });
     if (!find_facts(options)) facts_.emplace_back(options, std::make_shared<const KernelFacts>(*made));
@@ -75,7 +76,8 @@ std::shared_ptr<const CompiledKernel> KernelCode::find(const CompileOptions& opt
 std::shared_ptr<const CompiledKernel> KernelCode::compiled(const CompileOptions& options) {
     if (auto found = find(options)) return found;
     const std::shared_ptr<const LoweredKernel> from = lowered(options.lowering);
-    auto made = interruptibly(is_large(*from->module), [from, options] { return build(*from, options); });
+    const std::string name = analysed_->functions.front()->name;
+    auto made = interruptibly(name, is_large(*from->module), [from, options] { return build(*from, options); });
     if (latest_.second == from) latest_.second.reset();
     if (auto found = find(options)) return found;  // another thread was quicker
     compiled_.emplace_back(options, made);

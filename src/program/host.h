@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace weft::program {
@@ -21,6 +22,9 @@ struct Host {
     void (*enter)(void*) = nullptr;
     // What kernels print; to C's stdout where nobody says otherwise.
     void (*print)(const std::string& text) = print_to_stdout;
+    // A launch waits for the compiler of a kernel: told several times a second if that takes long, with the seconds so
+    // far, and once without when it has ended. Called without the host's lock.
+    void (*compiling)(const std::string& kernel, std::optional<double> seconds) = nullptr;
     // What Weft says about its own work.
     void (*log)(LogLevel level, const std::string& text) = nullptr;
 };

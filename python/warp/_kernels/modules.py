@@ -12,6 +12,7 @@ import os
 import platform
 import sys
 import textwrap
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from types import ModuleType
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import warp._weft as _weft
 from warp import config
+from warp._support.progress import ProgressLine
 from warp._weft import Kernel
 from warp._weft import usage_error as _usage_error
 
@@ -364,14 +366,18 @@ def _load(modules: list[Module], devices: Any, max_workers: int | None = None) -
     kernels = [one for kernel in kernels for one in (kernel.instances if kernel.is_generic else [kernel])]
     if not kernels or not chosen:
         return
-    from concurrent.futures import ThreadPoolExecutor, wait  # a tenth of what importing warp costs
+    from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait  # a tenth of what importing warp costs
 
     workers = max_workers or config.load_module_max_workers or os.cpu_count() or 1
     pool = ThreadPoolExecutor(max_workers=min(len(kernels) * len(chosen), max(workers, 1)))
     finished = False
     try:
         jobs = [pool.submit(kernel.compile, device) for device in chosen for kernel in kernels]
-        wait(jobs)
+        waiting, began = set(jobs), time.monotonic()
+        with ProgressLine(began) as line:
+            while waiting:
+                waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED).not_done
+                line.show(f"compiling {len(jobs) - len(waiting)} of {len(jobs)} kernels")
         finished = True
     finally:  # Ctrl-C leaves those that have begun, and drops the others
         pool.shutdown(wait=finished, cancel_futures=not finished)

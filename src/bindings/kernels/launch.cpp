@@ -63,6 +63,21 @@ bool interrupted() {
     return PyErr_CheckSignals() != 0;  // leaves KeyboardInterrupt set in this thread
 }
 
+// A line about a long compilation (warp._support.progress). A mistake in it is not one of the launch.
+void tell_of_compilation(const std::string& kernel, std::optional<double> seconds) {
+    if (is_call_of_xla()) return;
+    const PythonLock lock;
+    try {
+        const nb::module_ progress = nb::module_::import_("warp._support.progress");
+        if (seconds)
+            progress.attr("compiling")(kernel, *seconds);
+        else
+            progress.attr("compiled")(kernel);
+    } catch (nb::python_error& error) {
+        error.discard_as_unraisable("a line about a compilation");
+    }
+}
+
 enum Slot : int {
     kKernel,
     kDim,
@@ -371,6 +386,7 @@ void bind_launch(nb::module_& m) {
                        .leave = []() -> void* { return is_call_of_xla() ? nullptr : PyEval_SaveThread(); },
                        .enter = &take_back_lock,
                        .print = &print_to_python,
+                       .compiling = &tell_of_compilation,
                        .log = &log};
     runtime::waiting_host = &kWaitingHost;
     m.attr("launch") = nb::steal(PyCFunction_NewEx(&launch_method, m.ptr(), nb::str("warp").release().ptr()));
