@@ -101,7 +101,9 @@ def test_a_launch_that_waits_for_its_compiler_says_so(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM.replace("LINES", "6000"))
     environment = {**os.environ, "WARP_CACHE_PATH": str(tmp_path / "cache")}
-    process = subprocess.Popen([sys.executable, program], cwd=tmp_path, env=environment, stderr=child, stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, program], cwd=tmp_path, env=environment, stderr=child, stdout=subprocess.PIPE
+    )
     assert process.communicate()[0].strip() == b"done"
     os.close(child)
     text = os.read(main, 1 << 16).decode()
