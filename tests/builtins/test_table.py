@@ -192,3 +192,11 @@ def test_exp_and_pow_of_float64_up_to_the_largest_number():
             np.testing.assert_allclose((found[is_finite] / exact[is_finite]).astype(float), 1.0, rtol=6e-16)
             np.testing.assert_array_equal(found[~is_finite], exact[~is_finite].astype(np.float64))
     assert powers.numpy()[len(bases.ravel())] == most, "pow(x, 1) is x"
+
+    @wp.kernel(module="unique")
+    def uniform(a: wp.float64, out: wp.array2d[wp.float64]):
+        out[0, wp.tid()], out[1, wp.tid()] = wp.pow(a, a / a), wp.exp(a / a)  # the same for all lanes
+
+    out = wp.zeros((2, 37), dtype=wp.float64)
+    wp.launch(uniform, 37, inputs=[most, out])
+    np.testing.assert_allclose(out.numpy(), np.broadcast_to([[most], [np.e]], (2, 37)), rtol=3e-16)

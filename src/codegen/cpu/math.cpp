@@ -72,7 +72,8 @@ llvm::Value* CpuEmitter::mend_rare(llvm::Value* is_rare, llvm::Value* result,
                                    const std::function<llvm::Value*()>& other) {
     llvm::BasicBlock* const before = builder_.GetInsertBlock();
     llvm::BasicBlock *const rare = new_block("rare"), *const after = new_block("mended");
-    builder_.CreateCondBr(any_lane(is_rare), rare, after, llvm::MDBuilder(context_).createUnlikelyBranchWeights());
+    llvm::Value* const any = is_rare->getType()->isVectorTy() ? any_lane(is_rare) : is_rare;  // uniform: a scalar
+    builder_.CreateCondBr(any, rare, after, llvm::MDBuilder(context_).createUnlikelyBranchWeights());
     builder_.SetInsertPoint(rare);
     llvm::Value* const mended = builder_.CreateSelect(is_rare, other(), result);
     llvm::BasicBlock* const end = builder_.GetInsertBlock();
