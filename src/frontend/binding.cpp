@@ -88,8 +88,11 @@ Binding c_function(nb::handle object) {
         }
         return unsupported("the Python function '" + name + "'");
     }
-    // In kernels a local array, and a value.
-    if (module == "warp" && (name == "zeros" || name == "copy")) return named_builtin(name);
+    // In kernels a local array, and values: wp.types.vector(...) makes a type in Python only.
+    if (module.starts_with("warp")) {
+        for (std::string_view known : {"zeros", "copy", "vector", "matrix", "quaternion", "transformation"})
+            if (known == name) return named_builtin(name);
+    }
     // math.sqrt and its kin are the kernel's own.
     if (module == "math") {
         for (std::string_view known : kMathFunctions)
@@ -214,11 +217,6 @@ Binding from_python(nb::handle object, int depth) {
     if (std::string why = why_unusable(object); !why.empty()) return unsupported(std::move(why));
     if (PyCallable_Check(raw)) {
         const std::string name = text_attribute(object, "__name__");
-        // wp.types.vector(...) makes a type in Python and a value in a kernel, as wp.vector(...) does.
-        if (text_attribute(object, "__module__").starts_with("warp")) {
-            for (std::string_view known : {"vector", "matrix", "quaternion", "transformation"})
-                if (known == name) return named_builtin(name);
-        }
         // An object of a class with __call__ has no name of its own: its attributes can be read.
         if (!name.empty()) return unsupported("the Python function '" + name + "'");
     }
