@@ -1,4 +1,4 @@
-"""``ctypes.byref()`` of vectors, matrices, quaternions, transforms and scalars, as of ctypes' own objects.
+"""``ctypes.byref()`` of vectors, matrices, quaternions and transforms, as of ctypes' own objects.
 
 ``byref`` takes only objects of ctypes' own base class, which values of an extension cannot have. So it is replaced by
 one that asks the original first; for all else nothing changes.
@@ -26,11 +26,11 @@ def accept_values() -> None:
         try:
             return original(obj, offset)
         except TypeError:
-            if not _weft.is_value(obj):
+            # A scalar does not change: what is written through the address of a copy would be lost.
+            if not _weft.is_value(obj) or memoryview(obj).readonly:
                 raise
         memory = ctypes.c_uint8 * _weft.type_size_bytes(type(obj))
-        is_fixed = memoryview(obj).readonly  # a scalar, which does not change: the address is that of a copy
-        return original(memory.from_buffer_copy(obj) if is_fixed else memory.from_buffer(obj), offset)
+        return original(memory.from_buffer(obj), offset)
 
     byref._takes_values_of_weft = True
     ctypes.byref = byref
