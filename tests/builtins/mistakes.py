@@ -54,7 +54,10 @@ class Wrong(Typed):
 
     def w_operator(self):
         a, b = self.two_types()
-        sign = self.choose.choice(["+", "-", "&", "//", "<", "==", "!="])
+        signs = ["+", "-", "&", "//"]
+        if not a.kind == b.kind == "scalar":  # numbers of different types compare by value
+            signs += ["<", "==", "!="]
+        sign = self.choose.choice(signs)
         return [f"z = {self.value(a)[0]} {sign} {self.value(b)[0]}"]
 
     def w_argument(self):

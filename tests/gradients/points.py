@@ -213,6 +213,7 @@ POINTS = {
 
 # Entries that the sweep cannot call with one value per row, and the test here that has their gradients.
 ELSEWHERE = {
+    "copy": "test_a_copy_has_the_gradient_of_its_value",
     "where": "test_choices_pass_gradients_to_what_was_chosen",
     "select": "test_choices_pass_gradients_to_what_was_chosen",
     "quaternion(quat": "test_conversions_pass_gradients",

@@ -315,6 +315,26 @@ def test_choices_pass_gradients_to_what_was_chosen():
     np.testing.assert_array_equal(tangents.numpy(), np.where(mask, moved[0][:, None], moved[1][:, None]))
 
 
+def test_a_copy_has_the_gradient_of_its_value():
+    @wp.kernel
+    def copied(a: wp.array[wp.mat22d], out: wp.array[wp.mat22d]):
+        i = wp.tid()
+        b = wp.copy(a[i])
+        b[0, 1] = wp.float64(7.0)  # of the copy: that component of `a` goes on by the other summand only
+        out[i] = b + wp.float64(2.0) * a[i]
+
+    weights = np.random.default_rng(3).normal(size=(5, 2, 2))
+    a, adj_a = wp.zeros(5, dtype=wp.mat22d), wp.zeros(5, dtype=wp.mat22d)
+    arguments = [a, wp.zeros(5, dtype=wp.mat22d)]
+    adjoints = [adj_a, wp.array(weights, dtype=wp.mat22d)]
+    wp.launch(copied, dim=5, inputs=arguments, adj_inputs=adjoints, adjoint=True)
+    factors = np.array([[3.0, 2.0], [3.0, 3.0]])
+    np.testing.assert_allclose(adj_a.numpy(), factors * weights)
+    tangents = wp.zeros(5, dtype=wp.mat22d)
+    wp.jvp(copied, dim=5, inputs=arguments, input_tangents=[wp.array(weights, dtype=wp.mat22d), tangents])
+    np.testing.assert_allclose(tangents.numpy(), factors * weights)
+
+
 def test_conversions_pass_gradients():
     @wp.kernel
     def converted(q: wp.array[wp.quatd], x: wp.array[wp.float64], p: wp.array[wp.quatf], y: wp.array[wp.float16]):

@@ -6,6 +6,7 @@ negative stride.
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import re
 import subprocess
@@ -118,9 +119,17 @@ def torch() -> Any:
 
 
 def jax() -> Any:
-    found = pytest.importorskip("jax")
-    found.config.update("jax_enable_x64", True)
-    return found
+    return pytest.importorskip("jax")
+
+
+@pytest.fixture(autouse=True)
+def numbers_of_64_bits_in_jax():
+    """As the programs in this file need them, and no longer than these run."""
+    if importlib.util.find_spec("jax") is None:
+        yield
+        return
+    with jax().enable_x64(True):
+        yield
 
 
 def paddle() -> Any:

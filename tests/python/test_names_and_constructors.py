@@ -103,6 +103,7 @@ def test_static_is_evaluated_once_per_place_when_the_kernel_is_declared():
     @wp.kernel
     def k(n: int, out: wp.array[wp.float64]):
         out[0] = wp.float64(wp.static(following()))
+        seen = 0
         for j in range(n):
             if j == 2:
                 seen = wp.static(following())

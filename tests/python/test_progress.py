@@ -6,6 +6,7 @@ import pty
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 import warp as wp
@@ -17,11 +18,16 @@ class Terminal(io.StringIO):
         return True
 
 
+def show_on(file, monkeypatch):
+    """pytest puts a file of its own in the place of standard error before each test."""
+    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=file, modules=sys.modules))
+
+
 @pytest.fixture
 def terminal(monkeypatch):
     """A terminal that keeps its text, without tqdm, on which lines are shown at once."""
     screen = Terminal()
-    monkeypatch.setattr(sys, "stderr", screen)
+    show_on(screen, monkeypatch)
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     return screen
 
@@ -60,7 +66,7 @@ def test_nothing_is_shown_in_a_file_or_when_quiet_is_asked_for(terminal, monkeyp
         wp.config.log_level = before
     assert terminal.getvalue() == ""
     file = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", file)
+    show_on(file, monkeypatch)
     with progress.ProgressLine(time.monotonic() - 7.0) as line:
         line.show("compiling")
     assert file.getvalue() == ""
@@ -76,9 +82,10 @@ def test_loading_many_kernels_tells_how_many_are_done(terminal, monkeypatch):
             for _ in range(8):
                 x[i] = wp.sin(x[i]) * wp.static(factor)
 
-        return scale.module
+        return scale
 
-    wp.force_load(modules=[make(0.5 + step) for step in range(5)], device="cpu")
+    kernels = [make(0.5 + step) for step in range(5)]
+    wp.force_load(modules=[kernel.module for kernel in kernels], device="cpu")
     assert "of 5 kernels" in terminal.getvalue() and seen(terminal) == ""
 
 

@@ -130,8 +130,11 @@ def test_annotations_are_inspected_like_arrays():
     assert not kind.is_contiguous and kind.grad is None and not kind.requires_grad and len(kind) == 0
     kind.shape = (2, 3)
     assert kind.shape == (2, 3) and kind == wp.array2d[float]
-    with pytest.raises(AttributeError, match="reshape"):
-        wp.zeros(2).shape = (1, 2)
+    changed = wp.zeros(2)
+    changed.shape = (1, 2)
+    assert changed.numpy().tolist() == [[0.0, 0.0]]
+    with pytest.raises(wp.UsageError, match="the memory of the array has 8 bytes"):
+        changed.shape = (1, 3)
 
 
 def test_annotations_in_brackets():
