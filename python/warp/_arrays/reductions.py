@@ -1,7 +1,7 @@
 """a.sum(), a.mean(), a.min(), a.argmax(), a.dot(b): numbers of whole arrays, or along axes, as arrays.
 
 They mean what they mean in NumPy, but for one thing: the number of a whole array is an array of one element, which a
-tape can record, and which is not copied to the host before somebody asks for it.
+tape can record, and which is copied to the host only on demand.
 """
 
 from __future__ import annotations

@@ -202,10 +202,12 @@ class Module:
         """Every option, with the value that holds for kernels that say nothing else. Assigning to one sets it."""
         return _Options(self)
 
-    def resolve_options(self, settings: Any = config) -> dict[str, Any]:
+    def resolve_options(self, settings: Any = None) -> dict[str, Any]:
         """Every option, with the value of ``wp.config``, or of what stands for it, if the module leaves it open."""
         found = dict(self.options)
-        return {name: getattr(settings, name, None) if value is None else value for name, value in found.items()}
+        return {
+            name: getattr(settings or config, name, None) if value is None else value for name, value in found.items()
+        }
 
     @property
     def references(self) -> set[Module]:

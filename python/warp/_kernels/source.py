@@ -76,7 +76,7 @@ def _mangled_name(kernel: Any) -> str:
     return f"{kernel.key}_{kernel.hash.hex()[:8]}" if kernel.hash else kernel.key
 
 
-Kernel.adj = property(lambda kernel: Source(kernel.func), doc="What tools ask of the kernel's source.")
+Kernel.adj = property(lambda kernel: Source(kernel.func), doc="The source of the kernel, for tools.")
 Kernel.get_mangled_name = _mangled_name
-UserFunction.adj = property(lambda function: Source(function.func), doc="What tools ask of the function's source.")
+UserFunction.adj = property(lambda function: Source(function.func), doc="The source of the function, for tools.")
 UserFunction.user_overloads = property(_overloads_by_types, doc=_overloads_by_types.__doc__)
