@@ -6,6 +6,7 @@ import types
 
 import pytest
 import warp as wp
+from kept_warnings import Warnings
 
 COUNT = 3
 SCALE = wp.constant(2.0)
@@ -41,18 +42,8 @@ def of_a_tuple(x: wp.array[float]):
 
 @pytest.fixture
 def warnings_of_weft():
-    class Kept:
-        messages = []
-
-        def debug(self, message): ...
-        def info(self, message): ...
-        def error(self, message): ...
-        def warning(self, message, category=None, stacklevel=1):
-            self.messages.append(message)
-
-    with wp.ScopedLogger(Kept()) as scope:
-        scope.logger.messages.clear()
-        yield scope.logger.messages
+    with Warnings() as found:
+        yield found
 
 
 def run(kernel, device):

@@ -7,6 +7,7 @@ import platform
 import numpy as np
 import pytest
 import warp as wp
+from kept_warnings import Warnings
 from warp import config
 
 A, B = 1.0 + 2.0**-12, -(1.0 + 2.0**-11)  # a * a + b is 2^-24, or 0 if the product is rounded
@@ -99,19 +100,9 @@ def test_kernels_are_kept_on_disk_only_with_cache_kernels(tmp_path, monkeypatch)
 def heard(monkeypatch):
     """The warnings of Weft from here on, each of which it gives anew."""
 
-    class Kept:
-        messages = []
-
-        def debug(self, message): ...
-        def info(self, message): ...
-        def error(self, message): ...
-        def warning(self, message, category=None, stacklevel=1):
-            self.messages.append(message)
-
     monkeypatch.setattr(config, "_has_warned", set())
-    with wp.ScopedLogger(Kept()) as scope:
-        scope.logger.messages.clear()
-        yield scope.logger.messages
+    with Warnings() as found:
+        yield found
 
 
 CONFIGURED = [name for name in config._WITHOUT_EFFECT if name in config._DEFAULTS]

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import warp as wp
+from kept_warnings import Warnings
 
 
 @wp.func
@@ -249,18 +250,8 @@ def test_debug_mode_refuses_a_launch_with_fewer_dimensions_than_names(device):
 
 @pytest.fixture
 def warnings_of_weft():
-    class Kept:
-        messages = []
-
-        def debug(self, message): ...
-        def info(self, message): ...
-        def error(self, message): ...
-        def warning(self, message, category=None, stacklevel=1):
-            self.messages.append(message)
-
-    with wp.ScopedLogger(Kept()) as scope:
-        scope.logger.messages.clear()
-        yield scope.logger.messages
+    with Warnings() as found:
+        yield found
 
 
 def test_a_launch_that_writes_one_column_is_told_once(warnings_of_weft, device):
