@@ -23,7 +23,7 @@ def _class(name: str, module: str, subject: str) -> type:
     def __init__(self, *arguments: Any, **options: Any):
         raise NotThereError(text)
 
-    # What kernels say of it.
+    # The text of errors in kernels.
     members = {"__init__": __init__, "__module__": module, "__doc__": f"Not there yet: {subject}.", "_not_there": text}
     return type(name, (), members)
 
