@@ -54,7 +54,8 @@ def test_example_writes_its_pictures(name, tmp_path):
     image = pytest.importorskip("PIL.Image", reason="the examples write pictures with Pillow")
     options, files = RUNS[name]
     command = [sys.executable, "-m", f"warp.examples.{name}", "--out", str(tmp_path), *options]
-    subprocess.run(command, check=True, timeout=120, capture_output=True, text=True)
+    done = subprocess.run(command, check=True, timeout=120, capture_output=True, text=True)
+    assert "Warning" not in done.stdout + done.stderr
     for file in files:
         with image.open(tmp_path / file) as picture:
             pixels = np.asarray(picture.convert("RGB"))

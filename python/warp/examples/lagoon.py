@@ -227,9 +227,8 @@ class Lagoon:
         self.dt = 0.4 * SPACING / math.sqrt(GRAVITY * 13.0)
         shape = (size, size)
         self.floor = wp.zeros(shape, dtype=float)
-        moving = [wp.zeros(shape, dtype=float, requires_grad=requires_grad) for _ in range(6)]
-        self.depth, self.depth_new, self.u, self.u_new, self.v, self.v_new = moving
-        self.foam = wp.zeros(shape, dtype=float)
+        moving = [wp.zeros(shape, dtype=float, requires_grad=requires_grad) for _ in range(7)]
+        self.depth, self.depth_new, self.u, self.u_new, self.v, self.v_new, self.foam = moving
         wp.launch(sea_floor, dim=shape, inputs=[float(size)], outputs=[self.floor, self.depth])
 
     def step(self) -> None:
