@@ -86,7 +86,9 @@ private:
     }
     std::string argument_name(std::size_t i) const {
         std::string name = parameter(i).name;
-        if (parameter(i).is_variadic) name += "[" + std::to_string(i + 1 - signature_.parameters.size()) + "]";
+        if (parameter(i).is_variadic) {
+            name.append("[").append(std::to_string(i + 1 - signature_.parameters.size())).append("]");
+        }
         return "argument '" + name + "'";
     }
 

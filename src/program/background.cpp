@@ -138,18 +138,21 @@ public:
     Report(const Report&) = delete;
 
     void go_on() {
-        constexpr std::chrono::milliseconds kFirst{2000}, kBetween{200};
+        constexpr std::chrono::milliseconds kBetween{200};
         const Clock::time_point now = Clock::now();
-        if (!host().compiling || now - start_ < kFirst || (told_ && now - *told_ < kBetween)) return;
-        told_ = now;
+        if (!host().compiling || now < next_) return;
+        next_ = now + kBetween;
+        told_ = true;
         host().compiling(kernel_, std::chrono::duration<double>(now - start_).count());
     }
 
 private:
     using Clock = std::chrono::steady_clock;
     const std::string& kernel_;
+    static constexpr std::chrono::milliseconds kFirst{2000};
     const Clock::time_point start_ = Clock::now();
-    std::optional<Clock::time_point> told_;
+    Clock::time_point next_ = start_ + kFirst;
+    bool told_ = false;
 };
 
 // False where the host wants to go on without the job.
