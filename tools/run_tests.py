@@ -4,6 +4,8 @@
     python tools/run_tests.py --keep-ptx FOLDER    leaves the kernels of the emulated CUDA device in a fresh folder
     python tools/run_tests.py --only PART          the parts whose names begin so
     python tools/run_tests.py --long               the tests of minutes on the emulated device, too
+    python tools/run_tests.py --at-a-time N        so many parts beside each other, whatever the machine has;
+                                                   WEFT_TESTS_AT_A_TIME says it to `make test`
     python tools/run_tests.py --other-numbers      launches on the emulated device are done with other numbers, too
                                                    (tests/support/other_numbers)
 
@@ -169,6 +171,13 @@ def run(part, reports):
     return done.returncode == 0
 
 
+def positive(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, not {number}")
+    return number
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--report", type=Path, help="where what each test showed is written")
@@ -176,6 +185,8 @@ def main():
     parser.add_argument("--only", help="how the names of the parts begin")
     parser.add_argument("--long", action="store_true", help="run the tests of minutes on the emulated device, too")
     parser.add_argument("--other-numbers", action="store_true", help="compare launches on the emulated device")
+    forced = os.environ.get("WEFT_TESTS_AT_A_TIME")
+    parser.add_argument("--at-a-time", type=positive, default=forced, help="how many parts run beside each other")
     options = parser.parse_args()
     if options.keep_ptx:
         shutil.rmtree(options.keep_ptx, ignore_errors=True)
@@ -189,8 +200,8 @@ def main():
             parser.error(f"there is no part '{options.only}'; expected {', '.join(names)}")
     with tempfile.TemporaryDirectory() as temporary:
         reports = Path(temporary)
-        at_a_time = max(1, min(MOST_AT_A_TIME, len(os.sched_getaffinity(0))))
-        with ThreadPoolExecutor(at_a_time) as pool:
+        by_itself = min(MOST_AT_A_TIME, len(os.sched_getaffinity(0)))
+        with ThreadPoolExecutor(options.at_a_time or by_itself) as pool:
             passed = list(pool.map(lambda part: run(part, reports), every))
         if options.report:
             found = [json.loads(file.read_text()) for file in sorted(reports.glob("*.json"))]

@@ -1,6 +1,9 @@
 """The parts in which `make test` runs the Python tests."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -80,3 +83,18 @@ def test_a_part_that_fails_is_named_and_the_others_run(tool, tmp_path, monkeypat
     # One of them.
     monkeypatch.setattr("sys.argv", ["run_tests.py", "--only", "good"])
     assert run_tests.main() == 0 and "1 failed" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("arguments", "setting", "expected"), [([], "8", 8), (["--at-a-time", "3"], "8", 3)])
+def test_how_many_parts_run_beside_each_other_can_be_said(tool, monkeypatch, arguments, setting, expected):
+    run_tests, used = tool("run_tests"), []
+    monkeypatch.setattr(run_tests, "run", lambda part, reports: True)
+    monkeypatch.setattr(run_tests, "parts", lambda *_: iter([("a part", [], {}, False)]))
+    monkeypatch.setattr(run_tests, "ThreadPoolExecutor", lambda n: used.append(n) or ThreadPoolExecutor(n))
+    monkeypatch.setattr("sys.argv", ["run_tests.py", *arguments])
+    monkeypatch.setenv("WEFT_TESTS_AT_A_TIME", setting)
+    assert run_tests.main() == 0 and used == [expected]
+    monkeypatch.setenv("WEFT_TESTS_AT_A_TIME", "0")
+    monkeypatch.setattr("sys.argv", ["run_tests.py"])
+    with pytest.raises(SystemExit):
+        run_tests.main()
