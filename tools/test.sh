@@ -16,6 +16,7 @@ step "clang-format" xargs -0 clang-format --dry-run --Werror < <(sources)
 step "ruff" ruff check --quiet .
 step "ruff format" ruff format --check --quiet .
 step "reference" python tools/gen_reference.py --check
+step "prose" python tools/check_prose.py
 step "documents" python tools/check_docs.py
 step "C++ tests" ctest --test-dir "${BUILD:-build}" --output-on-failure --no-tests=error -j 2
 rm -f "$report"

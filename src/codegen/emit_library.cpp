@@ -2,7 +2,7 @@
 //
 // A function of the device library that runs in lanes gets each operand and the result by a pointer to their
 // components, each in all lanes (devlib/lanes.h). Inlined, nothing of that is left. One that takes a mask gets that,
-// and the number of lanes, behind them (devlib/masked.h).
+// and the number of lanes, behind them (devlib/spatial/functions.h).
 //
 // Others are called for one lane after the other. They take the leaves of their operands one by one (bool as i8, an
 // array as a pointer to an ArrayView) and return a scalar, or write their result, laid out as in memory, through a

@@ -117,7 +117,7 @@ struct LibraryFunction {
     // Numbers of the operands through which it reaches memory: arrays, and handles of what the runtime has built.
     std::vector<int> reads = {}, writes = {};
     // each_lane: called for one thread after the other. lanes (devlib/lanes.h): one function for each number of lanes,
-    // which computes all of them. masked (devlib/masked.h): one function for any number, which is told the active ones.
+    // which computes all of them. masked (devlib/spatial/functions.h): one function for any number, with a mask.
     enum class Form : std::uint8_t { each_lane, lanes, masked } form = Form::each_lane;
     bool is_uniform = true;  // where its operands are the same in all lanes, the result is
 

@@ -209,7 +209,7 @@ def test_exchange_and_compare(scalar, tmp_path):
     assert np.all(np.delete(old.numpy(), winners) == values[winners[0]])
 
 
-# Contributions that are kept back until the end of a chunk of threads (src/codegen/emit_combined.cpp). The kernels are
+# Contributions that are kept back until the end of a chunk of threads (src/codegen/cpu/privatised.cpp). The kernels are
 # compiled for different numbers of lanes; N is no multiple of any of them.
 
 LANES = [1, 2, 4, 8, 16]

@@ -1,4 +1,4 @@
-"""The table against the list of built-in functions that the specification gives (BUILTINS.md): every name, and for
+"""The table against the list of built-in functions that the specification gives: every name, and for
 every signature listed an overload that takes it. The list is no part of this repository; `make test-documents` reads
 it."""
 

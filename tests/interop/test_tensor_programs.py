@@ -1,4 +1,4 @@
-"""Our own counterparts of the seeds' programs with PyTorch and Paddle (SEEDS.md, sections 2.2 and 2.5), beside the same
+"""Our own counterparts of the seeds' programs with PyTorch and Paddle, beside the same
 programs in the framework alone. The samples themselves run in tests/seeds/test_tensor_documents.py."""
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The seeds' samples, read from the documents and run line by line as they are printed.
 
 Where a sample names "cuda" and there is none, it must fail with an error that names the device, and pass with "cpu" in
-its place (SEEDS.md, R6); on the emulated device it runs as it is printed. Samples that are the body of a kernel get a
-header (R2).
+its place; on the emulated device it runs as it is printed. Samples that are the body of a kernel get a
+header.
 """
 
 import subprocess

@@ -1,4 +1,4 @@
-"""Our own counterparts of the seeds' programs (SEEDS.md, section 2): each runs what the sample shows and checks the
+"""Our own counterparts of the seeds' programs: each runs what the sample shows and checks the
 numbers that the contract states. The samples themselves run in test_documents.py where the documents lie beside us."""
 
 import subprocess

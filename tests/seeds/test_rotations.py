@@ -1,5 +1,5 @@
-"""Our own counterparts of the seeds' samples about quaternions, transforms and the functions of geometry (SEEDS.md,
-P-71 to P-76, S-QUA, S-XFM, S-BLT). The samples themselves run in test_documents.py."""
+"""Our own counterparts of the seeds' samples about quaternions, transforms and the functions of geometry
+(P-71 to P-76, S-QUA, S-XFM, S-BLT). The samples themselves run in test_documents.py."""
 
 import numpy as np
 import pytest

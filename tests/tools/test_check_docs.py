@@ -46,3 +46,38 @@ def test_the_gallery_has_a_picture_and_a_command_for_each_example():
     for name in names:
         assert f"\npython -m warp.examples {name}\n" in page and f"](pictures/{name}.jpg)" in page
         assert (ROOT / f"docs/pictures/{name}.jpg").stat().st_size < 200_000
+
+
+@pytest.fixture
+def comments(tool):
+    """A function: comments of a C++ file -> what tools/check_docs.py says of the files that they name."""
+    check_docs, check_prose = tool("check_docs"), tool("check_prose")
+    ends = {"src/ir/ops.def", "ir/ops.def", "ops.def"}
+    return lambda text: list(check_docs.missing_files("a.h", check_prose.cpp_passages(text), ends))
+
+
+def test_a_comment_that_names_a_file_by_the_end_of_its_path_is_right(comments):
+    assert comments("// See ops.def, ir/ops.def and src/ir/ops.def; cuda.h is NVIDIA's.") == []
+
+
+def test_a_comment_that_names_a_missing_file_is_reported_with_its_line(comments):
+    assert comments("int x;\n// One,\n// two: sema/ops.def") == ["a.h:3: there is no file sema/ops.def"]
+
+
+def test_a_comment_that_names_a_paper_outside_of_the_repository_is_reported(comments):
+    (complaint,) = comments("// As seed 004 says.")
+    assert complaint.startswith("a.h:1: seed 004 is no part of the repository")
+
+
+def test_long_comments_are_reported_and_long_code_is_not(tool):
+    long = "x" * 120
+    complaints = tool("check_docs").long_comments("a.h", f"int {long};\n// {long}\n")
+    assert [complaint.split(": ")[0] for complaint in complaints] == ["a.h:2"]
+
+
+def test_long_lines_of_a_page_are_reported_but_for_tables_and_code(tool, monkeypatch, tmp_path):
+    check_docs, long = tool("check_docs"), "x " * 61
+    monkeypatch.setattr(check_docs, "ROOT", tmp_path)
+    (tmp_path / "page.md").write_text(f"| {long} |\n\n```\n{long}\n```\n\n{long}\n")
+    (complaint,) = check_docs.long_lines(tmp_path / "page.md")
+    assert complaint.startswith("page.md:7: the line has 122 columns")

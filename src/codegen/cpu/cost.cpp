@@ -203,7 +203,7 @@ private:
                });
     }
 
-    // Whether an addition to gradients of neighbours is a load and a store of all lanes (emit_neighbours.cpp).
+    // Whether an addition to gradients of neighbours is a load and a store of all lanes (neighbours.cpp).
     bool is_side_by_side(const Operation& operation) const {
         return ir::is_atomic(operation.op) && !used_.contains(operation.result()) && !is_apart(operation);
     }

@@ -207,7 +207,7 @@ void CpuEmitter::emit_group(llvm::Value* first_lane, llvm::Value* mask) {
 
 int CpuEmitter::body_size() const { return count_operations(kernel_.body); }
 
-// Private copies of cells (emit_combined.cpp) are filled by unmasked code only.
+// Private copies of cells (privatised.cpp) are filled by unmasked code only.
 bool CpuEmitter::worth_writing_twice() const {
     return (body_size() <= kSmallBody && !has_loops(kernel_.body)) || !private_memories_.empty();
 }

@@ -77,7 +77,7 @@ struct Slot {
     uint8_t size = 0;  // bits of the value: 8 in a register of 16
 };
 
-// A row of lanes/opcodes.def.
+// An opcode of the tables *.def of this folder.
 struct Row {
     const char* pattern;
     Handler handler;

@@ -1,5 +1,5 @@
 #pragma once
-// What a kernel did wrong. Handlers throw it; the launch adds which kernel, line, thread and block (engine/report.h).
+// What a kernel did wrong. Handlers throw it; the launch adds which kernel, line, thread and block (engine/launch.cpp).
 #include <cstdint>
 #include <stdexcept>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
 // A PTX module as written: variables, functions, statements. Registers are already numbers of their function, because
-// their names depend on scopes; everything else is decoded by engine/decode.h.
+// their names depend on scopes; everything else is decoded by engine/decoder.h.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,5 +1,5 @@
 // What compiled code calls for the elements of a group of threads of which some are off, or lie here and there
-// (codegen/copied_access.cpp).
+// (codegen/cpu/copied_access.cpp).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // From analysed values to IR values, and the rule for literals: a literal takes the type that is asked for where it
-// fits; a value that has a type never changes it by itself (seed 004, Type conversions).
+// fits; a value that has a type never changes it by itself (docs/semantics.md).
 #include "sema/analyzer.h"
 #include "sema/infer/literals.h"
 #include "types/struct_key.h"
