@@ -1,5 +1,5 @@
-"""Checks documents and comments: links lead somewhere, files that are named exist, lines have at most 120 columns, and
-the Python examples of the documents run.
+"""Checks documents and comments: links lead somewhere, files that are named exist, lines have at most 120 columns, the
+Python examples run, and the rooms of docs/architecture.md are those of tools/check_layers.py.
 
 Comments are those of src, include, python, tests and tools. A file is named by its name alone or by the end of its
 path (`emit_poll.cpp`, `codegen/emit_poll.cpp`). Papers that are no part of the repository (OUTSIDE) must not be named.
@@ -19,6 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import check_layers
 import check_prose
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -91,6 +92,18 @@ def long_lines(page):
             yield f"{name}:{number}: the line has {len(line)} columns, and at most {COLUMNS} are read"
 
 
+def wrong_rooms(page):
+    """Complaints about rows of the page's table of rooms that differ from the table of check_layers.py."""
+    text = page.read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \|.*\| ([^|]*) \|$", text, re.MULTILINE))
+    for room, allowed in check_layers.TABLE.items():
+        expected = ", ".join(f"`{name}`" for name in allowed.split()) or "–"
+        if rows.get(room) != expected:
+            yield f"{page.name}: the row of the room '{room}' must end with: {expected}"
+    for room in rows.keys() - check_layers.TABLE.keys():
+        yield f"{page.name}: there is no room '{room}' in tools/check_layers.py"
+
+
 def broken_links(page):
     """Complaints about links to files that do not exist."""
     for match in LINK.finditer(page.read_text()):
@@ -127,6 +140,8 @@ def main():
             name_of_page = page.relative_to(ROOT).as_posix()
             wrong += [*broken_links(page), *long_lines(page)]
             wrong += missing_files(name_of_page, check_prose.page_passages(page.read_text()), ends)
+            if page.name == "architecture.md":
+                wrong += wrong_rooms(page)
             if page.name in ("README.md", "interop.md", "language.md") or page.parent.name == "guide":
                 wrong += run_examples(page, Path(name))
     print(*wrong, sep="\n", end="\n" if wrong else "")

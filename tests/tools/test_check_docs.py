@@ -81,3 +81,18 @@ def test_long_lines_of_a_page_are_reported_but_for_tables_and_code(tool, monkeyp
     (tmp_path / "page.md").write_text(f"| {long} |\n\n```\n{long}\n```\n\n{long}\n")
     (complaint,) = check_docs.long_lines(tmp_path / "page.md")
     assert complaint.startswith("page.md:7: the line has 122 columns")
+
+
+def test_rooms_of_the_architecture_are_those_of_the_layers(tool, monkeypatch, tmp_path):
+    check_docs, check_layers = tool("check_docs"), tool("check_layers")
+    monkeypatch.setattr(check_layers, "TABLE", {"types": "", "ir": "types", "sema": "types ir"})
+    page = tmp_path / "architecture.md"
+    page.write_text("| `types` | scalars | – |\n| `ir` | ops | `types` |\n| `sema` | names | `types`, `ir` |\n")
+    assert list(check_docs.wrong_rooms(page)) == []
+    page.write_text(
+        "| `types` | scalars | – |\n| `ir` | ops | – |\n| `sema` | names | `types`, `ir` |\n| `x` | y | – |\n"
+    )
+    assert list(check_docs.wrong_rooms(page)) == [
+        "architecture.md: the row of the room 'ir' must end with: `types`",
+        "architecture.md: there is no room 'x' in tools/check_layers.py",
+    ]
