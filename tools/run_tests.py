@@ -100,7 +100,8 @@ NOT_ON_CUDA = {
         "python": "devlib_ptx",
     },
     "is about tools of the repository": {
-        "tools": "check_docs check_layers check_skips check_status clang continuous_integration draw_guide"
+        "tools": "check_docs check_layers check_prose check_skips check_status clang continuous_integration draw_guide"
+        " draw_ways"
         " gpu_benchmarks gpu_check interop_page language_page metadata_wheel mutate mutations names_of_programs"
         " other_numbers private_library ptx_tools reference release run_tests setup stubs test_clients tile_stand_ins"
         " wheel_targets",
