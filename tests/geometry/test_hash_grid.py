@@ -1,12 +1,11 @@
 """Hash grids: neighbours against brute force, at any place, of any type, in groups, from several threads."""
 
-import threading
-
 import numpy as np
 import pytest
 import warp as wp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from run_in_threads import run_in_threads
 
 
 @wp.kernel
@@ -428,27 +427,17 @@ def test_the_gradient_of_a_sum_over_neighbours():
 
 
 def test_threads_that_build_query_and_free():
-    failures = []
-
     def work(seed):
-        try:
-            rng = np.random.default_rng(seed)
-            for _ in range(12):
-                points = rng.random((200, 3)).astype(np.float32)
-                grid = wp.HashGrid(16, 16, 16)
-                grid.build(wp.array(points, dtype=wp.vec3), 0.1)
-                check(grid, points, points[:40], np.float32(0.1))
-                grid.build(wp.array(points[:50], dtype=wp.vec3), 0.2)
-                check(grid, points[:50], points[:40], np.float32(0.2))
-        except BaseException as error:
-            failures.append(error)
+        rng = np.random.default_rng(seed)
+        for _ in range(12):
+            points = rng.random((200, 3)).astype(np.float32)
+            grid = wp.HashGrid(16, 16, 16)
+            grid.build(wp.array(points, dtype=wp.vec3), 0.1)
+            check(grid, points, points[:40], np.float32(0.1))
+            grid.build(wp.array(points[:50], dtype=wp.vec3), 0.2)
+            check(grid, points[:50], points[:40], np.float32(0.2))
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    run_in_threads(work, range(8))
 
 
 @pytest.mark.parametrize(("dtype", "vector"), [(wp.float16, wp.vec3h), (float, wp.vec3), (wp.float64, wp.vec3d)])

@@ -1,7 +1,6 @@
 """Meshes: rays and closest points against brute force in float64, signs against winding numbers, derivatives."""
 
 import math
-import threading
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ import warp as wp
 from brute_force import closest_in_triangle, make, ray_hits, soup, sphere, tetrahedron, winding_number
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from run_in_threads import run_in_threads
 
 
 @wp.kernel
@@ -551,27 +551,17 @@ def test_bvh_queries():
 
 
 def test_threads_that_make_query_and_free():
-    failures = []
-
     def work(seed):
-        try:
-            rng = np.random.default_rng(seed)
-            for _ in range(6):
-                points, faces = soup(rng, 60)
-                mesh = make(points.astype(np.float32), faces)
-                place = wp.array(rng.standard_normal((40, 3)), dtype=wp.vec3)
-                face, out = wp.zeros(40, dtype=int), wp.zeros((40, 6))
-                wp.launch(nearest, dim=40, inputs=[mesh.id, place, 1e30], outputs=[face, out])
-                assert (face.numpy() >= 0).all()
-        except BaseException as error:
-            failures.append(error)
+        rng = np.random.default_rng(seed)
+        for _ in range(6):
+            points, faces = soup(rng, 60)
+            mesh = make(points.astype(np.float32), faces)
+            place = wp.array(rng.standard_normal((40, 3)), dtype=wp.vec3)
+            face, out = wp.zeros(40, dtype=int), wp.zeros((40, 6))
+            wp.launch(nearest, dim=40, inputs=[mesh.id, place, 1e30], outputs=[face, out])
+            assert (face.numpy() >= 0).all()
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    run_in_threads(work, range(8))
 
 
 def test_faces_of_a_group_and_crossings():

@@ -1,11 +1,10 @@
 """Tapes over meshes, BVHs, hash grids and volumes that change between the launch and the way back: gradients against
 differences in float64, and against programs that give each step objects of its own."""
 
-import math
-
 import numpy as np
 import pytest
 import warp as wp
+from brute_force import sphere
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,23 +13,8 @@ f64 = wp.float64
 
 def ball(rows=5, columns=6):
     """Closed, counter-clockwise from outside, and not quite round."""
-    latitude = np.linspace(0, math.pi, rows + 1)[1:-1]
-    longitude = np.arange(columns) * (2 * math.pi / columns)
-    points = [[0.0, 0.0, 1.0]]
-    for a in latitude:
-        points += [[math.sin(a) * math.cos(b), math.sin(a) * math.sin(b), math.cos(a)] for b in longitude]
-    points.append([0.0, 0.0, -1.0])
-    faces, last = [], len(points) - 1
-    for k in range(columns):
-        right = (k + 1) % columns
-        faces.append([0, 1 + k, 1 + right])
-        for row in range(rows - 2):
-            a, b = 1 + row * columns + k, 1 + row * columns + right
-            faces += [[a, a + columns, b], [b, a + columns, b + columns]]
-        base = 1 + (rows - 2) * columns
-        faces.append([last, base + right, base + k])
-    points = np.array(points) + np.random.default_rng(1).standard_normal((last + 1, 3)) * 0.02
-    return points, np.array(faces).reshape(-1)
+    points, faces = sphere(rows, columns)
+    return points + np.random.default_rng(1).standard_normal(points.shape) * 0.02, faces.reshape(-1)
 
 
 POINTS, FACES = ball()

@@ -347,31 +347,37 @@ def test_cubic_samples_of_each_smooth_type_and_their_gradients(name):
     np.testing.assert_allclose(value.numpy()[:50], lattice(values, outside, at[:50].astype(int)), **tolerance)
 
 
-def test_gradients_of_cubic_samples_by_the_place_and_by_values_beside_the_grid():
+def gradients_of_samples(kind):
+    """Samples of an index grid, weighted and summed: the values beside the grid and the places, the weights, the
+    gradients by both, and the samples as a function of both."""
     volume, data, _, at = index_case(wp.float64)
-    n = len(at)
     p = wp.array(at, dtype=wp.vec3d, requires_grad=True)
     d = wp.array(data, dtype=wp.float64, requires_grad=True)
-    out = wp.zeros(n, dtype=wp.float64, requires_grad=True)
-    weights = np.random.default_rng(5).standard_normal(n)
+    out = wp.zeros(len(at), dtype=wp.float64, requires_grad=True)
+    weights = np.random.default_rng(5).standard_normal(len(at))
     with wp.Tape() as tape:
-        wp.launch(sample_index, dim=n, inputs=[volume.id, p, d, wp.Volume.CUBIC], outputs=[out])
+        wp.launch(sample_index, dim=len(at), inputs=[volume.id, p, d, kind], outputs=[out])
     tape.backward(grads={out: wp.array(weights, dtype=wp.float64)})
 
     def samples(x, values):
-        y = wp.zeros(n, dtype=wp.float64)
-        inputs = [volume.id, wp.array(x, dtype=wp.vec3d), wp.array(values, dtype=wp.float64), wp.Volume.CUBIC]
-        wp.launch(sample_index, dim=n, inputs=inputs, outputs=[y])
+        y = wp.zeros(len(at), dtype=wp.float64)
+        inputs = [volume.id, wp.array(x, dtype=wp.vec3d), wp.array(values, dtype=wp.float64), kind]
+        wp.launch(sample_index, dim=len(at), inputs=inputs, outputs=[y])
         return y.numpy()
 
+    return data, at, weights, p.grad.numpy(), d.grad.numpy(), samples
+
+
+def test_gradients_of_cubic_samples_by_the_place_and_by_values_beside_the_grid():
+    data, at, weights, by_place, by_value, samples = gradients_of_samples(wp.Volume.CUBIC)
     h = 1e-5  # the derivative is continuous: no place is left out
     differences = [(samples(at + h * step, data) - samples(at - h * step, data)) / (2 * h) for step in np.eye(3)]
-    np.testing.assert_allclose(p.grad.numpy(), weights[:, None] * np.stack(differences, -1), atol=2e-4)
+    np.testing.assert_allclose(by_place, weights[:, None] * np.stack(differences, -1), atol=2e-4)
     zero = samples(at, np.zeros_like(data))
     for voxel in range(0, len(data), 41):
         unit = np.zeros_like(data)
         unit[voxel] = 1.0
-        np.testing.assert_allclose(d.grad.numpy()[voxel], weights @ (samples(at, unit) - zero), atol=1e-10)
+        np.testing.assert_allclose(by_value[voxel], weights @ (samples(at, unit) - zero), atol=1e-10)
 
 
 # ---- index grids ----
@@ -474,29 +480,14 @@ def test_vectors_beside_an_index_grid_and_their_gradient():
 
 
 def test_gradients_by_the_values_beside_an_index_grid():
-    volume, data, _, at = index_case(wp.float64)
-    n = len(at)
-    p = wp.array(at, dtype=wp.vec3d, requires_grad=True)
-    d = wp.array(data, dtype=wp.float64, requires_grad=True)
-    out = wp.zeros(n, dtype=wp.float64, requires_grad=True)
-    weights = np.random.default_rng(5).standard_normal(n)
-    with wp.Tape() as tape:
-        wp.launch(sample_index, dim=n, inputs=[volume.id, p, d, LINEAR], outputs=[out])
-    tape.backward(grads={out: wp.array(weights, dtype=wp.float64)})
-
-    def total(x):
-        y = wp.zeros(n, dtype=wp.float64)
-        inputs = [volume.id, wp.array(at, dtype=wp.vec3d), wp.array(x, dtype=wp.float64), LINEAR]
-        wp.launch(sample_index, dim=n, inputs=inputs, outputs=[y])
-        return weights @ y.numpy()
-
+    data, at, weights, _, by_value, samples = gradients_of_samples(LINEAR)
     # It is linear in the values: one difference for each is exact.
-    zero = total(np.zeros_like(data))
+    zero = samples(at, np.zeros_like(data))
     for voxel in range(0, len(data), 17):
         unit = np.zeros_like(data)
         unit[voxel] = 1.0
-        np.testing.assert_allclose(d.grad.numpy()[voxel], total(unit) - zero, rtol=1e-9, atol=1e-12)
-    assert np.count_nonzero(d.grad.numpy()) > 100
+        np.testing.assert_allclose(by_value[voxel], weights @ (samples(at, unit) - zero), rtol=1e-9, atol=1e-12)
+    assert np.count_nonzero(by_value) > 100
 
 
 # ---- maps ----

@@ -1,9 +1,8 @@
 """Several threads that go back at once."""
 
-import threading
-
 import numpy as np
 import warp as wp
+from run_in_threads import run_in_threads
 
 
 @wp.kernel
@@ -13,22 +12,7 @@ def scaled(x: wp.array(dtype=wp.float32), factor: float, y: wp.array(dtype=wp.fl
 
 
 def in_threads(*functions):
-    failures = []
-    start = threading.Barrier(len(functions))
-
-    def run(function):
-        try:
-            start.wait()
-            function()
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=run, args=(function,)) for function in functions]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    run_in_threads(lambda function: function(), functions)
 
 
 def test_two_passes_into_one_gradient_add_up():

@@ -13,6 +13,7 @@ import pytest
 import tapes
 import warp as wp
 from kept_warnings import Warnings
+from run_in_threads import run_in_threads
 from tapes import multiply, square
 
 RNG = np.random.default_rng(17)
@@ -116,11 +117,7 @@ def test_a_tape_records_the_thread_that_entered_it():
             entered.wait()
 
     with wp.Tape() as outer:
-        threads = [threading.Thread(target=work, args=one) for one in (("a", x, 2), ("b", y, 3))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_in_threads(lambda one: work(*one), (("a", x, 2), ("b", y, 3)))
     assert not outer.launches
     assert len(tapes["a"].launches) == 2 and len(tapes["b"].launches) == 3
     tapes["a"].backward(grads={x: doubles([1.0])})

@@ -1,7 +1,6 @@
 """wp.jax_callable: Python functions that launch kernels, as functions of JAX."""
 
 import gc
-import threading
 import weakref
 
 import jax
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 import warp as wp
 from jax.sharding import PartitionSpec
+from run_in_threads import run_in_threads
 
 
 @wp.kernel
@@ -221,11 +221,7 @@ def test_many_threads():
             if not (np.array_equal(y, x) and np.array_equal(v[:, 1], -x)):
                 wrong.append(seed)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads(work, range(4))
     assert not wrong
 
 

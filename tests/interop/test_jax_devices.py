@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-MULTIPLY = """
+HEAD = """
 import warp as wp
 import jax
 import jax.numpy as jnp
@@ -27,7 +27,9 @@ def print_on_process_0(*args, **kwargs):
         print(*args, **kwargs)
 
 print_on_process_0(f"Running on {num_gpus} GPU(s)")
+"""
 
+MULTIPLY = """
 @wp.kernel
 def multiply_by_two_kernel(
     a_in: wp.array(dtype=wp.float32),
@@ -77,24 +79,6 @@ print_on_process_0("Warp Output:", allgather(warp_result, tiled=True))
 """
 
 PRODUCT = """
-import warp as wp
-import jax
-import jax.numpy as jnp
-from jax.sharding import PartitionSpec as P
-from jax.experimental.multihost_utils import process_allgather as allgather
-from jax import shard_map
-from warp.jax_experimental import jax_kernel
-import numpy as np
-
-jax.distributed.initialize(COORDINATOR, num_processes=1, process_id=0)
-num_gpus = jax.device_count()
-
-def print_on_process_0(*args, **kwargs):
-    if jax.process_index() == 0:
-        print(*args, **kwargs)
-
-print_on_process_0(f"Running on {num_gpus} GPU(s)")
-
 @wp.kernel
 def matmul_kernel(
     a: wp.array2d(dtype=wp.float32),
@@ -188,7 +172,7 @@ def run(program: str, folder: Path, devices: int = 2) -> str:
 @pytest.mark.seed("P-25", "P-24", "S-DST-001", "S-DST-002", "S-DST-004", "S-JAX-015", waits="cuda")
 @pytest.mark.parametrize("devices, is_checked", [(1, False), (2, False), (2, True)])
 def test_the_distributed_product_by_two(devices, is_checked, tmp_path):
-    lines = run(f"CHECKED = {is_checked}\n" + MULTIPLY, tmp_path, devices).splitlines()
+    lines = run(f"CHECKED = {is_checked}\n" + HEAD + MULTIPLY, tmp_path, devices).splitlines()
     texts = ["Input array: ", "Warp Output: "]
     assert lines[:2] == [f"Running on {devices} GPU(s)", "Test distributed multiplication using JAX + Warp"]
     assert len(lines) == 4 and all(line.startswith(text) for line, text in zip(lines[2:], texts, strict=True))
@@ -204,7 +188,7 @@ def test_the_distributed_product_by_two(devices, is_checked, tmp_path):
 @pytest.mark.seed("P-27", "S-DST-004", "S-DST-005", "S-DST-006")
 @pytest.mark.parametrize("devices, is_checked", [(1, False), (2, False), (2, True)])
 def test_the_distributed_matrix_product(devices, is_checked, tmp_path):
-    output = run(f"CHECKED = {is_checked}\n" + PRODUCT, tmp_path, devices)
+    output = run(f"CHECKED = {is_checked}\n" + HEAD + PRODUCT, tmp_path, devices)
     places = [
         output.index(text)
         for text in (

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import textwrap
-import threading
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +13,7 @@ import pytest
 import warp as wp
 import warp.jax_experimental
 from jax_programs import agree, pair, wave
+from run_in_threads import run_in_threads
 
 
 @wp.kernel
@@ -626,11 +626,7 @@ def test_many_threads():
                 if not np.allclose(g, np.cos(x) * y + 2 * x, atol=1e-5):
                     wrong.append(("gradient", size))
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads(work, range(6))
     assert not wrong
 
 

@@ -108,23 +108,24 @@ def test_grad_of_scan(case):
     agree(found, jax.grad(loss(scanned(case.formula)), (0, 1))(x, ys), 1e-4)
 
 
+def on_shards(function, is_checked):
+    """The function for each row, in a shard_map over one device."""
+    each = jax.vmap(function)
+    return jax.shard_map(
+        lambda *args: tuple(each(*args)),
+        mesh=jax.make_mesh((1,), ("x",), axis_types=(jax.sharding.AxisType.Auto,)),
+        in_specs=PartitionSpec("x"),
+        out_specs=PartitionSpec("x"),
+        check_vma=is_checked,
+    )
+
+
 @pytest.mark.parametrize("is_checked", [False, True])
 def test_shard_map(case, is_checked):
-    mesh = jax.make_mesh((1,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
     arguments = case.arguments(2)
 
-    def sharded(function):
-        each = jax.vmap(function)
-        return jax.shard_map(
-            lambda *args: tuple(each(*args)),
-            mesh=mesh,
-            in_specs=PartitionSpec("x"),
-            out_specs=PartitionSpec("x"),
-            check_vma=is_checked,
-        )
-
-    agree(jax.jit(sharded(case.function()))(*arguments), sharded(case.formula)(*arguments))
-    found = jax.jit(jax.grad(loss(sharded(case.function())), (0, 1)))(*arguments)
+    agree(jax.jit(on_shards(case.function(), is_checked))(*arguments), on_shards(case.formula, is_checked)(*arguments))
+    found = jax.jit(jax.grad(loss(on_shards(case.function(), is_checked)), (0, 1)))(*arguments)
     agree(found, jax.grad(loss(jax.vmap(case.formula)), (0, 1))(*arguments))
 
 
@@ -242,24 +243,13 @@ def test_jvp_in_scan(case):
 
 @pytest.mark.parametrize("is_checked", [False, True])
 def test_jvp_and_second_derivatives_in_shard_map(case, is_checked):
-    mesh = jax.make_mesh((1,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
     arguments, tangents = case.arguments(2), along(case, 2)
-
-    def sharded(function):
-        each = jax.vmap(function)
-        return jax.shard_map(
-            lambda *args: tuple(each(*args)),
-            mesh=mesh,
-            in_specs=PartitionSpec("x"),
-            out_specs=PartitionSpec("x"),
-            check_vma=is_checked,
-        )
 
     def runs(function, slope_of):
         slope = jax.grad(loss(slope_of(function)), (0, 1))
         return jax.jvp(slope_of(function), arguments, tangents)[1], jax.jvp(slope, arguments, tangents)[1]
 
-    found = jax.jit(lambda: runs(case.function(), sharded))()
+    found = jax.jit(lambda: runs(case.function(), lambda function: on_shards(function, is_checked)))()
     agree(found, runs(case.formula, lambda f: lambda *args: tuple(jax.vmap(f)(*args))), 1e-4)
 
 

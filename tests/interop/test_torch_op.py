@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gc
-import threading
 
 import numpy as np
 import pytest
 import torch
 import warp as wp
+from run_in_threads import run_in_threads
 
 
 @wp.kernel
@@ -418,11 +418,7 @@ def test_threads_have_gradients_of_their_own():
             wave_op(1.0, x).sum().backward()
             found[i] = x.grad
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads(work, range(4))
     for x, gradient in zip(given, found, strict=True):
         x.requires_grad_(True)
         close(gradient, torch.autograd.grad(wave_of_torch(1.0, x).sum(), x)[0])

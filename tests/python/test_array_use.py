@@ -4,7 +4,6 @@ import ctypes
 import gc
 import io
 import reprlib
-import threading
 import weakref
 
 import numpy as np
@@ -13,6 +12,7 @@ import warp as wp
 from _pytest._io.saferepr import saferepr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from run_in_threads import run_in_threads
 
 
 def counting(*shape, dtype=np.float32):
@@ -519,24 +519,14 @@ def test_large_transposes_and_fills(dtype):
 
 
 def test_arrays_are_made_and_freed_on_many_threads():
-    errors = []
-
     def work(seed):
         random = np.random.default_rng(seed)
-        try:
-            for _ in range(300):
-                n = int(random.integers(1, 200000))
-                a = wp.full(n, float(seed))
-                assert a[n // 2] == seed and a.numpy()[-1] == seed
-        except Exception as error:  # reported below, on the main thread
-            errors.append(error)
+        for _ in range(300):
+            n = int(random.integers(1, 200000))
+            a = wp.full(n, float(seed))
+            assert a[n // 2] == seed and a.numpy()[-1] == seed
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    run_in_threads(work, range(8))
 
 
 def test_gradient_cycles_are_collected():

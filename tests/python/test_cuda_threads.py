@@ -10,6 +10,7 @@ import threading
 import pytest
 import warp as wp
 from kept_warnings import Warnings
+from run_in_threads import run_in_threads
 
 pytestmark = pytest.mark.gpu
 DEVICE = "cuda:0"
@@ -238,11 +239,7 @@ def test_work_of_two_threads_in_one_stream_is_in_the_order_of_each():
         for i in range(20):
             wp.launch(next_number, 8, inputs=[x, float(i)], stream=stream)
 
-    threads = [threading.Thread(target=work, args=(x,)) for x in arrays]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads(work, arrays)
     wp.synchronize_stream(stream)
     for x in arrays:
         assert set(x.list()) == {after(range(20))}

@@ -9,6 +9,7 @@ import weakref
 import numpy as np
 import pytest
 import warp as wp
+from run_in_threads import run_in_threads
 
 
 @wp.kernel
@@ -706,11 +707,7 @@ def test_threads_capture_at_the_same_time_on_the_cpu():
             wp.capture_launch(graph)
         results[n] = set(x.list())
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads(work, range(4))
     assert results == {n: {20.0 * (n + 1)} for n in range(4)}
 
 
@@ -756,11 +753,7 @@ def test_two_threads_capture_on_streams_of_their_own():
                 wp.capture_launch(capture.graph)
         results[n] = set(x.list())
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads(work, range(4))
     assert results == {n: {20.0 * (n + 1)} for n in range(4)}
 
 
