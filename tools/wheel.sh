@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-python3}
 limit_mib=25
 
-tag=$("$PYTHON" -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
+tag=$("$PYTHON" -c 'import sys; print("cp%d%d" % sys.version_info[:2] + sys.abiflags)')
 work=${BUILD:-build}/wheel-$tag
 venv=$work/venv
 mkdir -p dist

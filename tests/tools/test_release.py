@@ -42,7 +42,16 @@ def test_every_python_that_is_here_gets_a_wheel_and_the_others_are_named(clone):
     listed = [line.split()[1] for line in done.stdout.splitlines() if line.endswith(" MiB")]
     assert listed == ["weft_lang-3.11.whl", "weft_lang-3.12.whl", "weft_warp_lang.whl"]
     (missing,) = [line for line in done.stdout.splitlines() if line.startswith("not on this machine")]
-    assert "3.14" in missing and "3.12" not in missing
+    assert missing.split(";")[0].split()[5:] == ["3.10", "3.13", "3.14", "3.14t"]
+
+
+def test_a_free_threaded_python_is_one_of_its_own(clone):
+    python = clone / "bin/python3.14t"
+    python.write_text("#!/bin/sh\necho 3.14t\n")
+    python.chmod(0o755)
+    done = release(clone)
+    assert done.returncode == 0 and (clone / "dist/weft_lang-3.14t.whl").exists()
+    assert not (clone / "dist/weft_lang-3.14.whl").exists() and "Python 3.10 3.13 3.14;" in done.stdout
 
 
 def test_a_wheel_that_fails_is_named_after_the_others_were_made(clone):
