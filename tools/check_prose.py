@@ -35,6 +35,7 @@ KINDS = ("what", "where", "who")
 WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*")
 COMMENTS = re.compile(r'(?:^|(?<=[^:"]))//[^\n]*(?:\n[ \t]*//[^\n]*)*', re.MULTILINE)
 CODE_BLOCK = re.compile(r"^[ \t]*```.*?^[ \t]*```", re.MULTILINE | re.DOTALL)
+INLINE_CODE = re.compile(r"`[^`]*`")
 
 WHAT = re.compile(r"(?:^|[.!?:;,(*] *)(what(?:ever)?)\b", re.IGNORECASE)
 QUESTION_OR_HEAD = re.compile(r"[^.!;]*\?|\s*(?:\||$)")
@@ -122,7 +123,7 @@ def is_condition(passage, start):
 
 def places(passage):
     """(kind, start) of every avoided form in a passage."""
-    flat = passage.replace("\n", " ")
+    flat = INLINE_CODE.sub(lambda match: "x" * len(match[0]), passage.replace("\n", " "))
     for match in WHAT.finditer(flat):
         if not QUESTION_OR_HEAD.match(flat[match.end(1) :]):
             yield "what", match.start(1)

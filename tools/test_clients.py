@@ -120,7 +120,7 @@ def package_page(package, about, kernels):
     if package in about["not_imported"]:
         return [*page, f"Cannot be imported: {about['not_imported'][package]}", ""]
     page += [f"{len(good)} of {len(kernels)} kernels compile, in {seconds:.1f} s of CPU time.", ""]
-    page += ["What the others need, by the first thing that the compiler missed:", ""]
+    page += ["Needs of the others, by the first feature that the compiler missed:", ""]
     page += table(["reason", "kernels"], reasons.most_common())
     slowest = sorted(good, key=lambda kernel: -kernel["seconds"])[:SLOWEST]
     page += [f"The slowest {SLOWEST}:", ""]
@@ -158,9 +158,9 @@ def step_page(results):
     page = [
         "## mujoco-warp beside mujoco",
         "",
-        "The largest difference of what each stage of a step computes, f32 against f64 there, and of `qpos` after 50",
-        f"steps, in one world / in any of 16; {MOST_DIFFERENCE:g} is allowed. Then how far `qpos` moved, and the most",
-        "constraints at a time. Five kernels use tiles; `tools/clients/tile_stand_ins.py` has loops in their place.",
+        "The largest difference of the results of each stage of a step, f32 against f64 there, and of `qpos` after 50",
+        f"steps, in one world / in any of 16. {MOST_DIFFERENCE:g} is allowed. Then the distance that `qpos` moved, and the",
+        "most constraints at a time. Five kernels use tiles; `tools/clients/tile_stand_ins.py` has loops in their place.",
         "",
     ]
     titles = ["model", *results[0]["stages"], "step()", "moved", "constraints"]
@@ -185,9 +185,9 @@ def time_page():
     page = [
         "## A step of a humanoid",
         "",
-        "mujoco-warp's `test_data/humanoid`, from its squat on: milliseconds of a step as a program calls it, the mean",
-        "of 20 steps, of each the least of 12 rounds, of the clock and of all processors (others used them meanwhile);",
-        "what of the step is spent outside of launches; and how many there are.",
+        "mujoco-warp's `test_data/humanoid`, from its squat on: milliseconds of a step as a program calls it. They are",
+        "means of 20 steps, the least of 12 rounds, of the clock and of all processors, which other programs used, too.",
+        "*Outside* is the time between launches.",
         "",
     ]
     return page + table(["implementation", "threads", "worlds", "ms", "CPU ms", "outside", "launches"], rows)

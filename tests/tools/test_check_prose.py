@@ -39,6 +39,10 @@ def test_where_in_the_sense_of_a_place_does_not_count(kinds, passage):
     assert kinds(passage) == []
 
 
+def test_names_in_code_do_not_count(kinds):
+    assert kinds("The function `where` chooses; `what` and `nobody` are names.") == []
+
+
 def test_words_for_persons_count(kinds):
     assert kinds("Nobody waits, and somebody else likewise does.") == ["who", "who", "who"]
 
