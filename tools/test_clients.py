@@ -159,8 +159,8 @@ def step_page(results):
         "## mujoco-warp beside mujoco",
         "",
         "The largest difference of the results of each stage of a step, f32 against f64 there, and of `qpos` after 50",
-        f"steps, in one world / in any of 16. {MOST_DIFFERENCE:g} is allowed. Then the distance that `qpos` moved, and the",
-        "most constraints at a time. Five kernels use tiles; `tools/clients/tile_stand_ins.py` has loops in their place.",
+        f"steps, in one world / in any of 16. {MOST_DIFFERENCE:g} is allowed. Then the distance that `qpos` moved, and",
+        "the most constraints at a time. Five kernels use tiles; `tools/clients/tile_stand_ins.py` has loops for them.",
         "",
     ]
     titles = ["model", *results[0]["stages"], "step()", "moved", "constraints"]
@@ -186,7 +186,7 @@ def time_page():
         "## A step of a humanoid",
         "",
         "mujoco-warp's `test_data/humanoid`, from its squat on: milliseconds of a step as a program calls it. They are",
-        "means of 20 steps, the least of 12 rounds, of the clock and of all processors, which other programs used, too.",
+        "means of 20 steps, the least of 12 rounds, of the clock and of all processors, which others used, too.",
         "*Outside* is the time between launches.",
         "",
     ]
