@@ -204,7 +204,7 @@ def main():
         "# Programs of others",
         "",
         "Written by `make test-clients`, which compiles the kernels of packages that were written for this API and",
-        "runs them beside what they are modelled on. Nothing of theirs is part of Weft.",
+        "runs them beside their models. Nothing of theirs is part of Weft.",
         "",
         f"Python {platform.python_version()}, one process, no cache. Times are CPU seconds of the process.",
         "",

@@ -61,7 +61,7 @@ def call_makers(module, problems: dict) -> None:
         values = [choices(parameter) for parameter in inspect.signature(inner).parameters.values()]
         title = f"{module.__name__.rpartition('.')[2]}:{name}"
         if any(choice is None for choice in values):
-            problems[title] = "what it is to be called with is not known"
+            problems[title] = "unknown arguments"
             continue
         combinations = list(itertools.islice(itertools.product(*values), 64))
         if len(combinations) > MOST_COMBINATIONS:
