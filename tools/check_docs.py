@@ -23,7 +23,8 @@ import check_layers
 import check_prose
 
 ROOT = Path(__file__).resolve().parent.parent
-LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]*)(?:#([^)]*))?\)")
+HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 # A file that a comment or a page names: with its folder or without.
@@ -104,12 +105,28 @@ def wrong_rooms(page):
         yield f"{page.name}: there is no room '{room}' in tools/check_layers.py"
 
 
+def anchors(page):
+    """The anchors of the page's headings, as GitHub makes them."""
+    found, counts = set(), {}
+    for heading in HEADING.findall(check_prose.without_code(page.read_text())):
+        text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+        anchor = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+        number = counts[anchor] = counts.get(anchor, -1) + 1
+        found.add(f"{anchor}-{number}" if number else anchor)
+    return found
+
+
 def broken_links(page):
-    """Complaints about links to files that do not exist."""
-    for match in LINK.finditer(page.read_text()):
-        target = match[1]
-        if "://" not in target and not target.startswith("mailto:") and not (page.parent / target).exists():
+    """Complaints about links to files and headings that do not exist."""
+    for match in LINK.finditer(check_prose.without_code(page.read_text())):
+        target, anchor = match[1], match[2]
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        file = page.parent / target if target else page
+        if not file.exists():
             yield f"{page.relative_to(ROOT)}: the link to {target} leads nowhere"
+        elif anchor and file.suffix == ".md" and anchor not in anchors(file):
+            yield f"{page.relative_to(ROOT)}: {target or 'the page'} has no heading #{anchor}"
 
 
 def run_examples(page, folder):

@@ -21,8 +21,15 @@ def page(tool, monkeypatch, tmp_path):
 
 
 def test_a_link_to_a_missing_file_is_reported(page):
-    assert page("see [this](page.md), [that](https://example.org) and [here](#part)") == []
+    assert page("see [this](page.md), [that](https://example.org) and [here](#part)\n# Part") == []
     assert page("see [this](missing.md#part)") == ["page.md: the link to missing.md leads nowhere"]
+
+
+def test_a_link_to_a_missing_heading_is_reported(page):
+    text = "# One `two`, three\n\n## Same\n\n## Same\n\n"
+    assert page(text + "[a](#one-two-three) [b](page.md#same) [c](#same-1)") == []
+    assert page(text + "[a](#four)") == ["page.md: the page has no heading #four"]
+    assert page(text + "[a](page.md#same-2)") == ["page.md: page.md has no heading #same-2"]
 
 
 def test_examples_of_a_page_share_their_names(page):

@@ -1,7 +1,6 @@
 """The language page: its examples hold, and every difference from Python has one."""
 
 import ast
-import importlib.util
 import re
 from pathlib import Path
 
@@ -10,15 +9,8 @@ PAGE = ROOT / "docs/reference/language.md"
 DIFFERENCES = PAGE.read_text().split("\n### ")[1:]
 
 
-def check_docs():
-    specification = importlib.util.spec_from_file_location("check_docs", ROOT / "tools/check_docs.py")
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-def test_the_examples_hold(tmp_path):
-    assert list(check_docs().run_examples(PAGE, tmp_path)) == []
+def test_the_examples_hold(tool, tmp_path):
+    assert list(tool("check_docs").run_examples(PAGE, tmp_path)) == []
 
 
 def test_each_difference_has_an_example_that_asserts_it():
