@@ -37,11 +37,11 @@ struct CpuEntry {
     std::int32_t lanes = 1;
     // How many slices of the first axis at either end of a chunk are dearer: there, neighbouring chunks are met.
     std::int32_t boundary = 0;
-    double cost = 0.0;           // estimated nanoseconds of one thread, for the grain size of launches
-    bool has_atomics = false;    // that other launches may use the memory of
-    bool finds_objects = false;  // by their ids: meshes, grids, volumes
-    bool ordered = false;        // what it leaves in memory depends on the order in which atomics arrive
-    bool asks = false;           // it has loops that may be long, which ask if the launch should end (weft_poll)
+    double cost = 0.0;            // estimated nanoseconds of one thread, for the grain size of launches
+    bool has_atomics = false;     // that other launches may use the memory of
+    bool finds_objects = false;   // by their ids: meshes, grids, volumes
+    bool ordered = false;         // what it leaves in memory depends on the order in which atomics arrive
+    bool has_long_loops = false;  // one thread may run for long: launches can be interrupted in the midst of it
     // Whether launches over one grid may run piece by piece with others; then the numbers of the array parameters of
     // which each thread reads and writes elements of its own (transform::own_elements).
     bool joins = false;

@@ -16,7 +16,7 @@ struct LaunchContext {
     std::int64_t dim[kMaxDims];                 // extent of each axis of tid(); 1 past the kernel's rank
     Fault* fault;                               // null unless the kernel was built with checks
     Fault* not_finite = nullptr;                // for FaultKind::not_finite, which is no error by itself
-    runtime::Interrupts* interrupts = nullptr;  // what long loops ask (weft_poll); null where nobody can end the launch
+    runtime::Interrupts* interrupts = nullptr;  // null unless one thread may run for long and be left
     bool exclusive = false;  // all threads are in one chunk, and no other launch with atomics runs meanwhile
 };
 

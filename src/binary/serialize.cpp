@@ -42,7 +42,7 @@ public:
         write(entry.has_atomics);
         write(entry.finds_objects);
         write(entry.ordered);
-        write(entry.asks);
+        write(entry.has_long_loops);
         write(entry.joins);
         write(entry.own_arrays);
         write(entry.cost_exclusive);
@@ -100,7 +100,7 @@ public:
         read(entry.has_atomics);
         read(entry.finds_objects);
         read(entry.ordered);
-        read(entry.asks);
+        read(entry.has_long_loops);
         read(entry.joins);
         read(entry.own_arrays);
         read(entry.cost_exclusive);

@@ -69,7 +69,7 @@ struct Lowered {
 // Attribute of a function of the device library that the runtime has, compiled for the processor it runs on.
 inline constexpr char kOfRuntime[] = "weft-of-runtime";
 
-// Attribute of a function: how many of its loops are those over its threads, or around a part of another one.
+// Attribute of a kernel's function: how many of its loops are those over its threads.
 inline constexpr char kThreadLoops[] = "weft-thread-loops";
 
 // Kernels have their calls inlined, but for those of functions that large kernels share. `plan` is that of the module

@@ -69,7 +69,6 @@ void Emitter::emit_callee(llvm::Function* callee) {
         const unsigned last = callee->getReturnType()->getStructNumElements() - 1;
         builder_.CreateRet(builder_.CreateInsertValue(nothing, builder_.getTrue(), last));
     }
-    callee->addFnAttr(kThreadLoops, std::to_string(part_loops_));
     if (debug_) debug_->finalize();
 }
 

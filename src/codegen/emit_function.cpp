@@ -44,7 +44,6 @@ void Emitter::open_function(llvm::Function* function) {
     builder_.SetInsertPoint(new_block("entry"));
     set_location(kernel_.span);
     mostly_ = llvm::MDBuilder(context_).createLikelyBranchWeights();
-    seldom_ = llvm::MDBuilder(context_).createBranchWeights(1, 1 << 16);
 }
 
 void Emitter::load_arguments(llvm::Value* arguments) {

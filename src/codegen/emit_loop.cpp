@@ -47,7 +47,6 @@ struct Emitter::Loop {
     llvm::BasicBlock *before = nullptr, *header = nullptr, *body = nullptr, *exit = nullptr;
     llvm::Value* outer_mask = nullptr;
     Phi active;  // masked only
-    Countdown countdown;
     std::vector<Carried> carried;
 };
 
@@ -131,7 +130,6 @@ void Emitter::close_loop(Loop& loop, const std::vector<ir::Value*>& results, llv
             if (!carried.finals.empty()) add_incoming(carried.finals[l], last[i][l], latch);
         }
     }
-    if (loop.countdown.left) loop.countdown.left->addIncoming(loop.countdown.next, latch);
     if (loop.masked) {
         add_incoming(loop.active, Leaf::of_vector(active), latch);
         builder_.CreateCondBr(any_lane(active), loop.header, loop.exit);
@@ -240,17 +238,11 @@ void Emitter::emit_uniform_for(const Operation& operation) {
     const auto counted = [&](Leaf& bound) { return is_short ? wide(bound, scalar) : bound.scalar; };
     const std::int64_t lane_step = from.step;
     llvm::Value *first = counted(from), *last = counted(to), *distance = counted(by);
-    const std::optional<std::int64_t> step = constant_of(distance);
-    const bool has_parts = is_short && step.value_or(0) != 0 && !operation.guarded && !is_rare_;
-    Parts parts;
-    if (has_parts) parts = open_parts(operation, first, last, *step);
     Loop loop;
-    open_loop(loop, arguments, operation.results, parts.header ? llvm::ArrayRef(body.arguments).drop_front(1) : inits,
-              nullptr);
+    open_loop(loop, arguments, operation.results, inits, nullptr);
     llvm::PHINode* k = llvm::PHINode::Create(builder_.getInt64Ty(), 2, "", loop.header->getFirstNonPHIIt());
-    k->addIncoming(parts.header ? parts.first : first, loop.before);
-    if (!has_parts) loop.countdown = open_countdown(operation, loop.before, loop.header);
-    llvm::Value* goes_on = in_range(counting, k, parts.header ? parts.last : last, distance);
+    k->addIncoming(first, loop.before);
+    llvm::Value* goes_on = in_range(counting, k, last, distance);
     if (operation.guarded) goes_on = builder_.CreateAnd(goes_on, loop.carried.back().phis[0].leaf.scalar);
     builder_.CreateCondBr(goes_on, loop.body, loop.exit);
     builder_.SetInsertPoint(loop.body);
@@ -259,14 +251,9 @@ void Emitter::emit_uniform_for(const Operation& operation) {
     set(counter, index);
     if (operation.guarded) set(arguments.back(), Leaf::of_scalar(builder_.getTrue()));
     emit_region(body);
-    count_down(loop.countdown);
     k->addIncoming(builder_.CreateAdd(k, distance, "", false, is_short), builder_.GetInsertBlock());
     gather_next(loop, body.terminator()->operands);
     close_loop(loop, operation.results, inits, nullptr);
-    if (!parts.header) return;
-    std::vector<std::vector<Phi>> carried;
-    for (const Loop::Carried& one : loop.carried) carried.push_back(one.phis);
-    close_parts(parts, carried, last);
 }
 
 // Lanes begin and end where their own bounds say.
@@ -306,9 +293,7 @@ void Emitter::emit_masked_for(const Operation& operation) {
     add_incoming(k, start, loop.before);
     set(counter, k.leaf);
     if (operation.guarded) set(arguments.back(), Leaf::of_scalar(builder_.getTrue()));
-    loop.countdown = open_countdown(operation, loop.before, loop.header);
     emit_region(body);
-    count_down(loop.countdown);
 
     gather_next(loop, yielded);
     Leaf next = k.leaf;
@@ -338,13 +323,11 @@ void Emitter::emit_while(const Operation& operation) {
     Loop loop;
     if (!varying(goes_on)) {
         open_loop(loop, arguments, operation.results, inits, nullptr);
-        loop.countdown = open_countdown(operation, loop.before, loop.header);
         for (std::size_t i = 0; i < arguments.size(); ++i) set(condition.arguments[i], value(arguments[i]));
         emit_region(condition);
         builder_.CreateCondBr(leaf(goes_on).scalar, loop.body, loop.exit);
         builder_.SetInsertPoint(loop.body);
         emit_region(body);
-        count_down(loop.countdown);
         gather_next(loop, yielded);
         return close_loop(loop, operation.results, inits, nullptr);
     }
@@ -353,9 +336,7 @@ void Emitter::emit_while(const Operation& operation) {
     emit_region(condition);
     llvm::Value* active = both(mask_, vector(leaf(goes_on)));
     open_loop(loop, arguments, operation.results, inits, active);
-    loop.countdown = open_countdown(operation, loop.before, loop.header);
     emit_region(body);
-    count_down(loop.countdown);
     gather_next(loop, yielded);
     for (std::size_t i = 0; i < arguments.size(); ++i) set(condition.arguments[i], loop.carried[i].next);
     emit_region(condition);

@@ -59,12 +59,10 @@ struct Callees {
     // and say at the end whether they have reported a fault and the thread is to leave.
     bool takes_launch(const ir::Function& function) const;
     std::vector<const ir::Operation*> checked;  // by them: one for each check
-    bool have_atomics = false, find_objects = false, ask = false;
+    bool have_atomics = false, find_objects = false;
     bool depend_on_order = false;  // KernelPlan::depends_on_order
+    bool have_long_loops = false;  // KernelPlan::has_long_loops
 };
-
-// Of a loop that asks whether the launch should end: after how many iterations. 0: it is too short to.
-std::int64_t iterations_between_polls(const ir::Operation& loop);
 
 class Emitter : public TargetHooks {
 public:
@@ -76,7 +74,6 @@ public:
     void emit_callee(llvm::Function* callee);
     bool has_atomics() const { return has_atomics_; }
     bool finds_objects() const { return finds_objects_; }
-    bool asks() const { return asks_; }
     // The operation of each check that was emitted, by the check's number.
     const std::vector<const ir::Operation*>& checked_operations() const { return checked_; }
 
@@ -331,26 +328,6 @@ protected:
                     llvm::Value* active);
     llvm::Value* in_range(Scalar scalar, llvm::Value* k, llvm::Value* hi, llvm::Value* step);
 
-    // ---- emit_poll.cpp ----
-    struct Countdown {
-        std::int64_t every = 0;
-        llvm::PHINode* left = nullptr;  // null: it does not ask
-        llvm::PHINode* next = nullptr;  // what the last block of an iteration hands on
-    };
-    Countdown open_countdown(const ir::Operation& loop, llvm::BasicBlock* before, llvm::BasicBlock* header);
-    void count_down(Countdown& countdown);
-    void emit_question();
-    // The loop around the parts of a loop that counts.
-    struct Parts {
-        std::int64_t length = 0;  // iterations of a part; 0: the loop stays whole
-        llvm::BasicBlock* header = nullptr;
-        llvm::PHINode* first = nullptr;  // the counter that a part begins with
-        llvm::PHINode* last = nullptr;   // and its bound
-        std::vector<std::vector<Phi>> carried;
-    };
-    Parts open_parts(const ir::Operation& loop, llvm::Value* first, llvm::Value* last, std::int64_t step);
-    void close_parts(Parts& parts, const std::vector<std::vector<Phi>>& carried, llvm::Value* last);
-
     // ---- null_arrays.cpp ----
     bool may_be_null(const ir::Value* root) const;
     void guard_null(const ir::Operation& access);
@@ -395,8 +372,6 @@ protected:
     llvm::Value* idle_lanes_[2] = {};  // what lanes that are off load, and where they store
     int lanes_;
     llvm::Value* first_stack_ = nullptr;  // of the region being emitted
-    int part_loops_ = 0;                  // those around parts of others
-    bool asks_ = false;                   // some loop asks whether the launch should end
     bool has_stacks_ = false, has_atomics_ = false, finds_objects_ = false;
 
     using LaneValues = std::unordered_map<const ir::Value*, LaneValue>;
@@ -406,7 +381,7 @@ protected:
     llvm::Value* mask_ = nullptr;
     std::map<llvm::Value*, MaskNumbers> mask_numbers_;
     bool in_tail_ = false;                                   // some lane is off for certain
-    llvm::MDNode *mostly_ = nullptr, *seldom_ = nullptr;     // weights of a branch that is mostly taken, or hardly ever
+    llvm::MDNode* mostly_ = nullptr;                         // weights of a branch that is mostly taken
     llvm::Value* launch_ = nullptr;                          // what reports need of the launch
     llvm::SmallVector<llvm::Value*, kMaxDims> dims_;         // extents, i64
     llvm::SmallVector<llvm::Value*, kMaxDims> coordinates_;  // of lane 0 of the group, i64

@@ -34,26 +34,21 @@ void number_places(const ir::Module& module, const ir::Function& kernel, const R
     for (const ir::Operation* operation : checked) entry.sites.push_back(numbers.at(operation));
 }
 
-// Adds the function to `reporting` where it raises, prints or has a loop that asks (`polls`), or calls one that does;
-// `known` are those asked before.
-void find_reporting(const ir::Function& function, bool debug, bool polls,
-                    std::unordered_set<const ir::Function*>& known,
+// Adds the function to `reporting` where it raises or prints, or calls one that does; `known` are those asked before.
+void find_reporting(const ir::Function& function, bool debug, std::unordered_set<const ir::Function*>& known,
                     std::unordered_set<const ir::Function*>& reporting) {
     if (!known.insert(&function).second) return;
     ir::for_each_operation(function.body, [&](const ir::Operation& operation) {
-        if (operation.op == ir::Op::call) find_reporting(*operation.function, debug, polls, known, reporting);
+        if (operation.op == ir::Op::call) find_reporting(*operation.function, debug, known, reporting);
         const bool is_silent = operation.op == ir::Op::assert_ && !debug;
         if (operation.op == ir::Op::call ? reporting.contains(operation.function)
                                          : ir::op_info(operation.op).effects == ir::Effects::reports && !is_silent)
             reporting.insert(&function);
-        const bool loops = operation.op == ir::Op::for_ || operation.op == ir::Op::while_;
-        if (polls && loops && iterations_between_polls(operation) != 0) reporting.insert(&function);
     });
 }
 
 // The functions that are no kernels.
-void lower_callees(const transform::ModulePlan& plans, bool debug, bool polls, TargetCodegen& target,
-                   Callees& callees) {
+void lower_callees(const transform::ModulePlan& plans, bool debug, TargetCodegen& target, Callees& callees) {
     std::deque<std::unique_ptr<Emitter>> emitters;
     std::unordered_set<const ir::Function*> known;
     for (std::size_t number = 0; number < plans.size(); ++number) {
@@ -61,7 +56,8 @@ void lower_callees(const transform::ModulePlan& plans, bool debug, bool polls, T
         if (plan.function->is_kernel) continue;
         callees.may_get_null |= plan.parameters_may_be_null;
         callees.depend_on_order |= plan.depends_on_order;
-        find_reporting(*plan.function, debug, polls, known, callees.reporting);
+        callees.have_long_loops |= plan.has_long_loops;
+        find_reporting(*plan.function, debug, known, callees.reporting);
         Emitter& emitter = *emitters.emplace_back(target.callee(plan));
         callees.functions[plan.function] = emitter.declare_callee(symbol_of(*plan.function, number));
     }
@@ -72,7 +68,6 @@ void lower_callees(const transform::ModulePlan& plans, bool debug, bool polls, T
         emitter.emit_callee(callees.functions.at(plan.function));
         callees.have_atomics |= emitter.has_atomics();
         callees.find_objects |= emitter.finds_objects();
-        callees.ask |= emitter.asks();
     }
 }
 
@@ -107,7 +102,7 @@ Lowered lower(const ir::Module& module, const transform::ModulePlan& plans, cons
     lowered.module->setTargetTriple(llvm::Triple(target.triple));
     Callees callees;
     const std::unique_ptr<TargetCodegen> back_end = codegen_for({target, options, *lowered.module, natives, callees});
-    lower_callees(plans, options.debug, target.kind == Target::Kind::cpu, *back_end, callees);
+    lower_callees(plans, options.debug, *back_end, callees);
     for (std::size_t number = 0; number < plans.size(); ++number) {
         const ir::Function& kernel = *plans[number].function;
         if (!kernel.is_kernel) continue;

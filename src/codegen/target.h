@@ -79,13 +79,6 @@ protected:
     virtual std::pair<llvm::Value*, llvm::Value*> take_long_scratch(const ir::Operation& operation,
                                                                     std::int64_t row_bytes) = 0;
 
-    // ---- long loops ----
-    // Whether they ask if the launch should end (emit_poll.cpp), and whether it should, as a bit.
-    virtual bool polls() const { return false; }
-    virtual llvm::Value* asks_to_stop() { return nullptr; }
-    // The same number, but LLVM cannot tell: loops around parts have no counter for which it would keep registers.
-    virtual llvm::Value* hidden_number(llvm::Value* number) { return number; }
-
     // ---- reports ----
     virtual void report_fault(const FaultReport& fault) = 0;
     virtual void report_raise(llvm::Value* thread, std::uint32_t site, llvm::Value* format, Values arguments) = 0;

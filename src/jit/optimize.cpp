@@ -53,7 +53,7 @@ Size size_of(llvm::Function& function) {
     const llvm::DominatorTree dominators(function);
     const std::size_t loops = llvm::LoopInfo(dominators).getLoopsInPreorder().size();
     const std::uint64_t over_threads = function.getFnAttributeAsParsedInteger(codegen::kThreadLoops);
-    return {loops > kManyLoops + over_threads, stores > kManyStores, loops > over_threads};
+    return {loops > kManyLoops, stores > kManyStores, loops > over_threads};
 }
 
 // Makes loops test at their end. LLVM's own pass keeps its knowledge of memory and of counters up to date meanwhile,

@@ -93,6 +93,112 @@ def test_a_launch_ends_in_the_midst_of_its_threads(kernel, dim, mode, soon, monk
     np.testing.assert_array_equal(again.numpy(), expected)
 
 
+@wp.kernel
+def last_waits(n: int, x: wp.array[float]):
+    i = wp.tid()
+    k = int(0)
+    while k < wp.where(i == 63, n, 0):
+        k += wp.where(n > 1000, 0, 1)
+    x[i] = float(k)
+
+
+@pytest.mark.parametrize("dim", [64, 1000, 100_000])
+def test_a_launch_ends_that_waits_for_another_thread(dim, soon):
+    """The launching thread has done its part; one of the others does not end."""
+    x = wp.zeros(dim)
+    wp.launch(last_waits, dim, inputs=[3, x])
+    soon()
+    with pytest.raises(KeyboardInterrupt):
+        wp.launch(last_waits, dim, inputs=[ENDLESS, x])
+    wp.launch(last_waits, dim, inputs=[3, x])
+    assert x.numpy().sum() == 3.0
+
+
+def test_a_handler_may_launch_in_the_midst_of_a_launch(soon):
+    calls = []
+
+    def launch_another(*_):
+        y = wp.zeros(1000)
+        wp.launch(last_waits, 1000, inputs=[5, y])
+        calls.append(y.numpy().sum())
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, launch_another)
+    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+    with pytest.raises(KeyboardInterrupt):
+        wp.launch(waits, 1, inputs=[ENDLESS, wp.zeros(1)])
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
+    signal.signal(signal.SIGALRM, before)
+    assert calls == [5.0, 5.0, 5.0]
+
+
+def test_a_handler_of_the_program_for_the_same_signal_is_kept(soon):
+    """Long launches use SIGURG for themselves (docs/guide/devices.md)."""
+    seen = []
+    before = signal.signal(signal.SIGURG, lambda *_: seen.append(1))
+    soon()
+    with pytest.raises(KeyboardInterrupt):
+        wp.launch(waits, 1, inputs=[ENDLESS, wp.zeros(1)])
+    assert seen == []
+    signal.raise_signal(signal.SIGURG)
+    assert seen == [1]
+    signal.signal(signal.SIGURG, before)
+
+
+LONG_CHUNK = """
+import os, signal, sys, time
+import warp as wp
+
+@wp.kernel
+def waits(n: int, x: wp.array[float]):
+    k = int(0)
+    while k < n:
+        k += wp.where(n > 1000, 0, 1)
+    x[0] = float(k)
+
+x = wp.zeros(1)
+wp.launch(waits, 1, inputs=[3, x])
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+child = os.fork()
+signal.setitimer(signal.ITIMER_REAL, 0.1)
+try:
+    wp.launch(waits, 1, inputs=[2**31 - 1, x])
+except KeyboardInterrupt:
+    wp.launch(waits, 1, inputs=[4, x])
+    result = int(x.numpy()[0])
+if child == 0:
+    os._exit(result)
+print(result, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_launch_ends_in_a_forked_child_too(tmp_path):
+    (tmp_path / "program.py").write_text(LONG_CHUNK)
+    done = subprocess.run([sys.executable, str(tmp_path / "program.py")], capture_output=True, text=True, timeout=100)
+    assert done.stdout.split() == ["4", "4"], done.stderr
+
+
+@wp.kernel
+def sines(n: int, x: wp.array[float]):
+    i = wp.tid()
+    s = x[i]
+    k = int(0)
+    while k < n:
+        s = wp.pow(wp.sin(s) + 1.0, wp.cos(s) + 0.1)
+        k += wp.where(n > 1000, 0, 1)
+    x[i] = s
+
+
+@pytest.mark.parametrize("dim", [1, 200])
+def test_a_loop_that_is_mostly_in_functions_of_a_library_ends(dim, soon):
+    x = wp.zeros(dim)
+    wp.launch(sines, dim, inputs=[3, x])
+    soon()
+    with pytest.raises(KeyboardInterrupt):
+        wp.launch(sines, dim, inputs=[ENDLESS, x])
+
+
 def test_the_adjoint_of_a_long_loop_ends(soon):
     @wp.kernel
     def powers(n: int, x: wp.array[float], y: wp.array[float]):

@@ -73,9 +73,6 @@ protected:
     void release_scratch(llvm::Value* first) override;
     std::pair<llvm::Value*, llvm::Value*> take_long_scratch(const ir::Operation& operation,
                                                             std::int64_t row_bytes) override;
-    bool polls() const override { return true; }
-    llvm::Value* asks_to_stop() override;
-    llvm::Value* hidden_number(llvm::Value* number) override;
     void report_fault(const FaultReport& fault) override;
     void report_raise(llvm::Value* thread, std::uint32_t site, llvm::Value* format, Values arguments) override;
     void report_print(llvm::Value* format, Values arguments) override;

@@ -72,7 +72,7 @@ void CpuEmitter::emit_entry(KernelEntry& entry) {
     builder_.SetInsertPoint(done);
     if (has_stacks_) call_runtime(Import::weft_stack_trim, {});
     builder_.CreateRetVoid();
-    function_->addFnAttr(kThreadLoops, std::to_string(thread_loops_ + part_loops_));
+    function_->addFnAttr(kThreadLoops, std::to_string(thread_loops_));
     if (debug_) debug_->finalize();
     describe(entry.cpu());
 }
@@ -85,7 +85,7 @@ void CpuEmitter::describe(CpuEntry& entry) const {
     entry.cost_exclusive = cost_exclusive_;
     entry.has_atomics = has_atomics_ || callees_.have_atomics;
     entry.finds_objects = finds_objects_ || callees_.find_objects;
-    entry.asks = asks_ || callees_.ask;
+    entry.has_long_loops = plan_.has_long_loops || callees_.have_long_loops;
     entry.joins = plan_.own.has_value() && !entry.has_atomics;
     if (entry.joins) entry.own_arrays.assign(plan_.own->begin(), plan_.own->end());
     entry.ordered = plan_.depends_on_order || callees_.depend_on_order;

@@ -10,7 +10,7 @@ namespace weft::codegen {
 
 namespace {
 
-enum class Effects { any, hidden, stack, asks, known, fresh, copier };
+enum class Effects { any, hidden, stack, known, fresh, copier };
 
 struct Row {
     const char* symbol;
@@ -41,13 +41,7 @@ llvm::Type* type_of(llvm::LLVMContext& context, char letter) {
 
 void add_effects(llvm::Function& function, Effects effects, bool keeps_registers) {
     function.setDoesNotThrow();
-    if (effects == Effects::hidden || effects == Effects::stack || effects == Effects::asks)
-        function.setOnlyAccessesInaccessibleMemory();
-    if (effects == Effects::asks) {
-        function.setWillReturn();
-        function.addFnAttr(llvm::Attribute::Cold);
-        if (keeps_registers) function.setCallingConv(llvm::CallingConv::PreserveMost);
-    }
+    if (effects == Effects::hidden || effects == Effects::stack) function.setOnlyAccessesInaccessibleMemory();
     if (effects == Effects::known) {
         function.setDoesNotAccessMemory();
         function.setWillReturn();

@@ -34,12 +34,6 @@ std::pair<llvm::Value*, llvm::Value*> CpuEmitter::take_long_scratch(const Operat
     return {memory, builder_.CreateLoad(builder_.getInt64Ty(), rows)};
 }
 
-llvm::Value* CpuEmitter::asks_to_stop() {
-    return builder_.CreateICmpNE(call_runtime(Import::weft_poll, {launch_}), builder_.getInt32(0));
-}
-
-llvm::Value* CpuEmitter::hidden_number(llvm::Value* number) { return call_runtime(Import::weft_next_part, {number}); }
-
 void CpuEmitter::report_fault(const FaultReport& fault) {
     const auto number = [&](std::uint32_t value) { return builder_.getInt32(value); };
     call_runtime(Import::weft_fault,

@@ -34,7 +34,7 @@ bool try_lock_shared() {
     return false;
 }
 
-// An exclusive launch whose loops are longer than it was thought may ask the host meanwhile (weft_poll), whose lock
+// An exclusive launch whose loops are longer than it was thought may ask the host meanwhile (preemption.h), whose lock
 // this thread may have: wait_until() gives it up.
 void lock_shared() {
     wait_until([] { return try_lock_shared(); });

@@ -1,37 +1,56 @@
-// Whether a launch that is running should end: Ctrl-C. Pieces of its grid and long loops of its threads ask.
+// Whether a launch that is running should end: Ctrl-C. The pool asks between pieces of the grid; a thread that runs for
+// long is asked in the midst of its machine code (preemption.h).
 #pragma once
 
 #include <pthread.h>
 
 #include <atomic>
 #include <chrono>
-#include <cstdint>
-
-#include "binary/cpu_abi.h"
-#include "runtime/cpu/copy_lanes.h"
+#include <span>
 
 namespace weft::runtime {
+
+// Where machine code of a kernel lies. It holds no resources at any of its instructions: no locks, no memory but that
+// of weft_stack_take.
+struct CodeRange {
+    const void* begin = nullptr;
+    const void* end = nullptr;
+
+    bool contains(const void* address) const { return address >= begin && address < end; }
+};
 
 // Of one launch; made on the thread that launches. Any of its threads may ask.
 class Interrupts {
 public:
-    // `interrupted` is asked on the launching thread only, every few tens of milliseconds. Null: nobody ends the
-    // launch.
-    explicit Interrupts(bool (*interrupted)()) : interrupted_(interrupted) {}
+    // `interrupted` is called on the launching thread only, every few tens of milliseconds; it may take the host's lock
+    // and run the program's handlers of signals. Null: nothing ends the launch. `code`: that of the launch's kernels.
+    explicit Interrupts(bool (*interrupted)(), std::span<const CodeRange> code = {})
+        : interrupted_(interrupted), code_(code) {}
     Interrupts(const Interrupts&) = delete;
     Interrupts& operator=(const Interrupts&) = delete;
 
     bool can_stop() const { return interrupted_ != nullptr; }
     bool is_stopped() const { return stopped_.load(std::memory_order_relaxed); }
+    bool is_caller() const { return pthread_equal(caller_, pthread_self()); }
+    bool is_in_code(const void* address) const {
+        for (const CodeRange& range : code_)
+            if (range.contains(address)) return true;
+        return false;
+    }
 
-    // Whether the launch should end.
+    // Whether the launch should end. The caller's first call sets the clock, and the following ones ask at most every
+    // 20 ms; other threads learn of the answer.
     bool poll() {
         if (is_stopped()) return true;
-        if (!interrupted_ || !pthread_equal(caller_, pthread_self())) return false;
+        if (!interrupted_ || !is_caller()) return false;
         const Clock::time_point now = Clock::now();
         if (asked_ == Clock::time_point()) asked_ = now;
-        if (now - asked_ < kBetweenQuestions) return false;
-        if (interrupted_()) stopped_.store(true, std::memory_order_relaxed);
+        return now - asked_ < kBetweenQuestions ? false : ask();
+    }
+
+    // The same at once. On the caller's thread.
+    bool ask() {
+        if (!is_stopped() && interrupted_ && interrupted_()) stopped_.store(true, std::memory_order_relaxed);
         asked_ = Clock::now();
         return is_stopped();
     }
@@ -41,18 +60,10 @@ private:
     static constexpr std::chrono::milliseconds kBetweenQuestions{20};
 
     bool (*interrupted_)();
+    std::span<const CodeRange> code_;
     pthread_t caller_ = pthread_self();
     Clock::time_point asked_;  // of the caller; the epoch before the first question
     std::atomic<bool> stopped_{false};
 };
-
-// Called by machine code: 1 where the thread is to leave its kernel. On x86 the calls expect that integer registers are
-// kept (LLVM's preserve_most), so that loops have as many as without them.
-WEFT_KEEPS_REGISTERS inline std::int32_t weft_poll(const LaunchContext* context) noexcept {
-    return context->interrupts != nullptr && context->interrupts->poll();
-}
-
-// What a loop goes on with after a question: see codegen/emit_poll.cpp.
-WEFT_KEEPS_REGISTERS inline std::int64_t weft_next_part(std::int64_t first) noexcept { return first; }
 
 }  // namespace weft::runtime

@@ -9,6 +9,7 @@
 #include "runtime/cpu/deferred.h"
 #include "runtime/cpu/device.h"
 #include "runtime/cpu/pool.h"
+#include "runtime/cpu/preemption.h"
 #include "runtime/cpu/private_gradients.h"
 #include "runtime/spatial/handles.h"
 #include "runtime/timing.h"
@@ -16,9 +17,14 @@
 
 namespace weft::runtime {
 
-CpuKernel::CpuKernel(const KernelEntry& description, KernelEntryPoint entry)
-    : LoadedKernel(description, description.cpu().cost, description.cpu().ordered, description.cpu().asks),
-      entry_(entry) {}
+CpuKernel::CpuKernel(const KernelEntry& description, KernelEntryPoint entry, const CodeRange& code)
+    : LoadedKernel(description, description.cpu().cost, description.cpu().ordered, description.cpu().has_long_loops),
+      entry_(entry),
+      code_(code) {}
+
+Interrupts* CpuKernel::preempts(Interrupts& interrupts) const {
+    return may_be_long() && interrupts.can_stop() ? &interrupts : nullptr;
+}
 
 namespace {
 
@@ -31,7 +37,7 @@ struct FindingEntry {
     static void run(const void* self, const LaunchContext* context, std::int64_t begin, std::int64_t end) {
         const auto& [entry, arguments, objects] = *static_cast<const FindingEntry*>(self);
         const spatial::FindingHere here(objects);
-        entry(arguments, context, begin, end);
+        run_chunk(entry, arguments, *context, begin, end);
     }
 };
 
@@ -65,11 +71,11 @@ void CpuKernel::run_exclusive(KernelEntryPoint entry, const void* arguments, Lau
     context.exclusive = true;
     const double estimated = description().cpu().cost_exclusive;
     if (estimated * static_cast<double>(count) < kWorthMeasuringNs) {
-        entry(arguments, &context, 0, count);
+        run_chunk(entry, arguments, context, 0, count);
         return;
     }
     const auto start = std::chrono::steady_clock::now();
-    entry(arguments, &context, 0, count);
+    run_chunk(entry, arguments, context, 0, count);
     const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
     // One launch that was interrupted does not count for more than it has to.
     constexpr double kMostGrowth = 1.25;
@@ -85,8 +91,8 @@ bool CpuKernel::run(KernelEntryPoint entry, const void* arguments, const Grid& g
     std::copy(std::begin(grid.dim), std::end(grid.dim), context.dim);
     context.fault = options.fault;
     context.not_finite = options.not_finite;
-    Interrupts interrupts(options.interrupted);
-    context.interrupts = &interrupts;
+    Interrupts interrupts(options.interrupted, {&code_, 1});
+    context.interrupts = preempts(interrupts);
     const CpuEntry& code = description().cpu();
     std::optional<spatial::Reading> reading;
     if (code.finds_objects) {
@@ -141,7 +147,8 @@ struct JoinedEntry {
     static void run(const void* self, const LaunchContext* context, std::int64_t begin, std::int64_t end) {
         const auto& [parts, piece] = *static_cast<const JoinedEntry*>(self);
         for (std::int64_t at = begin; at < end; at += piece)
-            for (const Part& part : parts) part.entry(part.arguments, context, at, std::min(at + piece, end));
+            for (const Part& part : parts)
+                run_chunk(part.entry, part.arguments, *context, at, std::min(at + piece, end));
     }
 };
 
@@ -152,11 +159,16 @@ bool CpuKernel::launch_joined(std::span<const Joined> all, std::int64_t piece, c
     const DefaultFloats floats;
     JoinedEntry joined{{}, piece};
     double cost = 0.0;
+    bool is_long = false;
+    std::vector<CodeRange> code;
     std::string names;
     const bool is_timed = timed_kinds.load(std::memory_order_relaxed) & kTimedKernel;
     for (const auto& [kernel, arguments] : all) {
         if (is_timed) names += (names.empty() ? "" : " + ") + kernel->description().name;
-        joined.parts.push_back({static_cast<const CpuKernel*>(kernel)->entry_, arguments});
+        const auto& one = static_cast<const CpuKernel&>(*kernel);
+        joined.parts.push_back({one.entry_, arguments});
+        code.push_back(one.code_);
+        is_long |= one.may_be_long();
         cost += kernel->description().cpu().cost;
     }
     LaunchContext context;
@@ -164,8 +176,8 @@ bool CpuKernel::launch_joined(std::span<const Joined> all, std::int64_t piece, c
     const int rank = description().tid_rank;
     const std::int64_t row = rank <= 1 ? grid.count : grid.dim[rank - 1];
     const TimedHostWork timed(*cpu_devices().front(), kTimedKernel, "kernels ", names);
-    Interrupts interrupts(options.interrupted);
-    context.interrupts = &interrupts;
+    Interrupts interrupts(options.interrupted, code);
+    context.interrupts = is_long && interrupts.can_stop() ? &interrupts : nullptr;
     parallel_launch(&JoinedEntry::run, &joined, context, grid.count, row, cost, interrupts, piece);
     return !interrupts.is_stopped();
 }

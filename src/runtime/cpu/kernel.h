@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "binary/cpu_abi.h"
+#include "runtime/cpu/interrupts.h"
 #include "runtime/executable.h"
 
 namespace weft::runtime {
@@ -14,7 +15,8 @@ class FormerObjects;
 
 class CpuKernel final : public LoadedKernel {
 public:
-    CpuKernel(const KernelEntry& description, KernelEntryPoint entry);
+    // `code`: that of the entry and of all functions that it calls, but for those in C++ and of the runtime.
+    CpuKernel(const KernelEntry& description, KernelEntryPoint entry, const CodeRange& code = {});
 
     KernelEntryPoint entry() const { return entry_; }
     bool launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
@@ -32,7 +34,11 @@ private:
     bool is_quicker_exclusive(std::int64_t threads) const;
     void run_exclusive(KernelEntryPoint entry, const void* arguments, LaunchContext& context, std::int64_t count) const;
 
+    // Of one launch: null unless it can be interrupted in the midst of a thread.
+    Interrupts* preempts(Interrupts& interrupts) const;
+
     KernelEntryPoint entry_;
+    CodeRange code_;
     // How long one thread takes where the launch is exclusive, in nanoseconds, as launches measure it; 0 before the
     // first.
     mutable std::atomic<double> cost_exclusive_ns_{0.0};

@@ -40,6 +40,7 @@ LinkerState& linker() {
 // What comes out of a link: addresses, memory, or the error.
 struct LinkResult {
     std::unordered_map<std::string, void*> symbols;
+    CodeRange code;
     std::map<std::string, std::uint64_t> sections;  // addresses, if a debugger or profiler is to be told
     JITLinkMemoryManager::FinalizedAlloc memory;
     std::string error;
@@ -81,6 +82,7 @@ public:
         for (const llvm::jitlink::Symbol* symbol : graph.defined_symbols())
             if (symbol->hasName() && symbol->getScope() != llvm::jitlink::Scope::Local)
                 result_.symbols.emplace((*symbol->getName()).str(), symbol->getAddress().toPtr<void*>());
+        result_.code = code_of(graph);
         return llvm::Error::success();
     }
 
@@ -96,6 +98,23 @@ public:
             return llvm::Error::success();
         });
         return llvm::Error::success();
+    }
+
+    static bool has(llvm::orc::MemProt protection, llvm::orc::MemProt bit) {
+        return (static_cast<unsigned>(protection) & static_cast<unsigned>(bit)) != 0;
+    }
+
+    // From the first to the last instruction.
+    static CodeRange code_of(llvm::jitlink::LinkGraph& graph) {
+        CodeRange code;
+        for (const llvm::jitlink::Section& section : graph.sections()) {
+            if (!has(section.getMemProt(), llvm::orc::MemProt::Exec) || section.empty()) continue;
+            const llvm::jitlink::SectionRange range(section);
+            const void *begin = range.getStart().toPtr<void*>(), *end = range.getEnd().toPtr<void*>();
+            if (code.begin == nullptr || begin < code.begin) code.begin = begin;
+            if (end > code.end) code.end = end;
+        }
+        return code;
     }
 
     // The default passes drop what is not live: everything in a kernel's object is.
@@ -164,7 +183,7 @@ CpuExecutable::CpuExecutable(Binary given) : Executable(std::move(given)), linke
         const auto found = result.symbols.find(kernel.symbol);
         if (found == result.symbols.end())
             throw InternalError("the object of kernel '" + kernel.name + "' does not define '" + kernel.symbol + "'");
-        linked_->kernels.emplace_back(kernel, reinterpret_cast<KernelEntryPoint>(found->second));
+        linked_->kernels.emplace_back(kernel, reinterpret_cast<KernelEntryPoint>(found->second), result.code);
     }
 }
 

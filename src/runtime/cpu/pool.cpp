@@ -2,28 +2,14 @@
 //
 //   1. Few threads: the caller runs them, nothing else is touched.
 //   2. Otherwise the caller runs a small part first (the probe) and measures it: the estimate that came with the kernel
-//   cannot
-//      know how often a loop runs. What the rest costs at the measured rate decides whether other threads are asked.
-//   3. In parallel: pieces of at least kPieceNs, cut at rows where rows are short, handed to a oneTBB arena. It splits
-//   the
-//      range in halves and lets idle threads steal the largest half, so that each thread walks through memory in order.
+//      cannot know how often a loop runs. The cost of the rest at the measured rate decides whether other threads help.
+//   3. In parallel: pieces of at least kPieceNs, cut at rows if rows are short, handed to the workers (workers.h).
 //   4. Long launches that can be interrupted run in steps of some milliseconds; the calling thread asks between its
-//   steps. In order (on one thread, where that was asked for) the steps are always the same: sums that a chunk puts
-//   together are rounded by where it ends.
-//
-// Each calling thread has an arena of its own: with a shared one, a caller that finds it full would hand its work over
-// and could no longer be the thread that asks about interrupts. The workers behind all arenas are the same.
-//
-// After fork the workers are gone and oneTBB does not know. A child whose parent had used them runs its launches on
-// threads of its own, started for the launch: some tens of microseconds dearer, and right.
+//      steps. In order (on one thread, if that was asked for) the steps are always the same: sums that a chunk puts
+//      together are rounded by where it ends.
 #include "runtime/cpu/pool.h"
 
-#include <pthread.h>
 #include <sched.h>
-#include <tbb/blocked_range.h>
-#include <tbb/global_control.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <atomic>
@@ -31,15 +17,13 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <thread>
-#include <vector>
 
+#include "runtime/cpu/preemption.h"
 #include "runtime/cpu/quota.h"
+#include "runtime/cpu/workers.h"
 #include "support/error.h"
 #include "support/float_environment.h"
 
@@ -94,93 +78,12 @@ int configured_cpus() {
 
 std::atomic<int> thread_count{0};  // 0: not asked for yet
 
-// oneTBB starts as many workers as the machine has CPUs; more must be allowed for explicitly. Of all live controls the
-// smallest number binds, so that the one that is there goes before a larger one comes. Never below the number of CPUs:
-// it would bind other users of oneTBB in the process, too.
-void allow_workers(int count) {
-    static std::mutex mutex;
-    static tbb::global_control* control = nullptr;
-    const std::lock_guard lock(mutex);
-    constexpr auto kParallelism = tbb::global_control::max_allowed_parallelism;
-    if (static_cast<std::size_t>(count) <= tbb::global_control::active_value(kParallelism)) return;
-    delete control;
-    control = new tbb::global_control(kParallelism, static_cast<std::size_t>(count));
-}
-
-// ---- fork ----
-
-std::atomic<bool> workers_used{false};
-std::atomic<bool> workers_lost{false};  // in a child of a process that had used them
-
-void note_lost_workers_in_forked_child() {
-    static const int registered = pthread_atfork(nullptr, nullptr, [] {
-        if (workers_used.load()) workers_lost.store(true);
-    });
-    WEFT_CHECK(registered == 0, "cannot register the handler for fork");
-}
-
-// ---- running pieces on all threads ----
-
-// This thread's arena, made again when the number of threads has changed.
-class Arena {
-public:
-    tbb::task_arena& get(int threads) {
-        if (arena_ == nullptr || threads_ != threads) {
-            allow_workers(threads);
-            arena_ = std::make_unique<tbb::task_arena>(threads, 1);
-            threads_ = threads;
-        }
-        return *arena_;
-    }
-    ~Arena() {
-        // In a forked child the arena's bookkeeping describes threads that are not there.
-        if (workers_lost.load()) static_cast<void>(arena_.release());
-    }
-
-private:
-    std::unique_ptr<tbb::task_arena> arena_;
-    int threads_ = 0;
-};
-
-// Runs body(first, last) over ranges of the pieces [0, pieces) on `threads` threads with nothing but the standard
-// library.
 template <typename Body>
-void run_on_own_threads(std::int64_t pieces, int threads, const Body& body) {
-    std::atomic<std::int64_t> next{0};
-    const auto work = [&] {
-        for (std::int64_t piece; (piece = next.fetch_add(1, std::memory_order_relaxed)) < pieces;)
-            body(piece, piece + 1);
-    };
-    std::vector<std::thread> others;
-    try {
-        for (int i = 1; i < threads && i < pieces; ++i) others.emplace_back(work);
-    } catch (const std::system_error&) {
-        // The system allows no more threads: those there are, at least the caller, do the work.
-    }
-    work();
-    for (std::thread& other : others) other.join();
-}
-
-// The thread sanitizer knows nothing of what oneTBB's own code orders, and would call every piece a race.
-#if defined(__SANITIZE_THREAD__)
-constexpr bool kOwnThreadsOnly = true;
-#else
-constexpr bool kOwnThreadsOnly = false;
-#endif
-
-template <typename Body>
-void run_pieces(std::int64_t pieces, int threads, const Body& body) {
-    if (kOwnThreadsOnly || workers_lost.load(std::memory_order_relaxed)) {
-        run_on_own_threads(pieces, threads, body);
-        return;
-    }
-    note_lost_workers_in_forked_child();
-    workers_used.store(true, std::memory_order_relaxed);
-    static thread_local Arena arena;
-    arena.get(threads).execute([&] {
-        tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, pieces),
-                          [&](const tbb::blocked_range<std::int64_t>& range) { body(range.begin(), range.end()); });
-    });
+void run_pieces(std::int64_t pieces, int threads, Interrupts* interrupts, const Body& body) {
+    run_on_workers(
+        pieces, threads, interrupts,
+        [](void* state, std::int64_t first, std::int64_t last) { (*static_cast<const Body*>(state))(first, last); },
+        const_cast<Body*>(&body));
 }
 
 // ---- one launch ----
@@ -212,7 +115,7 @@ public:
 
     void run(std::int64_t begin, std::int64_t end) const {
         const DefaultFloats floats;  // a worker begins with the mode of the thread that started it
-        entry_(arguments_, &context_, begin, end);
+        run_chunk(entry_, arguments_, context_, begin, end);
     }
 
     // In steps, so that an interrupt stops the launch within a poll interval. Each thread sizes its own steps by what
@@ -241,6 +144,7 @@ public:
         }
     }
 
+    Interrupts* interrupts() const { return &interrupts_; }
     bool can_stop() const { return interrupts_.can_stop(); }
     bool is_stopped() const { return interrupts_.is_stopped(); }
 
@@ -275,7 +179,7 @@ void run_rest(Launch& launch, std::int64_t begin, std::int64_t end, std::int64_t
     const std::int64_t piece = (rough + unit - 1) / unit * unit;
     const std::int64_t first_piece = begin / piece;
     const std::int64_t pieces = (end + piece - 1) / piece - first_piece;
-    run_pieces(pieces, threads, [&](std::int64_t first, std::int64_t last) {
+    run_pieces(pieces, threads, launch.interrupts(), [&](std::int64_t first, std::int64_t last) {
         const std::int64_t from = std::max(begin, (first_piece + first) * piece);
         const std::int64_t to = std::min(end, (first_piece + last) * piece);
         if (in_steps) {
@@ -312,8 +216,7 @@ void parallel_launch(KernelEntryPoint entry, const void* arguments, const Launch
     if (count <= 0) return;
     // The way of nearly all small launches: no clock, no atomic, no thread-local.
     if (count == 1 || (count <= kLaneAlignment && cost_ns * static_cast<double>(count) < kInlineNs)) {
-        entry(arguments, &context, 0, count);
-        return;
+        return run_chunk(entry, arguments, context, 0, count);
     }
     Launch launch(entry, arguments, context, row, interrupts);
     if (threads == 1) {
@@ -348,7 +251,7 @@ void parallel_range(std::int64_t count, std::int64_t grain, void (*body)(void* s
     }
     const std::int64_t pieces = std::min(count / grain, threads * kPiecesPerThread);
     const std::int64_t piece = (count + pieces - 1) / pieces;
-    run_pieces((count + piece - 1) / piece, threads, [&](std::int64_t first, std::int64_t last) {
+    run_pieces((count + piece - 1) / piece, threads, nullptr, [&](std::int64_t first, std::int64_t last) {
         const DefaultFloats floats;
         body(state, first * piece, std::min(count, last * piece));
     });

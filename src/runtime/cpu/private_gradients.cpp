@@ -4,6 +4,7 @@
 
 #include "runtime/array.h"
 #include "runtime/cpu/pool.h"
+#include "runtime/cpu/preemption.h"
 
 namespace weft::runtime {
 namespace {
@@ -70,7 +71,7 @@ PrivateGradients::~PrivateGradients() = default;
 
 void PrivateGradients::run_piece(const void* self, const LaunchContext* context, std::int64_t begin, std::int64_t end) {
     auto& own = *static_cast<PrivateGradients*>(const_cast<void*>(self));
-    own.entry_(own.arguments_of_this_thread(), context, begin, end);
+    run_chunk(own.entry_, own.arguments_of_this_thread(), *context, begin, end);
 }
 
 void PrivateGradients::add_up() {

@@ -4,6 +4,7 @@
 
 #include "ir/typing.h"
 #include "ir/walk.h"
+#include "transform/analysis/long_loops.h"
 #include "transform/analysis/order.h"
 #include "transform/analysis/own_elements.h"
 #include "transform/analysis/privatised.h"
@@ -30,6 +31,7 @@ public:
             plan_.uniformity = find_uniformity(function_);
         plan_.arithmetic = find_arithmetic(function_, options_.fuses);
         plan_.depends_on_order = depends_on_order(function_, options_.noalias);
+        plan_.has_long_loops = has_long_loops(function_);
         if (function_.is_kernel && !options_.checked) plan_.own = own_elements(function_);
         if (function_.is_kernel && options_.noalias) plan_.read_only = read_only_memories(function_);
         find_memories();

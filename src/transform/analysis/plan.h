@@ -62,6 +62,7 @@ struct KernelPlan {
     std::vector<Neighbours> neighbours;   // additions that lanes may make as one
     std::unordered_map<const ir::Operation*, const Neighbours*> neighbours_of;
     bool depends_on_order = false;  // what it leaves in memory: order.h
+    bool has_long_loops = false;    // long_loops.h
 };
 
 // By the functions of the module, in their order; kernels have their calls inlined, or are not analysed for lanes.

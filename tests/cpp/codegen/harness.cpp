@@ -17,7 +17,6 @@
 
 #include "ir/ir.h"
 #include "runtime/cpu/copy_lanes.h"
-#include "runtime/cpu/interrupts.h"
 
 namespace weft::test {
 
@@ -129,8 +128,6 @@ Compiled::Compiled(const std::string& text, codegen::Options options, const code
     if (auto error = library.define(
             llvm::orc::absoluteSymbols({{jit_->mangleAndIntern("weft_print"), symbol(&record_print)},
                                         {jit_->mangleAndIntern("weft_fault"), symbol(&record_fault)},
-                                        {jit_->mangleAndIntern("weft_poll"), symbol(&runtime::weft_poll)},
-                                        {jit_->mangleAndIntern("weft_next_part"), symbol(&runtime::weft_next_part)},
                                         {jit_->mangleAndIntern("weft_copy_lanes"), symbol(&runtime::copy_lanes)},
                                         {jit_->mangleAndIntern("weft_gather_lanes"), symbol(&runtime::gather_lanes)},
                                         {jit_->mangleAndIntern("test_square"), symbol(&plain_square)},

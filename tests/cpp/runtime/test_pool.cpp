@@ -182,23 +182,37 @@ TEST_F(Pool, an_interrupt_ends_a_long_launch_early) {
 
 bool never() { return false; }
 
-TEST_F(Pool, a_thread_that_is_long_asks_and_the_others_learn_of_the_answer) {
+TEST_F(Pool, the_thread_that_launches_asks_and_the_others_learn_of_the_answer) {
     static std::atomic<bool> answer{false};
-    Interrupts interrupts([] { return answer.load(); });
-    LaunchContext context{{1, 1, 1, 1}, nullptr};
-    EXPECT_EQ(weft_poll(&context), 0) << "nobody can end it";
-    context.interrupts = &interrupts;
-    EXPECT_EQ(weft_poll(&context), 0);
+    Interrupts nothing(nullptr), interrupts([] { return answer.load(); });
+    EXPECT_FALSE(nothing.poll());
+    EXPECT_FALSE(interrupts.poll());
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
-    EXPECT_EQ(weft_poll(&context), 0);
+    EXPECT_FALSE(interrupts.poll());
     answer = true;
-    int seen = 1;
-    std::thread([&] { seen = weft_poll(&context); }).join();
-    EXPECT_EQ(seen, 0) << "the thread that launches asks, and no other one";
-    while (weft_poll(&context) == 0) std::this_thread::yield();
+    bool seen = true;
+    std::thread([&] { seen = interrupts.poll(); }).join();
+    EXPECT_FALSE(seen) << "the thread that launches asks, and no other one";
+    while (!interrupts.poll()) std::this_thread::yield();
     answer = false;
-    std::thread([&] { seen = weft_poll(&context); }).join();
-    EXPECT_EQ(seen, 1);
+    std::thread([&] { seen = interrupts.poll(); }).join();
+    EXPECT_TRUE(seen);
+    EXPECT_TRUE(interrupts.is_stopped());
+}
+
+TEST_F(Pool, the_caller_asks_while_it_waits_for_the_others) {
+    set_cpu_threads(2);
+    static std::atomic<bool> stopped;
+    static std::thread::id caller;
+    stopped = false;
+    caller = std::this_thread::get_id();
+    const KernelEntryPoint worker_waits = [](const void*, const LaunchContext*, std::int64_t, std::int64_t) {
+        if (std::this_thread::get_id() == caller) return std::this_thread::sleep_for(std::chrono::microseconds(500));
+        while (!stopped) std::this_thread::yield();
+    };
+    LaunchContext context{{1, 1, 1, 1}, nullptr};
+    Interrupts interrupts([] { return stopped = true; });
+    parallel_launch(worker_waits, nullptr, context, 10'000, 10'000, 5'000.0, interrupts);
     EXPECT_TRUE(interrupts.is_stopped());
 }
 
