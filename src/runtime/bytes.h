@@ -1,5 +1,5 @@
-// The host's way to the bytes of arrays, and the only one outside of the devices: a device may have memory that the
-// host cannot touch. tools/check_layers.py looks for what goes past it.
+// The host's only access to the bytes of arrays, apart from the devices themselves: a device may have memory that the
+// host cannot read. tools/check_layers.py finds code that bypasses it.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace weft::runtime {
 
-// Between memory of the device and the host's. Done when they return.
+// Copies between memory of the device and the host's. Done when the call returns.
 inline void read_bytes(Device& device, void* to, const void* from, std::int64_t size_bytes) {
     if (device.is_host_memory)
         std::memcpy(to, from, static_cast<std::size_t>(size_bytes));
@@ -25,23 +25,23 @@ inline void write_bytes(Device& device, void* to, const void* from, std::int64_t
     else
         device.store(to, from, size_bytes);
 }
-// From one place of the device's memory to another, which do not overlap.
+// Copies within the device's memory. Precondition: the ranges do not overlap.
 void copy_bytes(Device& device, void* to, const void* from, std::int64_t size_bytes);
 
-// The first element of an array in the host's memory. Precondition: it is.
+// The first element of an array. Precondition: its memory is the host's.
 inline std::byte* host_data(const Array& array) {
     WEFT_CHECK(array.device->is_host_memory,
                "the memory of an array on '" + array.device->alias + "' is not the host's");
     return static_cast<std::byte*>(array.view.data);
 }
-// To be read by the host: the array itself where its memory is the host's, else a contiguous copy in the host's.
+// The array itself if its memory is the host's, else a contiguous copy there. For reading.
 Array on_host(const Array& array);
 
-// An array's elements for the host to write: in place, or in memory of the host from which finish() takes them; where a
-// graph is captured, each time that it runs.
+// An array that the host can write: `target` itself, or memory of the host that finish() copies to it. During a
+// capture, the copy becomes a node of the graph.
 class HostWrite {
 public:
-    // `keeps`: elements that the host does not write stay as they are.
+    // `keeps`: elements that the host does not write keep their values.
     explicit HostWrite(const Array& target, bool keeps = false);
 
     const Array& array() const { return written_; }
@@ -53,8 +53,7 @@ private:
     bool is_recorded_;
 };
 
-// The first element of an array, for the host to read and write: in place, or a copy, of which store() brings back what
-// the host has written.
+// The first element of an array, for the host to read and write: in place, or as a copy that store() writes back.
 class HostElement {
 public:
     explicit HostElement(const Array& element) : element_(element), data_(static_cast<std::byte*>(element.view.data)) {
@@ -78,7 +77,7 @@ private:
     const Array& element_;
     std::byte* data_;
     std::unique_ptr<std::byte[]> copy_;
-    bool is_recorded_;  // what is stored is written when the graph runs
+    bool is_recorded_;  // store() takes effect when the graph runs
 };
 
 }  // namespace weft::runtime

@@ -1,8 +1,8 @@
-// Which bytes go where, when one array is copied to another: a plan is made from shapes, strides and addresses, and
-// touches no memory. A device carries it out (Device::copy).
+// Plans of array copies: computed from shapes, strides and addresses, without access to memory. A device executes them
+// (Device::copy).
 //
 // A plan is a loop nest over a destination and a source with strides; a fill has a source whose strides are all 0. Axes
-// that lie end to end in both are one, and the axis with the smallest strides in the destination is the last.
+// that are contiguous in both are merged, and the axis with the smallest destination strides is the last.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ struct CopyPlan {
 
     void* to = nullptr;
     const void* from = nullptr;
-    std::int64_t element = 0;  // bytes that stay together
+    std::int64_t element = 0;  // bytes of an element
     int ndim = 0;              // at least 1
     Axis axes[kMaxDims];       // outermost first
-    // The two share bytes. Then each is one line without gaps, and the bytes that were there before are copied.
+    // The two share bytes. Then each is one contiguous range, and the former bytes of the source are copied.
     bool overlapping = false;
-    // Whose memory the two are: of the device that carries it out, or of the host.
+    // The memory of both sides: the executing device's, or the host's on one side.
     enum class Sides { inside, from_host, to_host } sides = Sides::inside;
 
     std::int64_t size_bytes() const {
@@ -35,14 +35,14 @@ struct CopyPlan {
         for (int i = 0; i < ndim; ++i) total *= axes[i].count;
         return total;
     }
-    // Whether each byte of the destination belongs to one element only, which is not so where it is broadcast.
+    // Whether each byte of the destination belongs to one element only; false if the destination is broadcast.
     bool writes_once() const;
 };
 
-// Precondition: arrays of one shape with elements of one size, which are not empty.
+// Precondition: non-empty arrays of one shape, with elements of one size.
 CopyPlan plan_copy(const Array& destination, const Array& source);
 CopyPlan plan_fill(const Array& destination, const void* element);
-// `size_bytes` bytes in a line.
+// Copies `size_bytes` contiguous bytes.
 CopyPlan plan_line(void* to, const void* from, std::int64_t size_bytes);
 
 }  // namespace weft::runtime

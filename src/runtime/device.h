@@ -1,9 +1,9 @@
-// A processor that owns the memory of arrays and runs kernels. runtime/cpu/ has the CPU's; whatever else the host has
-// to say about memory goes through this interface, so that memory which the host cannot read needs no second way.
+// A processor that owns the memory of arrays and runs kernels. The host accesses memory only through this interface, so
+// that memory which it cannot read needs no second way. runtime/cpu/ implements it for CPUs, runtime/cuda/ for GPUs.
 //
-// A stream is an order of work. What is put into one is done one after the other; it has been done at the latest when
-// the stream has been synchronized. The CPU does it before the call returns. Each device has a default stream; a thread
-// may take another one for its current stream.
+// A stream is an ordered queue of work. Synchronizing a stream waits until all of its work is done; the CPU does the
+// work before the call returns. Each device has a default stream, and a thread may choose another one as its current
+// stream.
 #pragma once
 
 #include <atomic>
@@ -35,27 +35,27 @@ public:
     Stream& operator=(const Stream&) = delete;
 
     Device& device() const { return device_; }
-    // Returns when all work that was put into it is done.
+    // Returns when all work in the stream is done.
     virtual void synchronize() = 0;
-    // Whether all of it is done. Does not wait.
+    // Whether all work in the stream is done. Does not wait.
     virtual bool is_complete() = 0;
-    // 0 for most; the lower, the more urgent.
+    // Lower numbers are more urgent; 0 is the default.
     virtual int priority() { return 0; }
 
-    // What takes the work that this thread puts into the stream, in place of the device (graph.h); null where nobody
-    // does, which is nearly always.
+    // The recording that receives the work of this thread in place of the device (graph.h); null if there is none,
+    // which is nearly always.
     Recording* recording() const {
         Recording* const any = recording_.load(std::memory_order_acquire);
         return any ? recording_here(any) : nullptr;
     }
-    // Whether anybody records it.
+    // Whether any thread records the stream.
     bool is_recorded() const {
         Recording* const any = recording_.load(std::memory_order_relaxed);
         return any && (any != shared_mark() || const_cast<Stream*>(this)->find_recording() != nullptr);
     }
 
 protected:
-    // From now on another library may capture it: then find_recording() has the recording of any thread.
+    // Another library may capture the stream from now on: find_recording() then finds its recording, for every thread.
     void share();
     virtual Recording* find_recording() { return nullptr; }
 
@@ -65,31 +65,30 @@ private:
     static Recording* shared_mark() { return reinterpret_cast<Recording*>(alignof(void*)); }
 
     Device& device_;
-    Recording* idle_ = nullptr;  // in the place of a recording while there is none
+    Recording* idle_ = nullptr;  // the value of recording_ while there is no recording
     std::atomic<Recording*> recording_{nullptr};
-    // Whose it is: other threads must not look into it, because that one may end it at any time.
+    // Number of the recording thread. Other threads must not use the recording, which may end at any time.
     std::atomic<std::uint64_t> recording_thread_{0};
 };
 
-// How a stream is captured.
 struct CaptureOptions {
-    // What other threads may call of a CUDA driver meanwhile: the number of wp.CaptureMode.
+    // Calls of the CUDA driver that other threads may make meanwhile: a number of wp.CaptureMode.
     int mode = 1;
-    bool is_external = false;  // another library has begun the capture, and ends it
-    std::string thread;        // the name of the thread that begins it, for messages; empty where it has none
+    bool is_external = false;  // another library began the capture and ends it
+    std::string thread;        // name of the thread that begins the capture, for messages; may be empty
 };
 
-// What programs may ask of a GPU.
+// Properties of a GPU that programs may query.
 struct CudaProperties {
-    int arch = 0;  // 86 for 8.6
+    int arch = 0;  // 86 for compute capability 8.6
     int sm_count = 0;
-    std::int64_t threads_at_once = 0;  // that all multiprocessors have room for
+    std::int64_t threads_at_once = 0;  // resident threads of all multiprocessors
     int max_threads_per_block = 0;
     int max_shared_memory_per_block = 0;  // bytes
-    bool is_uva = false;                  // it shares addresses with the host
-    bool has_pools = false;               // memory is given and taken in the order of streams
+    bool is_uva = false;                  // shares addresses with the host
+    bool has_pools = false;               // memory is allocated and freed in the order of streams
     bool has_conditions = false;          // in graphs
-    bool is_emulated = false;             // src/emulator
+    bool is_emulated = false;             // it is that of src/emulator
     bool is_primary = true;               // its context is the one that libraries share
     std::string uuid, pci_bus_id;
 };
@@ -108,53 +107,53 @@ public:
 
     Stream& default_stream() const { return *default_stream_; }
     virtual void synchronize() = 0;  // all streams
-    // `priority`: of CUDA devices; the driver takes the nearest that it has.
+    // `priority`: of CUDA devices only; the driver takes the nearest that it supports.
     virtual std::shared_ptr<Stream> make_stream(int priority = 0) = 0;
     virtual std::shared_ptr<Event> make_event(bool has_time = false) = 0;
 
-    // What this thread puts into the stream from now on is recorded and not done. Throws UsageError where the stream is
-    // recorded already.
+    // Work that this thread enqueues into the stream from now on is recorded and not done. Throws UsageError if the
+    // stream is being recorded already.
     virtual void begin_capture(Stream& stream, const CaptureOptions& options = {}) = 0;
-    // Throws UsageError where it is not recorded, or by another thread.
+    // Throws UsageError if the stream is not being recorded, or by another thread.
     virtual std::shared_ptr<Graph> end_capture(Stream& stream) = 0;
 
-    // At least `size_bytes` > 0 bytes, 64-byte aligned, for work of this stream; null where there is no more. They hold
-    // zeros where that is asked for, else anything.
+    // At least `size_bytes` > 0 bytes, 64-byte aligned, for use in the order of this stream; null if there is no more
+    // memory. The bytes are zero if `zeroed`, else uninitialized.
     virtual void* allocate(std::int64_t size_bytes, bool zeroed, Stream& stream) = 0;
-    // After the work that is in the stream. `size_bytes` as it was given to allocate().
+    // Frees the memory after the work that is in the stream. `size_bytes` as given to allocate().
     virtual void free(void* data, std::int64_t size_bytes, Stream& stream) = 0;
 
-    // Gives back what it keeps of free memory, when its work is done.
+    // Waits for the device's work and returns unused memory that it keeps.
     virtual void make_room() {}
     virtual Pool* pool() { return nullptr; }  // null for a CPU
 
-    // One side of a copy is this device's; the other may be memory of the host, which is read or written when the call
-    // returns.
+    // One side of the copy is this device's memory. The other may be the host's, which has been read or written when
+    // the call returns.
     virtual void copy(const CopyPlan& plan, Stream& stream) = 0;
-    // The source is one element in the host's memory, which may be gone when the call returns.
+    // The source is one element in the host's memory, and may be freed when the call returns.
     virtual void fill(const CopyPlan& plan, Stream& stream) = 0;
-    // Bytes in a line from the memory of another device, after what is in that one's current stream, which goes on when
-    // they are copied. False where only the host knows how.
+    // Copies contiguous bytes from another device: after the work in that device's current stream, which continues
+    // after the copy. False if only the host can do it.
     virtual bool copy_from(void* /*to*/, Device& /*other*/, const void* /*from*/, std::int64_t /*size_bytes*/,
                            Stream& /*stream*/) {
         return false;
     }
     virtual void clear(void* data, std::int64_t size_bytes, Stream& stream) = 0;
 
-    // Bytes to the host and from it, after the work that is in the default stream; done when the call returns.
+    // Copies bytes to the host and from it, after the work in the default stream. Done when the call returns.
     virtual void load(void* to, const void* from, std::int64_t size_bytes) = 0;
     virtual void store(void* to, const void* from, std::int64_t size_bytes) = 0;
 
     virtual Primitives& primitives() = 0;
 
-    // Whether it pays that each worker of a launch of so many threads gets these gradients of its own
-    // (LaunchOptions::private_gradients). It does not on a device without workers.
+    // Whether a launch of so many threads gets faster if each worker adds to a private copy of these gradients
+    // (LaunchOptions::private_gradients). Never on a device without workers.
     virtual bool pays_to_own(std::span<const GradientView>, std::int64_t /*threads*/) const { return false; }
 
-    virtual std::int64_t total_memory() const = 0;  // bytes; 0 where nobody knows
+    virtual std::int64_t total_memory() const = 0;  // bytes; 0 if unknown
     virtual std::int64_t free_memory() const = 0;
 
-    // What code for it is compiled for; null for the processor that this runs on.
+    // The target of code generation; null for the processor that runs this process.
     virtual const Target* target() const { return nullptr; }
     virtual const CudaProperties* cuda() const { return nullptr; }  // null for a CPU
 
@@ -165,40 +164,40 @@ protected:
           is_cpu(is_cpu),
           ordinal(ordinal),
           is_host_memory(is_host_memory) {}
-    // Devices are never destroyed: arrays that outlive main() still point at theirs.
+    // Devices are never destroyed: arrays that outlive main() still refer to theirs.
     virtual ~Device() = default;
 
     Stream* default_stream_ = nullptr;
 };
 
-// A moment in a stream.
+// A point in the order of a stream.
 class Event {
 public:
     virtual ~Event() = default;
-    // When the work that is in the stream has been done. `by_graph`: where the stream is captured, each launch of the
-    // graph records it, for those outside of the graph; else it orders streams of the capture.
+    // Records the point after the work in the stream. If the stream is being captured: with `by_graph`, each launch of
+    // the graph records the event, for waits outside of the graph; else the event orders streams of the capture.
     virtual void record(Stream& stream, bool by_graph = false) = 0;
-    // What is put into the stream from now on is done after that. Of an event that was never recorded nothing waits.
-    // `by_graph`: each launch of the graph waits for what the event means then.
+    // Later work in the stream waits for the event. An event that was never recorded delays nothing. `by_graph`: each
+    // launch of the graph waits for the latest record at that time.
     virtual void make_wait(Stream& stream, bool by_graph = false) = 0;
     virtual void synchronize() = 0;
     virtual bool is_complete() = 0;
-    // Milliseconds from the moment of another event of the device. Precondition: both were recorded.
+    // Milliseconds since another event of the device. Precondition: both were recorded.
     virtual double ms_since(const Event& earlier) const = 0;
     virtual bool is_recorded() const = 0;
 };
 
-// The stream into which this thread puts its work for a device: the default one, where it has not chosen another.
-// Where no thread has, launches do not ask for thread-local data, which takes several nanoseconds.
+// The current stream of this thread for a device: the default one unless the thread has chosen another. If no thread
+// has, launches skip the thread-local lookup, which takes several nanoseconds.
 inline constinit std::atomic<int> choosing_threads{0};
 Stream& chosen_stream(const Device& device);
 inline Stream& current_stream(const Device& device) {
     return choosing_threads.load(std::memory_order_relaxed) != 0 ? chosen_stream(device) : device.default_stream();
 }
-// Until the thread chooses another one.
+// Chooses the current stream of this thread for the stream's device.
 void set_current_stream(std::shared_ptr<Stream> stream);
 std::shared_ptr<Stream> current_stream_ptr(const Device& device);
-// While it lives. Null leaves the stream that there is.
+// Chooses a stream for its own lifetime. Null changes nothing.
 class UseStream {
 public:
     explicit UseStream(std::shared_ptr<Stream> stream);
@@ -210,36 +209,35 @@ private:
     std::shared_ptr<Stream> before_;
 };
 
-// Throws UsageError where there is no such device. "cuda" means the current CUDA device: the default device where it is
-// one, else the first. The result lives for ever.
+// Throws UsageError if there is no such device. "cuda" means the current CUDA device: the default device if it is one,
+// else the first. The result lives for ever.
 Device& device(std::string_view name);
-// The CPU first, then CUDA devices by their ordinals. The driver is asked for these at the first call.
+// The CPU first, then CUDA devices by ordinal. The first call asks the driver for them.
 std::vector<Device*> devices();
 std::vector<Device*> cuda_devices();
-std::vector<Device*> cpu_devices();  // does not ask for the driver
-// The CUDA device of a number that is known to be there.
+std::vector<Device*> cpu_devices();  // does not ask the driver
+// The CUDA device with this ordinal. Precondition: it exists.
 Device& cuda_device(int ordinal);
-// What code for GPUs of an architecture is compiled for: 86 for 8.6. It runs on those and on later ones.
+// The target of code for GPUs of an architecture (86 for 8.6). Such code also runs on later ones.
 Target cuda_target(int arch);
-// A name for a context of CUDA that somebody has made, given as its handle; 0 is the current one of this thread. A
-// device of its own, from now on; for the primary context of a GPU one more name of that device. Throws UsageError
-// where the name is taken, or there is no such context.
+// Names a CUDA context of another library, given by its handle; 0 is the current context of this thread. The context
+// becomes a device of its own; for the primary context of a GPU, the name becomes an alias of that GPU's device. Throws
+// UsageError if the name is taken or there is no such context.
 Device& map_cuda_context(const std::string& alias, std::uint64_t context);
-// Takes the name back; the context may be destroyed then. Throws UsageError where there is no such name, or memory of
-// the device is in use.
+// Removes the name; the context may be destroyed then. Throws UsageError if there is no such name, or memory of the
+// device is in use.
 void unmap_cuda_context(const std::string& alias);
-// The handle of the context of a CUDA device.
 std::uint64_t cuda_context(Device& device);
-// Why there is no CUDA device, where there is none.
+// The reason why there is no CUDA device; empty if there is one.
 const std::string& cuda_problem();
-// All devices have done their work. Does not ask for the driver.
+// Waits for the work of all devices. Does not ask for the driver.
 void synchronize_devices();
-// The CPU that Python runs on, in whose memory the host's own data lie: "cpu".
+// "cpu": the CPU that runs this process, whose memory has the host's own data.
 Device& host_device();
-Device& default_device();  // of the program, in all of its threads
+Device& default_device();  // of the program, for all of its threads
 void set_default_device(Device& device);
 
-// One more device, from now on. Its alias is new.
+// Registers another device. Precondition: its alias is new.
 void add_device(Device& device);
 
 }  // namespace weft::runtime

@@ -1,4 +1,4 @@
-// Code that a device can run: a Binary that has been loaded, and its kernels, ready to be launched.
+// Loaded code of a device: a Binary, and its kernels, ready to be launched.
 #pragma once
 
 #include <cstddef>
@@ -17,19 +17,19 @@ namespace weft::runtime {
 // The extents of a launch as the kernel sees it.
 struct Grid {
     std::int64_t dim[kMaxDims] = {1, 1, 1, 1};
-    std::int64_t count = 0;  // threads in all; 0 where any extent is 0
-    // Of a launch on a CUDA device; 0: as the device likes it.
-    std::int32_t block_dim = 0;   // threads of a block
-    std::int32_t max_blocks = 0;  // of the launch: then threads take several points of the grid
+    std::int64_t count = 0;  // threads in total; 0 if any extent is 0
+    // Of a launch on a CUDA device; 0: the device chooses.
+    std::int32_t block_dim = 0;   // threads per block
+    std::int32_t max_blocks = 0;  // limit of the launch: threads then take several points of the grid
 };
 
-// A gradient of which each worker of a launch gets one of its own, where the device does that.
+// A gradient of which each worker of a launch gets a private copy, if the device supports that.
 struct PrivateGradient {
-    std::int64_t offset;  // of its array in the arguments
+    std::int64_t offset;  // of its array in the arguments, in bytes
     Type array;
 };
 
-// One that a launch may give its workers of their own, as the block of its arguments shows it.
+// A gradient that may get private copies, with its array as the block of arguments shows it.
 struct GradientView {
     const ArrayView* view;
     Type array;
@@ -37,20 +37,20 @@ struct GradientView {
 };
 
 struct LaunchOptions {
-    // What checks find, and who first wrote what is not finite: filled at the latest when the stream has been
-    // synchronized. Null where nobody asks.
+    // Records of failed checks, and of the first thread that wrote a NaN or infinity. They are filled at the latest
+    // when the stream has been synchronized. Null: not wanted.
     Fault* fault = nullptr;
     Fault* not_finite = nullptr;
-    bool serial = false;       // one thread after the other
-    bool keeps_order = false;  // the same order of threads each time
+    bool serial = false;       // one thread after the other, in order
+    bool keeps_order = false;  // the order of threads is the same in each run
     std::span<const PrivateGradient> private_gradients = {};
-    // Where not null, a launch that runs on the host asks now and then whether it should end.
+    // If not null, a launch on the host polls this function and ends early when it returns true.
     bool (*interrupted)() = nullptr;
 };
 
 class LoadedKernel;
 
-// One of several launches over one grid that run as one.
+// One of several fused launches over the same grid.
 struct Joined {
     const LoadedKernel* kernel;
     const std::byte* arguments;
@@ -59,33 +59,33 @@ struct Joined {
 class LoadedKernel {
 public:
     const KernelEntry& description() const { return description_; }
-    // Estimated time that a launch keeps its caller, in nanoseconds for each thread of the grid.
+    // Estimated time for which a launch blocks its caller, in nanoseconds per thread of the grid.
     double cost_ns() const { return cost_ns_; }
-    // Whether what it leaves in memory depends on the order of its threads.
+    // Whether the contents of memory after a launch depend on the order of its threads.
     bool is_ordered() const { return is_ordered_; }
-    // Whether it may take much longer than that: it has loops of unknown length. They ask LaunchOptions::interrupted.
+    // Whether it may take much longer than that, because of loops of unknown length. They poll
+    // LaunchOptions::interrupted.
     bool may_be_long() const { return may_be_long_; }
 
-    // Loads the code on a device where that is done apart from launches. Throws UsageError where the driver does not
-    // take it.
+    // Loads the code, on devices that load it separately from launches. Throws UsageError if the driver rejects it.
     virtual void prepare(Device& /*device*/) const {}
-    // The same, and what the code there was made of, in words: "machine code for sm_90", "PTX for sm_75, compiled …".
+    // Does the same, and describes the source of the code: "machine code for sm_90", "PTX for sm_75, compiled …".
     virtual std::string origin(Device& /*device*/) const { return "machine code of this process"; }
-    // Threads of a block, and the least number of blocks, that keep most of a device at work.
+    // Threads per block, and the least number of blocks, that occupy most of the device.
     virtual std::pair<int, int> suggested_block(Device& /*device*/) const { return {1, 1}; }
 
-    // Puts a launch into the stream. `arguments` is used during the call only. False where it was interrupted.
+    // Enqueues a launch. `arguments` is only used during the call. False if the launch was interrupted.
     virtual bool launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
                         Stream& stream) const = 0;
 
-    // The launches of `all`, in their order, of which this is the first: all of them over the first `piece` threads of
-    // the grid, then all over the next, so that what one writes is in the cache for the next. Precondition: nobody can
-    // tell (KernelEntry, CpuEntry::joins), and they are of this device. False where it was interrupted.
+    // Runs fused launches, of which this kernel's is the first: all of them on the first `piece` threads of the grid,
+    // then all on the next, so that values written by one are in the cache for the next. Precondition: the result is
+    // the same as one after the other (KernelEntry, CpuEntry::joins), and all are of this device. False if interrupted.
     virtual bool launch_joined(std::span<const Joined> all, std::int64_t piece, const Grid& grid,
                                const LaunchOptions& options) const;
 
-    // One thread in memory of the host, on the caller's own, done when the call returns. Throws InternalError where the
-    // device's code does not run there.
+    // Runs one thread on memory of the host, on the calling thread. Throws InternalError if the device's code does not
+    // run on the host.
     virtual void call(const std::byte* arguments, Fault& fault) const;
 
 protected:
@@ -107,7 +107,7 @@ public:
     Executable& operator=(const Executable&) = delete;
 
     const Binary& binary() const { return binary_; }
-    // They live as long as the executable. Throws InternalError where there is no such kernel.
+    // The kernel lives as long as the executable. Throws InternalError if there is none of this name.
     virtual const LoadedKernel& kernel(std::string_view name) const = 0;
 
 protected:
@@ -117,8 +117,8 @@ private:
     Binary binary_;
 };
 
-// For all devices of the kind that the binary names. Throws InternalError where there is none, and where the code is
-// damaged; UsageError where functions in C++ want what the process does not have.
+// Loads code for all devices of the kind that the binary names. Throws InternalError if there is no such kind or the
+// code is damaged; UsageError if functions in C++ need symbols that the process does not have.
 std::shared_ptr<const Executable> load(Binary binary);
 
 }  // namespace weft::runtime

@@ -1,12 +1,12 @@
-// Graphs: work that was recorded once, to be done again and again without the host.
+// Graphs: work that is recorded once and launched many times without the host.
 //
-// While a thread captures a stream, the stream has a Recording, which becomes a Graph. For work that the host does, a
-// HostRecording takes what the thread puts into its streams, as nodes in that order. A device that captures by itself
-// (runtime/cuda/capture.h) gets the work as ever; the nodes of its Recording describe that work, for pictures and for
-// what is to be looked at when it is done.
+// While a thread captures a stream, the stream has a Recording, which becomes a Graph. If the host does the device's
+// work, a HostRecording stores each piece that the thread enqueues as a node, in that order. A device that captures by
+// itself (runtime/cuda/capture.h) receives the work as usual. The nodes of its Recording only describe that work: for
+// pictures, and for faults to read after a launch.
 //
-// What the nodes read and write stays as long as the graph: memory that everybody else has left goes to the graph
-// (keep_for_graphs). So a node need not know who owns what it touches.
+// Memory that nodes read or write lives as long as the graph: when its last other owner releases it, the graph takes it
+// over (keep_for_graphs). So a node need not know the owners of the memory that it uses.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ namespace weft::runtime {
 
 class Graph;
 
-// A piece of work.
+// A piece of recorded work.
 class Node {
 public:
     explicit Node(std::string name) : name_(std::move(name)) {}
@@ -34,21 +34,21 @@ public:
     Node& operator=(const Node&) = delete;
 
     const std::string& name() const { return name_; }
-    // Of a graph that the host runs.
+    // Does the work. Called for nodes of a HostGraph only.
     virtual void run() = 0;
-    // Whether it may run as one with the nodes before it, which do so with each other; then the first of all is asked
-    // to run them.
+    // Whether the node may be fused with `before`, which are fused already. run_joined() is then called on the first of
+    // them, with all of them.
     virtual bool joins(std::span<const std::unique_ptr<Node>> /*before*/) const { return false; }
     virtual void run_joined(std::span<const std::unique_ptr<Node>> /*all*/) {}
     virtual std::string details() const { return {}; }
-    // The graphs that it may run.
+    // The graphs that the node may run, each with the name of its branch.
     virtual std::vector<std::pair<std::string, const Graph*>> children() const { return {}; }
-    // Of a graph that its device runs: whether its work may find a fault, and, when that is done, the fault as an
-    // exception. Those of its children are asked, too.
+    // Of graphs that their device runs: whether the work may report a fault. throw_fault() throws the fault of finished
+    // work. The graph asks the node's children itself.
     virtual bool may_fail() const { return false; }
     virtual void throw_fault() {}
-    // Of a graph that its device runs: puts its work into the stream, which is captured, so that it becomes a node of
-    // that graph too. What the node refers to is kept alive by its own graph.
+    // Of graphs that their device runs: enqueues the work into a stream that is being captured, so that it becomes a
+    // node of that graph too. The caller keeps the objects alive that the node refers to.
     virtual void put_again(Stream& stream);
 
 private:
@@ -56,7 +56,7 @@ private:
 };
 using NodePtr = std::unique_ptr<Node>;
 
-// One from a function.
+// A node that calls a function.
 class WorkNode final : public Node {
 public:
     WorkNode(std::string name, std::function<void()> work) : Node(std::move(name)), work_(std::move(work)) {}
@@ -73,14 +73,14 @@ public:
     Graph& operator=(const Graph&) = delete;
 
     Device& device() const { return device_; }
-    // Puts all of its work into the stream. Throws what the work of a HostGraph does.
+    // Enqueues all of its work. A HostGraph runs it before the call returns and throws its exceptions.
     virtual void launch(Stream& stream) = 0;
-    // In the language of Graphviz. `verbose`: with what is known of each node beyond its name.
+    // The graph in Graphviz's language. `verbose` adds the details of each node to its name.
     std::string dot(bool verbose) const;
     std::size_t size() const { return nodes_.size(); }
-    // Puts the work of its nodes, one after the other, into a stream that is captured.
+    // Enqueues the work of its nodes, in order, into a stream that is being captured.
     void put_again(Stream& stream) const;
-    // Of a graph that its device runs, after its stream has been synchronized.
+    // Of graphs that their device runs. throw_fault() is to be called after the stream has been synchronized.
     bool may_fail() const { return may_fail_; }
     void throw_fault() const;
 
@@ -90,14 +90,14 @@ protected:
     const std::vector<NodePtr> nodes_;
 
 private:
-    // Whether the node with this number runs piece by piece with the one before it.
+    // Whether this node runs fused with the one before it.
     virtual bool joins_the_one_before(std::size_t /*node*/) const { return false; }
 
     Device& device_;
     bool may_fail_;
 };
 
-// The memory that nodes use, while somebody may run them.
+// Memory that nodes use; it is kept while they may run.
 class KeptMemory {
 public:
     KeptMemory();
@@ -105,14 +105,14 @@ public:
     KeptMemory(const KeptMemory&) = delete;
     KeptMemory& operator=(const KeptMemory&) = delete;
 
-    // Memory in which these addresses lie.
+    // Adds the memory that contains these addresses.
     void add(std::span<const void* const> addresses);
-    // Whatever it is.
+    // Keeps any object alive.
     void hold(std::shared_ptr<const void> object);
-    // Memory that a launch of the nodes writes to: each launch counts as a write (Buffer::version).
+    // Notes memory that the nodes write to: each launch of theirs counts as a write (Buffer::version).
     void note_written(const BufferPtr& buffer);
     void count_writes() const;
-    // What `other` keeps, which is empty then.
+    // Moves everything that `other` keeps to this object.
     void take(KeptMemory& other);
 
 private:
@@ -134,14 +134,14 @@ public:
 private:
     bool joins_the_one_before(std::size_t node) const override;
 
-    std::vector<std::size_t> joined_;  // how many nodes run as one, from the first on
+    std::vector<std::size_t> joined_;  // sizes of the groups of fused nodes, in order
     std::unique_ptr<KeptMemory> memory_;
 };
 
-// What a condition chooses from: one body that is repeated, or one or two of which one is done.
+// A condition either repeats one body, or runs one of up to two bodies once.
 enum class ConditionKind { repeat, choose };
 struct Branches {
-    bool on_true = true;  // the one that is repeated, too
+    bool on_true = true;  // also the repeated body
     bool on_false = false;
 };
 
@@ -151,55 +151,55 @@ public:
     Recording(const Recording&) = delete;
     Recording& operator=(const Recording&) = delete;
 
-    // Whether the host will run the nodes. Else the device has their work from whoever adds them.
+    // Whether the host will run the nodes. If not, the device receives the work from the code that adds the node.
     virtual bool runs_nodes() const = 0;
-    // `addresses`: what the node reads and writes.
+    // `addresses`: memory that the node reads or writes.
     void add(NodePtr node, std::span<const void* const> addresses);
-    // A node that does `work`: when the graph runs; on a device that captures by itself, at once, into streams that are
-    // captured.
+    // Adds a node for `work`. A host recording runs it when the graph runs. A device that captures by itself runs it at
+    // once, on streams that are being captured.
     virtual void add(std::string name, std::function<void()> work, std::initializer_list<const void*> addresses) = 0;
     KeptMemory& memory() { return *memory_; }
-    // Another stream, whose work comes after what has been recorded.
+    // Adds another stream, whose work comes after everything recorded so far.
     virtual void join(Stream& stream);
-    // For the last owner of a stream: deletes it. One that belongs to a capture stays as long as that: whatever thread
-    // lets go of it, the capture goes on. Where a thread lets go of the stream in which it captures, or that thread has
-    // ended, nobody can end the capture any more, and it is lost.
+    // Called by the last owner of a stream: deletes it. A stream that belongs to a capture stays until the capture
+    // ends, even if another thread releases it. If the capturing thread releases the stream of its capture, or has
+    // ended, the capture cannot be completed any more and is lost.
     static void let_go(Stream* stream) noexcept;
 
-    // A condition, by element 0 of an array of int32 when the graph runs: begun before its bodies are captured, one
-    // after the other, `on_true` (or the one that is repeated) and `on_false`, each between begin_branch() and
-    // end_branch(); ended in any case, not complete after an exception. They nest. The node that has the bodies is
-    // added by whoever asks for all this.
+    // A condition on element 0 of an int32 array, which is read when the graph runs. begin_condition() comes before its
+    // bodies are captured. Each body, `on_true` (also the repeated one) and then `on_false`, lies between
+    // begin_branch() and end_branch(). end_condition() is always called; after an exception, `is_complete` is false.
+    // Conditions nest. The caller adds the node that has the bodies.
     virtual void begin_condition(const Array& condition, ConditionKind kind, Branches branches) = 0;
     virtual void begin_branch(bool on_true);
     virtual std::shared_ptr<Graph> end_branch();
     virtual void end_condition(bool is_complete) = 0;
     virtual bool is_in_branch() const { return !outer_.empty(); }
 
-    // Of the nodes so far. The recording is over.
+    // Ends the recording and returns the graph of the nodes so far.
     virtual std::shared_ptr<Graph> finish() = 0;
-    // Whether another library has begun the capture, and ends it: then it is that of every thread.
+    // Whether another library began the capture and will end it: the recording then belongs to every thread.
     bool is_external() const { return is_external_; }
-    // Who records the stream, where it is another thread.
+    // The other thread that records a stream.
     struct Owner {
-        std::string thread;      // in words; empty where it is this one, or nobody
-        bool has_ended = false;  // the thread: nobody can end the recording any more
+        std::string thread;      // its description; empty if this thread or none records
+        bool has_ended = false;  // the thread has: its recording cannot be completed any more
     };
     static Owner owner_of(const Stream& stream);
-    // That of this thread, which it has begun by Weft; null where it has begun none. Asks no driver.
+    // The recording that this thread began through Weft; null if there is none. Does not ask the driver.
     static Recording* begun_here(const Stream& stream);
-    // Not 0, and no other one's.
+    // Never 0, and unique in the process.
     std::uint64_t number() const { return number_; }
     Stream& stream() const { return *streams_.front(); }
 
 protected:
-    // Of the work that this thread puts into the stream.
+    // Records work that this thread enqueues into the stream.
     Recording(Stream& stream, const CaptureOptions& options);
-    // Of what anybody puts into it: the stream finds the recording by itself.
+    // Records work of any thread: the stream finds the recording by itself.
     struct External {};
     Recording(Stream& stream, External);
 
-    // The streams are recorded no more, each by release().
+    // Detaches all streams from the recording, each by release().
     void release_streams() noexcept;
     virtual void release(Stream& stream) noexcept;
 
@@ -215,14 +215,14 @@ protected:
 private:
     friend struct OwnRecordings;
     friend void end_abandoned_recordings() noexcept;
-    // With the lock of all recordings.
+    // Precondition: the lock of all recordings is held.
     void take(Stream& stream);
 
-    const std::string thread_;       // the name of the one whose work it is
-    bool has_thread_ended_ = false;  // with the lock: nobody can end the recording any more
+    const std::string thread_;       // name of the recording thread
+    bool has_thread_ended_ = false;  // guarded by the lock; the recording cannot be completed any more
     bool is_external_ = false;
     std::uint64_t number_;
-    std::vector<std::unique_ptr<Stream>> left_;  // by those who had them
+    std::vector<std::unique_ptr<Stream>> left_;  // released by their owners
 };
 
 class HostRecording final : public Recording {
@@ -237,26 +237,28 @@ public:
     std::shared_ptr<Graph> finish() override;
 };
 
-// The one of this thread with the number; null where it is over.
+// The recording of this thread with the number; null if it has ended.
 Recording* find_recording(std::uint64_t number);
 
-// What would be done at once, on `device`, while this thread captures another one: throws UsageError.
+// Throws UsageError if this thread captures on another device than `device`: the work named by `what` would be done at
+// once and not become a part of that graph.
 void refuse_beside_recording(const Device& device, std::string_view api, std::string_view what);
 
-// Those of this thread whose stream another thread has let go of: nobody can end them.
+// Ends the recordings of this thread whose stream another thread has released: they cannot be completed.
 void end_abandoned_recordings() noexcept;
-// Ends all recordings of this thread, which is about to end itself: their graphs are lost. The names of their devices.
+// Ends all recordings of this thread, which is about to end; their graphs are lost. Returns the aliases of their
+// devices.
 std::vector<std::string> end_recordings_of_thread();
-// For Device::begin_capture(): throws UsageError where the stream is recorded.
+// For Device::begin_capture(): throws UsageError if the stream is being recorded.
 void refuse_second_recording(const Stream& stream);
-// For devices whose work the host does: Device::begin_capture().
+// Device::begin_capture() for devices whose work the host does.
 void begin_recording(Stream& stream, const CaptureOptions& options);
-// Device::end_capture().
+// Device::end_capture() for the same devices.
 std::shared_ptr<Graph> end_recording(Stream& stream);
-// The same where nobody wants the graph, after an exception: throws nothing.
+// Ends a recording without its graph, after an exception. Throws nothing.
 void drop_recording(Stream& stream) noexcept;
 
-// While it lives, what this thread does is done, and not recorded: a graph runs, or is prepared.
+// While it lives, the work of this thread is done and not recorded: a graph runs, or is prepared.
 class WithoutRecording {
 public:
     WithoutRecording();
@@ -265,15 +267,15 @@ public:
     WithoutRecording& operator=(const WithoutRecording&) = delete;
 };
 
-// What records the work of this thread for a device; null where nobody does.
+// The recording of this thread's current stream for the device; null if there is none.
 inline Recording* current_recording(const Device& device) { return current_stream(device).recording(); }
 
-// After the memory has been written to, or what writes to it has been recorded: Buffer::version.
+// To be called after the memory was written to, or after work that writes to it was recorded (Buffer::version).
 void count_write(const BufferPtr& buffer);
-// Throws UsageError where the work of this thread is recorded: `api` would need numbers that are not there yet.
+// Throws UsageError if this thread's work is being recorded: `api` would need results that do not exist yet.
 void refuse_recording(const Device& device, std::string_view api, std::string_view help);
 
-// True where a graph uses the memory, and has taken what frees it. For Buffer's destructor.
+// For Buffer's destructor: true if a graph uses the memory, which then has taken over its release.
 bool keep_for_graphs(Buffer& buffer);
 
 }  // namespace weft::runtime

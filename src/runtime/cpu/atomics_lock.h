@@ -8,7 +8,7 @@ namespace weft::runtime {
 
 class AtomicsLock {
 public:
-    // Holds the lock until the end of its life: exclusively if that is preferred and nobody holds it, else shared.
+    // Holds the lock for its lifetime: exclusively if that is preferred and the lock is free, else shared.
     explicit AtomicsLock(bool prefers_exclusive);
     ~AtomicsLock();
     AtomicsLock(const AtomicsLock&) = delete;

@@ -1,5 +1,5 @@
-// Carries out plans of copies (runtime/copy_plan.h) on the host's threads: nearly every one ends as memcpy or as one
-// tight loop.
+// Executes plans of copies (runtime/copy_plan.h) on the host's threads. Nearly every plan ends as memcpy or one tight
+// loop.
 #pragma once
 
 #include <cstring>
@@ -8,7 +8,7 @@
 
 namespace weft::runtime {
 
-inline constexpr std::int64_t kParallelBytes = 1 << 20;  // below, one thread is quicker
+inline constexpr std::int64_t kParallelBytes = 1 << 20;  // below, one thread is faster
 
 void run_copy(const CopyPlan& plan);
 void clear_in_parallel(void* data, std::int64_t size_bytes);

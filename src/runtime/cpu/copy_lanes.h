@@ -1,11 +1,12 @@
-// What compiled code calls for the elements of a group of threads of which some are off, or lie here and there
-// (codegen/cpu/copied_access.cpp).
+// Functions that compiled code calls to copy the elements of a group of threads, if some threads are inactive or the
+// elements are not contiguous (codegen/cpu/copied_access.cpp).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-// On x86 they keep every register, as the calls expect (LLVM's preserve_all); a sanitizer's calls would not.
+// On x86 they preserve every register, as the calls expect (LLVM's preserve_all). Instrumentation of sanitizers would
+// not.
 #if defined(__x86_64__)
 #define WEFT_KEEPS_REGISTERS \
     __attribute__((no_caller_saved_registers, target("general-regs-only"), no_sanitize("address", "undefined")))
@@ -15,7 +16,7 @@
 
 namespace weft::runtime {
 
-// As one access where that is the size of a number: other threads may be writing to its neighbours.
+// Copies with one access of the number's size: other threads may be writing neighbouring bytes.
 template <typename Number>
 WEFT_KEEPS_REGISTERS inline void copy_number(std::byte*& to, const std::byte*& from, std::int64_t& bytes) {
     __builtin_memcpy(to, from, sizeof(Number));
@@ -35,7 +36,7 @@ WEFT_KEEPS_REGISTERS inline void copy_bytes(std::byte* to, const std::byte* from
 WEFT_KEEPS_REGISTERS inline void copy_lanes(std::byte* to, const std::byte* from, std::int64_t bytes,
                                             std::int64_t distance, std::uint64_t lanes) {
     while (lanes != 0) {
-        // Lanes that are on; where their elements lie side by side, all up to the next lane that is off are one block.
+        // The run of active lanes from `first` on: one block if their elements are contiguous.
         const int first = __builtin_ctzll(lanes);
         const std::uint64_t off = ~(lanes >> first);
         const int count = bytes != distance ? 1 : off == 0 ? 64 : __builtin_ctzll(off);

@@ -1,5 +1,5 @@
-// A stream that does its work late: when somebody waits for it, as a GPU may. What reads a result without waiting reads
-// what was there before.
+// A stream that does its work late, at the next wait for it, as a GPU may. Code that reads a result without waiting
+// sees the old value.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ public:
     bool is_complete() override;
 
 private:
-    std::recursive_mutex mutex_;  // held while work is done, which is in order
+    std::recursive_mutex mutex_;  // held during the work, which is done in order
     std::vector<std::function<void()>> work_;
 };
 

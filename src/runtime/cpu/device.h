@@ -1,6 +1,6 @@
-// CPUs as devices: their memory, copies, sums and products, on the host's own threads. All work of "cpu" is done when
-// the call returns, so that its stream has nothing to wait for. A device with memory of its own does its work when
-// somebody waits for it (deferred.h).
+// CPUs as devices: memory, copies, sums and products, on the host's own threads. Work of "cpu" is done when the call
+// returns, so its stream has nothing to wait for. A device with separate memory does its work at the next wait
+// (deferred.h).
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ class DeferredStream;
 
 class CpuDevice final : public Device {
 public:
-    // Without `memory`: that of the host, from the pool of block_cache.h.
+    // Without `memory`: the host's memory, from the pool of block_cache.h.
     explicit CpuDevice(std::string alias, const CpuMemory* memory = nullptr);
 
     void synchronize() override { default_stream().synchronize(); }
@@ -34,7 +34,8 @@ public:
     std::int64_t total_memory() const override;
     std::int64_t free_memory() const override;
 
-    // While it lives, the device's work may touch the memory of arrays, and what this thread asks for is done at once.
+    // While it lives, this thread may access the memory of arrays for the device's work, and its further work on the
+    // device is done at once.
     class Access {
     public:
         explicit Access(const Device& device) : memory_(static_cast<const CpuDevice&>(device).memory_) {
@@ -52,9 +53,9 @@ public:
         const CpuMemory* memory_;
     };
 
-    // Whether work is done at once, in memory that the host may touch.
+    // Whether work is done at once, in memory that the host may access.
     bool is_direct() const { return !memory_; }
-    // Null where work is done at once.
+    // Null if work is done at once.
     DeferredStream* deferred() const { return memory_ ? deferred_where_not_inside() : nullptr; }
 
 private:
@@ -64,7 +65,7 @@ private:
     const CpuMemory* const memory_;  // lives for ever
 };
 
-// They live for ever, as devices do.
+// The device lives for ever.
 Device& make_cpu_device(std::string alias, const CpuMemory* memory = nullptr);
 
 }  // namespace weft::runtime

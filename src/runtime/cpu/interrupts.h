@@ -1,5 +1,5 @@
-// Whether a launch that is running should end: Ctrl-C. The pool asks between pieces of the grid; a thread that runs for
-// long is asked in the midst of its machine code (preemption.h).
+// Tells whether a running launch should end (Ctrl-C). The pool polls between pieces of the grid; a thread that runs for
+// long is stopped within its machine code (preemption.h).
 #pragma once
 
 #include <pthread.h>
@@ -10,8 +10,8 @@
 
 namespace weft::runtime {
 
-// Where machine code of a kernel lies. It holds no resources at any of its instructions: no locks, no memory but that
-// of weft_stack_take.
+// The address range of a kernel's machine code. The code holds no resources at any of its instructions: no locks, no
+// memory but that of weft_stack_take.
 struct CodeRange {
     const void* begin = nullptr;
     const void* end = nullptr;
@@ -19,11 +19,11 @@ struct CodeRange {
     bool contains(const void* address) const { return address >= begin && address < end; }
 };
 
-// Of one launch; made on the thread that launches. Any of its threads may ask.
+// The state of one launch; made on the launching thread. Any thread of the launch may poll it.
 class Interrupts {
 public:
     // `interrupted` is called on the launching thread only, every few tens of milliseconds; it may take the host's lock
-    // and run the program's handlers of signals. Null: nothing ends the launch. `code`: that of the launch's kernels.
+    // and run the program's signal handlers. Null: nothing ends the launch. `code`: the ranges of the launch's kernels.
     explicit Interrupts(bool (*interrupted)(), std::span<const CodeRange> code = {})
         : interrupted_(interrupted), code_(code) {}
     Interrupts(const Interrupts&) = delete;
@@ -38,8 +38,8 @@ public:
         return false;
     }
 
-    // Whether the launch should end. The caller's first call sets the clock, and the following ones ask at most every
-    // 20 ms; other threads learn of the answer.
+    // Whether the launch should end. The caller's first call starts the clock; later ones call `interrupted` at most
+    // every 20 ms. Other threads read the last answer.
     bool poll() {
         if (is_stopped()) return true;
         if (!interrupted_ || !is_caller()) return false;
@@ -48,7 +48,7 @@ public:
         return now - asked_ < kBetweenQuestions ? false : ask();
     }
 
-    // The same at once. On the caller's thread.
+    // Calls `interrupted` at once. On the caller's thread only.
     bool ask() {
         if (!is_stopped() && interrupted_ && interrupted_()) stopped_.store(true, std::memory_order_relaxed);
         asked_ = Clock::now();
@@ -62,7 +62,7 @@ private:
     bool (*interrupted_)();
     std::span<const CodeRange> code_;
     pthread_t caller_ = pthread_self();
-    Clock::time_point asked_;  // of the caller; the epoch before the first question
+    Clock::time_point asked_;  // last call of `interrupted`; the epoch before the first
     std::atomic<bool> stopped_{false};
 };
 

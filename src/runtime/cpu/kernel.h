@@ -1,4 +1,4 @@
-// Kernels of a CPU: an entry point in this process, called for chunks of the grid on the threads of the pool.
+// CPU kernels: an entry point in this process, which the pool's threads call for chunks of the grid.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ class FormerObjects;
 
 class CpuKernel final : public LoadedKernel {
 public:
-    // `code`: that of the entry and of all functions that it calls, but for those in C++ and of the runtime.
+    // `code`: the range of the entry and of all functions that it calls, except functions in C++ and the runtime's.
     CpuKernel(const KernelEntry& description, KernelEntryPoint entry, const CodeRange& code = {});
 
     KernelEntryPoint entry() const { return entry_; }
@@ -34,13 +34,12 @@ private:
     bool is_quicker_exclusive(std::int64_t threads) const;
     void run_exclusive(KernelEntryPoint entry, const void* arguments, LaunchContext& context, std::int64_t count) const;
 
-    // Of one launch: null unless it can be interrupted in the midst of a thread.
+    // Null unless the launch can be interrupted within a thread.
     Interrupts* preempts(Interrupts& interrupts) const;
 
     KernelEntryPoint entry_;
     CodeRange code_;
-    // How long one thread takes where the launch is exclusive, in nanoseconds, as launches measure it; 0 before the
-    // first.
+    // Time of one thread in an exclusive launch, in nanoseconds, as launches measured it; 0 before the first.
     mutable std::atomic<double> cost_exclusive_ns_{0.0};
 };
 

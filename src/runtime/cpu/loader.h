@@ -1,4 +1,4 @@
-// A Binary made runnable on the CPU: linked by JITLink into this process.
+// Links a Binary into this process with JITLink, for the CPU.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// A row of memory that may become very long: a part of the address space, of which the system hands out what is
+// An array in memory that may become very long: a reserved part of the address space, which the system backs as it is
 // written.
 #pragma once
 
@@ -14,9 +14,10 @@ public:
     LongStack(const LongStack&) = delete;
     LongStack& operator=(const LongStack&) = delete;
 
-    // Its begin, the same each time; `rows` is how many of `row_bytes` there is room for. Throws std::bad_alloc.
+    // Returns its start, the same each time. `rows` is set to the number of rows of `row_bytes` that fit. Throws
+    // std::bad_alloc.
     void* open(std::int64_t row_bytes, std::int64_t& rows);
-    // Gives back what was written, but for its first part, which is kept for the next time.
+    // Returns all written pages but a first part to the system, which is kept for the next use.
     void trim();
 
 private:
@@ -25,9 +26,9 @@ private:
 
     std::byte* begin_ = nullptr;
     std::int64_t size_ = 0;         // bytes
-    std::int64_t memory_size_ = 0;  // of the first part, which is no file
+    std::int64_t memory_size_ = 0;  // of the first part, which is not backed by the file
     int file_ = -1;
-    int process_ = 0;  // that reserved it: a forked one must not share the file
+    int process_ = 0;  // that reserved it: a forked process must not share the file
 };
 
 }  // namespace weft::runtime

@@ -1,9 +1,8 @@
-// Gradients of their own for the workers of a launch.
+// Private gradients for the workers of a launch.
 //
-// Threads that scatter what they add to a gradient (transform::scattered_gradients) meet at elements that nobody knows
-// beforehand, and use atomics: some 8 ns each. Where a launch brings much to an array that is small beside it, each
-// worker adds to a gradient of its own instead, plainly; they are added up in the end. The caller works on the real
-// one.
+// Threads that scatter additions to a gradient (transform::scattered_gradients) may meet at the same elements, and use
+// atomics: some 8 ns each. If a launch adds much to an array that is small in comparison, each worker adds to a private
+// copy without atomics, and the copies are summed at the end. The caller's thread uses the gradient itself.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +18,10 @@
 
 namespace weft::runtime {
 
-// Whether these gradients are there, packed, and small beside a launch of so many threads.
+// Whether these gradients exist, are packed, and are small in comparison with a launch of so many threads.
 bool pays_to_own(std::span<const GradientView> gradients, std::int64_t threads);
 
-// Those of one launch.
+// The private gradients of one launch.
 class PrivateGradients {
 public:
     PrivateGradients(KernelEntryPoint entry, std::span<const std::byte> arguments,
@@ -31,7 +30,7 @@ public:
     PrivateGradients(const PrivateGradients&) = delete;
     PrivateGradients& operator=(const PrivateGradients&) = delete;
 
-    // A KernelEntryPoint whose arguments are an object of this class.
+    // A KernelEntryPoint whose `arguments` is an object of this class.
     static void run_piece(const void* self, const LaunchContext* context, std::int64_t begin, std::int64_t end);
     void add_up();
 

@@ -1,23 +1,23 @@
-// Memory for what loops keep on their way forward, to be read again in the backward pass: a stack for each worker,
-// apart from the machine's own, that grows as far as it is asked to. Called by machine code.
+// Memory for values that loops save in the forward pass and read in the backward pass: a stack for each worker,
+// separate from the thread's own, that grows as needed. Called by machine code.
 #pragma once
 
 #include <cstdint>
 
 namespace weft::runtime {
 
-// `size_bytes` bytes aligned to 64, holding anything.
+// `size_bytes` bytes, 64-byte aligned, uninitialized.
 extern "C" void* weft_stack_take(std::int64_t size_bytes);
-// Gives back `memory` and all that this thread took after it.
+// Frees `memory` and everything that this thread took after it.
 extern "C" void weft_stack_release(void* memory);
 
-// Room for a log whose length nobody knows: rows of `row_bytes`, as many as the system has room for, which `rows` tells
-// (at most 2^31 - 1). It holds anything. The first part is memory; what is written beyond goes to a file without a
-// name, in $TMPDIR or /var/tmp, so that the system may move it out of memory. `number` tells logs of a kernel apart;
-// each worker has one of each number, and a kernel that asks again for the same one writes over it.
+// Memory for a log of unknown length. `rows` is set to the number of rows of `row_bytes` that the system has room for
+// (at most 2^31 - 1). The memory is uninitialized. Its first part is anonymous memory; the rest is backed by an unnamed
+// file in $TMPDIR or /var/tmp, so that the system may page it out. `number` distinguishes the logs of a kernel. Each
+// worker has one log of each number, and a kernel that requests it again overwrites it.
 extern "C" void* weft_long_stack(std::int64_t number, std::int64_t row_bytes, std::int64_t* rows);
 
-// At the end of a kernel: gives back what is more than an idle worker keeps.
+// At the end of a kernel: frees everything beyond the memory that an idle worker keeps.
 extern "C" void weft_stack_trim();
 
 }  // namespace weft::runtime

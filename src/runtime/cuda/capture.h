@@ -1,13 +1,13 @@
-// Captures and graphs of CUDA devices, over the driver's own.
+// Captures and graphs of CUDA devices, on top of the driver's own.
 //
-// While a thread captures a stream, the driver takes what is put into it for nodes of a graph; our nodes describe that
-// work. Three things are kept out of the graph, and go to a stream beside (CudaStream::aside()): what other threads put
-// into the stream, memory, and bytes of the host. Memory that is made in a capture belongs to the graph as soon as
-// nobody else has it, and bytes of the host are copied to the device once, from where each launch of the graph takes
-// them: so the graph allocates nothing and reads no memory of the host.
+// While a thread captures a stream, the driver turns work in the stream into nodes of its graph, and our nodes describe
+// that work. Three kinds of work stay outside of the graph and go to a side stream (CudaStream::aside()): work of other
+// threads, memory, and bytes of the host. Memory that is allocated in a capture belongs to the graph as soon as it has
+// no other owner. Bytes of the host are copied to the device once, and each launch of the graph reads that copy. So the
+// graph allocates nothing and reads no memory of the host.
 //
-// A condition is a kernel that tells the driver what an array says (devlib/cuda/condition.cpp), and a node with a graph
-// for each body. A body is captured through a stream of its own, which stands for the captured one meanwhile.
+// A condition is a kernel that gives an array's value to the driver (devlib/cuda/condition.cpp), and a node with one
+// graph for each body. A body is captured through a stream of its own, which replaces the captured one meanwhile.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@
 
 namespace weft::runtime {
 
-// While it lives, the driver lets this thread do what is no work of a captured stream, whatever is captured: load code,
-// take memory, ask and wait for other streams. Else the driver refuses that, and ends captures of this thread.
+// While it lives, this thread may make driver calls that are no work of a captured stream: load code, allocate memory,
+// query and wait for other streams. Otherwise the driver refuses them and invalidates captures of this thread.
 class RelaxedCapture {
 public:
     RelaxedCapture();
@@ -37,21 +37,22 @@ private:
 
 class CudaGraph final : public Graph {
 public:
-    // Makes the driver's executable graph. Throws UsageError where the driver refuses; `graph` is the object's in any
-    // case.
+    // Makes the driver's executable graph and takes ownership of `graph`, also on failure. Throws UsageError if the
+    // driver refuses.
     CudaGraph(CudaDevice& device, std::vector<NodePtr> nodes, std::unique_ptr<KeptMemory> memory,
               std::shared_ptr<GraphReports> reports, std::vector<const CudaGraph*> children, bool has_conditions,
               cuda::CUgraph graph);
-    // What it keeps is freed after its last launch.
+    // Memory that the graph keeps is freed after its last launch.
     ~CudaGraph() override;
 
-    // Where the stream is captured, it becomes a part of the other graph, which somebody has to keep it alive for.
+    // If the stream is being captured, the graph becomes a part of that graph, and the caller must keep this one alive
+    // for it.
     void launch(Stream& stream) override;
 
 private:
     friend class CudaRecording;
     void destroy() noexcept;
-    // Its own and its children's, before they are launched.
+    // Counts the writes of one launch and registers its reports, for this graph and its children.
     void begin_launch(CudaStream& stream) const;
 
     CudaDevice& cuda_;
@@ -59,15 +60,15 @@ private:
     std::shared_ptr<GraphReports> reports_;
     std::vector<const CudaGraph*> children_;  // kept alive by the memory
     bool has_conditions_;
-    std::size_t size_ = 0;  // how many nodes the driver's graph has, where it has conditions
+    std::size_t size_ = 0;  // number of the driver graph's nodes; set if it has conditions
     cuda::CUgraph graph_;
     cuda::CUgraphExec executable_ = nullptr;
     cuda::CUevent last_launch_ = nullptr;
     bool was_launched_ = false;
 };
 
-// What Weft's work in a graph of another library uses: kept by an object that the driver lets go with the graph. It
-// does that where nothing may be freed; so the next who waits for a stream frees it.
+// Everything that Weft's work in a graph of another library uses. An object of the driver owns it and releases it with
+// the graph. That release must not free memory, so the next wait for a stream does.
 class ExternalUse {
 public:
     explicit ExternalUse(CudaDevice& device) : device_(device) {}
@@ -75,11 +76,11 @@ public:
     ExternalUse(const ExternalUse&) = delete;
     ExternalUse& operator=(const ExternalUse&) = delete;
 
-    // Makes the graph keep it. Throws UsageError where the driver refuses.
+    // Attaches `use` to the graph. Throws UsageError if the driver refuses.
     static void retain(const std::shared_ptr<ExternalUse>& use, cuda::CUgraph graph);
-    // Frees what graphs that are gone have used.
+    // Frees the memory of graphs that have been destroyed.
     static void free_unused();
-    // What the launches of such graphs have to say. Throws the first fault.
+    // Forwards the reports of such graphs' launches. Throws the first fault.
     static void collect(CudaDevice& device, Stream& stream);
 
     std::vector<NodePtr> nodes;
@@ -94,17 +95,17 @@ private:
 
 class CudaRecording final : public Recording {
 public:
-    // Begins. Throws UsageError where the driver refuses.
+    // Begins the capture. Throws UsageError if the driver refuses.
     CudaRecording(CudaStream& stream, const CaptureOptions& options);
-    // Of a capture that another library has begun, into its graph.
+    // For a capture that another library began, into its graph.
     CudaRecording(CudaStream& stream, cuda::CUgraph graph);
-    // A capture that was not finished is lost.
+    // Ends a capture that was not finished; its graph is lost.
     ~CudaRecording() override;
 
     bool runs_nodes() const override { return false; }
     using Recording::add;
     void add(std::string name, std::function<void()> work, std::initializer_list<const void*> addresses) override;
-    // A node of work that is in the stream already; `again` puts it into another one.
+    // A node for work that has been enqueued; `again` enqueues it into another stream.
     void describe(const char* name, std::initializer_list<const void*> addresses, std::function<void(Stream&)> again);
     void join(Stream& stream) override;
     void begin_condition(const Array& condition, ConditionKind kind, Branches branches) override;
@@ -115,23 +116,25 @@ public:
     std::shared_ptr<Graph> finish() override;
     void release(Stream& stream) noexcept override;
 
-    // The driver's stream for what this thread puts into one that belongs to the capture.
+    // The driver's stream for this thread's work in a stream of the capture.
     cuda::CUstream handle(CudaStream& stream);
-    // Memory that the graph keeps when nobody else has it any more; null where there is no more.
+    // Memory that belongs to the graph once it has no other owner; null if there is no more memory.
     void* allocate(std::int64_t size_bytes, bool zeroed, Stream& stream);
-    // True where the memory was made in this capture: another allocate() may get it, and then the graph has it.
+    // True if the memory was allocated in this capture: a later allocate() may return it, and in the end the graph owns
+    // it.
     bool take_back(void* data, std::int64_t size_bytes, Stream& stream);
-    // A copy on the device of bytes of the host, for the graph.
+    // Copies bytes of the host to memory of the graph on the device.
     const void* keep_bytes(const void* from, std::int64_t size_bytes);
-    // Memory of `size_bytes` bytes, all 0, for what a launch of the graph reports.
+    // Memory of `size_bytes` zero bytes, for the reports of a launch in the graph.
     BufferPtr report_memory(std::int64_t size_bytes);
     void add_report(Report report, BufferPtr memory) { reports_->add(std::move(report), std::move(memory)); }
-    // With conditions, the driver takes no graph as a part of another one: then its nodes become nodes of this one.
+    // Adds a graph as a part of this one. The driver accepts no child graph with conditions: the nodes of such a graph
+    // are added one by one.
     void add_child(CudaGraph& graph, CudaStream& stream);
-    // A node that records an event which lives outside of the graph, or waits for it. Throws UsageError in bodies of
-    // conditions, and where the driver is too old.
+    // Adds a node that records an event which lives outside of the graph, or waits for it. Throws UsageError in bodies
+    // of conditions, and if the driver is too old.
     void add_event(cuda::CUevent event, std::shared_ptr<const void> owner, CudaStream& stream, bool records);
-    // Of a stream that is gone: destroyed after the capture.
+    // Takes over the driver's streams of a destroyed stream, which are destroyed after the capture.
     void keep_stream(cuda::CUstream own, cuda::CUstream aside);
 
 private:
@@ -144,17 +147,17 @@ private:
         CudaStream* stream;
         ConditionKind kind;
         const void* address;
-        cuda::CUgraphConditionalHandle handles[2] = {};  // holds, does not hold
+        cuda::CUgraphConditionalHandle handles[2] = {};  // [0]: the condition holds; [1]: it does not
     };
     struct Body {
         CudaStream* stream;
-        cuda::CUstream handle;           // stands for it
+        cuda::CUstream handle;           // replaces `stream` while the body is captured
         cuda::CUgraphNode node;          // of the outer graph
-        std::vector<NodePtr> described;  // of the outer graph, so far
+        std::vector<NodePtr> described;  // nodes of the outer graph so far
     };
     struct Place {
         cuda::CUgraph graph;
-        std::vector<cuda::CUgraphNode> last;  // after which the next node comes
+        std::vector<cuda::CUgraphNode> last;  // predecessors of the next node
     };
     Place place_in(cuda::CUstream handle) const;
     void set_condition(const Condition& condition, bool for_all);
@@ -167,8 +170,8 @@ private:
     int mode_;
     bool is_ended_ = false;
     bool used_aside_ = false;
-    int describing_ = 0;  // inside of work that has a node
-    std::string lost_;    // why nothing can come of the capture
+    int describing_ = 0;  // > 0 during work that already has a node
+    std::string lost_;    // the reason why the capture cannot be completed
     bool has_conditions_ = false;
     std::map<void*, std::int64_t> made_;
     std::vector<Spare> spare_;
@@ -177,14 +180,14 @@ private:
     std::vector<const CudaGraph*> children_;
     std::vector<Condition> conditions_;
     std::vector<Body> bodies_;
-    std::vector<cuda::CUstream> gone_;       // streams
-    std::shared_ptr<ExternalUse> external_;  // null where the capture is ours
+    std::vector<cuda::CUstream> gone_;       // streams to destroy
+    std::shared_ptr<ExternalUse> external_;  // null if Weft began the capture
 };
 
-// Whether the driver has conditions in graphs.
+// Whether the driver supports conditions in graphs.
 bool has_conditions();
 
-// What records the work of this thread for the stream; null where nobody does.
+// The recording of this thread's work in the stream; null if there is none.
 CudaRecording* cuda_recording(Stream& stream);
 
 }  // namespace weft::runtime

@@ -1,7 +1,7 @@
-// GPUs of NVIDIA as devices, through the driver: their memory, copies, streams. A device is opened when it is first
-// used: its primary context is retained, so that other libraries of the process (PyTorch, JAX) share it.
+// GPUs of NVIDIA as devices, through the driver: their memory, copies, streams. A device is opened at its first use. It
+// retains its primary context, so that other libraries of the process (PyTorch, JAX) share it.
 //
-// The current context of a thread is left as it was found.
+// The current context of each thread is left unchanged.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@
 
 namespace weft::runtime {
 
-// Memory whose freeing waits for all work, where there is none now.
+// Frees memory whose release waits for all work, if there is no work now.
 void free_late_memory();
 
 class CudaDevice;
@@ -38,11 +38,11 @@ public:
     std::uint64_t used() override;
     std::uint64_t most_used() override;
 
-    // The driver's own. Throws UsageError in the name of `api` where there is none.
+    // The driver's handle. Throws UsageError in the name of `api` if there is no pool.
     cuda::CUmemoryPool handle(const char* api);
-    // Until the program says something else, this decides.
+    // Sets the initial use, until the program decides.
     void begin();
-    // What is free goes back to the device.
+    // Returns free memory of the pool to the device.
     void trim();
 
 private:
@@ -56,7 +56,7 @@ private:
 class CudaDevice final : public Device {
 public:
     explicit CudaDevice(int ordinal);
-    // Of a context that somebody else has made, and destroys after close().
+    // For a context that the caller has made, and destroys after close().
     CudaDevice(std::string alias, int ordinal, cuda::CUcontext context);
 
     void synchronize() override;
@@ -83,9 +83,9 @@ public:
     // While it lives, the device's context is the current one of this thread.
     class Inside {
     public:
-        // Throws UsageError where the driver refuses.
+        // Throws UsageError if the driver refuses.
         explicit Inside(CudaDevice& device);
-        // For what must not throw: gives memory back, ends.
+        // For code that must not throw: frees memory, ends.
         Inside(CudaDevice& device, std::nothrow_t) noexcept;
         ~Inside();
         Inside(const Inside&) = delete;
@@ -100,46 +100,45 @@ public:
 
     cuda::CUcontext context();
     bool is_primary() const { return properties_.is_primary; }
-    // Precondition: its work is done. From then on it is no device any more. Throws UsageError in the name of `api`
-    // where memory of it is in use.
+    // Precondition: its work is done. Ends the device. Throws UsageError in the name of `api` if its memory is in use.
     void close(const char* api);
     bool is_open() const { return context_.load(std::memory_order_acquire) != nullptr; }
-    // Throws UsageError where `result` is a failure of `call`.
+    // Throws UsageError if `result` is a failure of `call`.
     void check(cuda::CUresult result, const char* call) const { cuda::check(result, call, alias); }
-    // Bytes in a line, in the order of the stream.
+    // Copies contiguous bytes, in the order of the stream.
     void copy_line(void* to, const void* from, std::int64_t size_bytes, Stream& stream);
     // Done when it returns.
     void to_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream);
-    // Done in the order of the stream, where the memory is pinned.
+    // In the order of the stream. Asynchronous if the memory is pinned.
     void put_to_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream);
     void from_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream);
-    // The same, or UsageError where there is no more memory.
+    // take(), but throws UsageError if there is no more memory.
     void* require_memory(std::int64_t size_bytes, bool zeroed, Stream& stream);
 
-    // Whether the source is a line in memory that the driver reads in its turn.
+    // Whether the source is contiguous pinned memory, which the driver can read in the order of the stream.
     static bool is_pinned_line(const CopyPlan& plan);
-    // What the recording of the stream keeps of a copy from the host: one inside of the device.
+    // For a captured copy from the host: a copy within the device, from bytes that the recording keeps.
     CopyPlan kept_on_device(const CopyPlan& plan, CudaRecording& recording);
     void put_clear(void* data, std::int64_t size_bytes, Stream& stream);
-    // A stream of another library.
+    // Wraps a stream of another library.
     std::shared_ptr<Stream> adopt_stream(cuda::CUstream foreign);
-    // For the work that is in the stream, and nothing else.
+    // Waits for the work in this stream only.
     void wait(Stream& stream);
 
     void for_each_stream(const std::function<void(Stream&)>& visit);
-    // Whether memory that begins there is from its pool.
+    // Whether memory that begins at `data` comes from its pool.
     bool is_pooled(const void* data) const;
 
 private:
     void open();
     void begin_pool();
-    // Memory from the pool, or from the driver where the pool is off; null where there is no more.
+    // Memory from the pool, or from the driver if the pool is off; null if there is no more.
     void* take(std::int64_t size_bytes, Stream& stream);
     void give_back(void* data, Stream& stream);
     bool forget_plain(void* data);
     void put_copy(const CopyPlan& plan, Stream& stream);
     void put_fill(const CopyPlan& plan, Stream& stream);
-    // Memory that was just made, from the byte `from` on; where that fails, it is given back.
+    // Clears new memory from the byte `from` on; frees it on failure.
     void clear_or_free(void* data, std::int64_t size_bytes, Stream& stream, std::int64_t from = 0);
     void verify(Stream& stream, const char* api);
     void run_plan(const CopyPlan& plan, Stream& stream);
@@ -148,16 +147,16 @@ private:
     CudaProperties properties_;
     Target target_;
     std::mutex mutex_;
-    std::vector<std::weak_ptr<Stream>> streams_;  // besides the default one
+    std::vector<std::weak_ptr<Stream>> streams_;  // without the default one
     std::atomic<cuda::CUcontext> context_{nullptr};
     CudaPool pool_{*this};
     mutable std::mutex plain_mutex_;
-    std::unordered_set<const void*> plain_;     // memory that is not from the pool, of a device that has one
+    std::unordered_set<const void*> plain_;     // memory that is not from the pool, of devices with a pool
     std::atomic<bool> has_plain_{false};        // whether there ever was any
-    std::atomic<std::int64_t> allocations_{0};  // that are in use
+    std::atomic<std::int64_t> allocations_{0};  // in use now
 };
 
-// Memory of a device that is given back in the order of its stream.
+// Memory of a device that is freed in the order of its stream.
 class CudaMemory {
 public:
     CudaMemory(CudaDevice& device, std::int64_t size_bytes, bool zeroed, Stream& stream)
@@ -181,13 +180,13 @@ private:
     void* data_;
 };
 
-// What maps contexts (map_cuda_context): the device of a name, or null; those whose contexts are no primary ones.
+// Devices that map_cuda_context() made: the one of a name, or null; and those whose contexts are not primary.
 Device* mapped_device(std::string_view alias);
 std::vector<CudaDevice*> mapped_devices();
 
-// Those of primary contexts, by their ordinals; none where there is no driver. Asks for the driver at the first call.
+// GPUs with their primary contexts, by ordinal; empty if there is no driver. The first call asks the driver.
 std::span<CudaDevice* const> gpus();
-// Those that have been used. Does not ask for the driver.
+// Whether any CUDA device was used. Does not ask the driver.
 bool has_used_cuda();
 
 }  // namespace weft::runtime

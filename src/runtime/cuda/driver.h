@@ -1,6 +1,6 @@
-// The CUDA driver, loaded when somebody first asks for a CUDA device: libcuda.so.1 of the machine, or what the
-// environment variable WARP_CUDA_DRIVER names ("emulated", "none", the path of a library). Nothing of it is linked,
-// and its functions are declared here, because cuda.h may not be shipped.
+// The CUDA driver, loaded at the first request for a CUDA device: libcuda.so.1 of the machine, or the library that the
+// environment variable WARP_CUDA_DRIVER selects ("emulated", "none", or a path). Nothing of it is linked, and its
+// functions are declared here, because cuda.h may not be shipped.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,7 @@ using CUgraphConditionalHandle = unsigned long long;
 using CUstreamCaptureMode = int;
 using CUstreamCaptureStatus = int;
 using CUhostFn = void (*)(void*);
-struct CUgraphEdgeData;  // is never given
+struct CUgraphEdgeData;  // always null
 struct CUgraphNodeParams {
     int type;
     int reserved0[3];
@@ -57,7 +57,7 @@ struct CUgraphNodeParams {
             CUgraphConditionalHandle handle;
             int type;
             unsigned int size;
-            CUgraph* bodies;  // the driver gives them
+            CUgraph* bodies;  // set by the driver
             CUcontext context;
         } conditional;
     };
@@ -65,7 +65,7 @@ struct CUgraphNodeParams {
 };
 static_assert(sizeof(CUgraphNodeParams) == 256);
 
-// Numbers of cuda.h.
+// Values of cuda.h.
 inline constexpr CUresult kSuccess = 0, kOutOfMemory = 2, kNoDevice = 100, kUnsupportedPtx = 222, kInvalidHandle = 400,
                           kNotReady = 600, kCapturedEvent = 907;
 enum Attribute : int {
@@ -87,7 +87,7 @@ inline constexpr unsigned kMemoryOfHost = 1;
 inline constexpr CUresult kPeerAccessAlreadyEnabled = 704, kPeerAccessNotEnabled = 705;
 inline constexpr int kLocationIsDevice = 1;
 inline constexpr CUmemAccess_flags kNoAccess = 0, kReadAndWrite = 3;
-inline constexpr unsigned kPortable = 1;  // pinned memory is so for all contexts
+inline constexpr unsigned kPortable = 1;  // pinned memory is valid in all contexts
 inline constexpr CUstreamCaptureMode kCaptureRelaxed = 2;
 inline constexpr CUstreamCaptureStatus kCaptureNone = 0, kCaptureActive = 1;
 inline constexpr int kConditionalNode = 13, kConditionIf = 0, kConditionWhile = 1;
@@ -100,29 +100,29 @@ struct Driver {
 #include "runtime/cuda/driver.def"
 #undef WEFT_DRIVER
 #undef WEFT_DRIVER_RECENT
-    // What only the emulated device has: what the last kernel did wrong, in words.
+    // Of the emulated device only: the fault of the last kernel, in words.
     const char* (*last_fault)() = nullptr;
-    // And how many bytes of an allocation were asked for, where it is larger.
+    // Of the emulated device only: tells it the requested bytes of an allocation that is larger.
     void (*note_asked)(CUdeviceptr address, std::size_t bytes) = nullptr;
     int version = 0;  // 12080 is 12.8
     int devices = 0;
-    int process = 0;  // that has loaded it: one that is forked from it cannot use CUDA
+    int process = 0;  // that loaded it: a forked process cannot use CUDA
     bool is_emulated() const { return last_fault != nullptr; }
 };
 
-// Null where there is no driver, or none that works; driver_problem() says why then.
+// Null if there is no working driver; driver_problem() has the reason.
 const Driver* find_driver();
 const std::string& driver_problem();
-// The one that devices were made from.
+// The driver that devices were made from. Precondition: there is one.
 const Driver& driver();
 
-// The name that the driver has for a failure, its number and its text.
+// The driver's name of a failure, its number and its text.
 std::string error_text(CUresult result);
-// Throws UsageError with the name that the driver has for a failure, and its text, where `result` is one. `call` is the
-// function of the driver; `device` the name of the device.
+// Throws UsageError with the driver's name and text of the failure if `result` is one. `call` is the driver function;
+// `device` is the name of the device.
 void check(CUresult result, const char* call, const std::string& device);
 
-// Gives something back, where nobody can be told of a failure: what a call did not do is tried once more.
+// Destroys a handle if failures cannot be reported: a failed call is tried once more.
 template <class Handle>
 void give_up(CUresult (*destroy)(Handle), Handle handle) noexcept {
     if (destroy(handle) != kSuccess) destroy(handle);

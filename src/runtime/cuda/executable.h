@@ -1,5 +1,4 @@
-// A Binary for GPUs made runnable: a module of the driver for each device that launches a kernel of it, made at the
-// first such launch.
+// Loads a Binary for GPUs: one driver module for each device, made at the first launch of a kernel there.
 #pragma once
 
 #include <atomic>
@@ -33,7 +32,7 @@ private:
 
     CudaExecutable& executable_;
     std::shared_ptr<const std::vector<std::string>> formats_;
-    mutable std::vector<std::atomic<cuda::CUfunction>> functions_;  // by the ordinals of devices, of primary contexts
+    mutable std::vector<std::atomic<cuda::CUfunction>> functions_;  // by ordinal, for devices with primary contexts
 };
 
 class CudaExecutable final : public Executable {
@@ -42,18 +41,18 @@ public:
     ~CudaExecutable() override;
 
     const CudaKernel& kernel(std::string_view name) const override;
-    // Loads the code there where that has not been done. Throws UsageError where the driver does not take it.
+    // Loads the code on the device if needed. Throws UsageError if the driver rejects it.
     cuda::CUfunction function(const std::string& symbol, CudaDevice& device);
-    // Of the code there (CudaModule); "" where it has not been loaded.
+    // Source of the code on the device (CudaModule); "" if it has not been loaded.
     std::string origin(CudaDevice& device);
 
 private:
     std::mutex mutex_;
-    std::map<CudaDevice*, CudaModule> modules_;  // where it is loaded
+    std::map<CudaDevice*, CudaModule> modules_;  // by the device that has loaded it
     std::vector<std::unique_ptr<CudaKernel>> kernels_;
 };
 
-// The grid of a launch as the kernel sees it: with the numbers that take an index apart.
+// The grid of a launch as the kernel reads it, with the numbers that decompose a linear index.
 CudaLaunch cuda_launch(const Grid& grid);
 
 }  // namespace weft::runtime

@@ -1,5 +1,5 @@
-// Launches of the runtime's own kernels (devlib/cuda), which clang compiled to PTX when Weft was built. A module of
-// them is loaded for a device when its first kernel is launched there.
+// Launches the runtime's own kernels (devlib/cuda), which clang compiled to PTX when Weft was built. Their modules are
+// loaded on a device at the first launch there.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace weft::runtime {
 
-// One of the modules in runtime/cuda_kernels.h, and a kernel in it, which takes one struct.
+// A module of runtime/cuda_kernels.h, and a kernel in it, which takes one struct.
 struct OwnKernel {
     const char* ptx;
     const char* name;
 };
 
-inline constexpr unsigned kOwnThreads = 256;  // of a block
+inline constexpr unsigned kOwnThreads = 256;  // per block
 
-// Precondition: `plan` is the struct that the kernel takes; `blocks` is at least 1.
+// Precondition: `plan` is the struct that the kernel takes, and `blocks` is at least 1.
 void launch_own(OwnKernel kernel, CudaDevice& device, Stream& stream, unsigned blocks, unsigned threads,
                 const void* plan);
 
-// In blocks of kOwnThreads that are enough for `items`, as long as a grid may have them: kernels go on in steps.
+// Launches enough blocks of kOwnThreads for `items`, up to a limit: the kernels loop with the grid's stride.
 template <typename Plan>
 void launch_own(OwnKernel kernel, CudaDevice& device, Stream& stream, std::int64_t items, const Plan& plan) {
     constexpr std::int64_t kMostBlocks = 1 << 20;
@@ -32,9 +32,10 @@ void launch_own(OwnKernel kernel, CudaDevice& device, Stream& stream, std::int64
                &plan);
 }
 
-// The elements of a plan, for kernels.
+// The elements of a plan, as kernels read them.
 devlib::Strided strided(const CopyPlan& plan);
-// Over them, `items` in all. Where an element of the destination shows several times, one thread takes all in order.
+// Launches over a plan's `items` elements. If several elements of the destination share memory, one thread handles all
+// in order.
 template <typename Plan>
 void launch_strided(OwnKernel kernel, CudaDevice& device, Stream& stream, const CopyPlan& over, std::int64_t items,
                     const Plan& plan) {

@@ -1,4 +1,4 @@
-// What launches on a CUDA device leave behind for the host (CudaReports): read when their stream has been synchronized.
+// Reports of launches on a CUDA device (CudaReports): read when their stream has been synchronized.
 #pragma once
 
 #include <cstdint>
@@ -16,34 +16,34 @@ namespace weft::runtime {
 class CudaDevice;
 class CudaMemory;
 
-// The text that printf makes of a format and its arguments, each 8 bytes.
+// The text of a printf format and its arguments, 8 bytes each.
 std::string format_text(const std::string& format, const std::int64_t* arguments, std::size_t count);
 
-// Of one launch.
+// The report of one launch.
 struct Report {
-    void* data;    // CudaReports, and what was printed
-    Fault* fault;  // null where nobody asks
+    void* data;    // CudaReports, and the printed data
+    Fault* fault;  // null if not wanted
     Fault* not_finite;
     Grid grid;
     std::shared_ptr<const std::vector<std::string>> formats;
 };
 
-// Of one that is in the stream.
+// The report of a launch that may not be done.
 struct PendingReport {
     Report report;
     std::unique_ptr<CudaMemory> memory;  // of the report
     std::thread::id owner = std::this_thread::get_id();
 };
 
-// Those of the launches of a graph, which is launched again and again: what was read is cleared, and what several
-// launches, or several turns of a loop, have printed meanwhile is read together.
+// The reports of a graph's launches. A graph is launched repeatedly: a report is cleared when it is read, and the
+// output of several launches, or of several iterations of a loop, is read together.
 class GraphReports {
 public:
     // `memory` is that of the report, and all 0.
     void add(Report report, std::shared_ptr<void> memory);
     bool is_empty() const { return reports_.empty(); }
     void collect(CudaDevice& device, Stream& stream);
-    // The graph is gone, and those who would be told with it.
+    // To be called when the graph is destroyed: the receivers of its faults are gone too.
     void forget_faults();
 
 private:
@@ -58,17 +58,18 @@ public:
     ~PendingReports();
     void add(PendingReport report);
     void add(std::shared_ptr<GraphReports> graph);
-    // Those of launches that are done: fills the Faults, and hands on what was printed. What could not be read stays.
+    // Reads the reports of finished launches: fills the Faults, and forwards printed text. Reports that could not be
+    // read stay.
     void collect(CudaDevice& device, Stream& stream);
-    // What they would say is lost: their stream ends.
+    // Discards all reports: their stream ends.
     void drop();
-    // This thread has gone on without waiting for its launches.
+    // This thread continues without having waited for its launches: their faults are not stored any more.
     void forget_faults();
 
 private:
     std::mutex mutex_;
     std::vector<PendingReport> pending_;
-    std::vector<std::shared_ptr<GraphReports>> graphs_;  // each once
+    std::vector<std::shared_ptr<GraphReports>> graphs_;  // without duplicates
 };
 
 }  // namespace weft::runtime

@@ -1,4 +1,4 @@
-// Puts two events around a piece of work (runtime/timing.h).
+// Measures a piece of work with two events (runtime/timing.h).
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace weft::runtime {
 
-// While it lives, what this thread puts into the stream is the piece of work.
+// The work that this thread enqueues into the stream during the object's life is one piece.
 class TimedWork {
 public:
     TimedWork(CudaStream& stream, TimedKind kind, std::string_view name, std::string_view of = {}) {
@@ -28,7 +28,7 @@ private:
 
     CudaStream* stream_ = nullptr;
     std::shared_ptr<Event> end_;
-    std::shared_ptr<std::string> problem_;  // why the end could not be recorded
+    std::shared_ptr<std::string> problem_;  // the reason why the end could not be recorded
 };
 
 }  // namespace weft::runtime

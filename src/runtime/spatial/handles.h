@@ -1,9 +1,10 @@
-// Ids: how kernels name objects (types/objects.h).
+// Ids: names of objects in kernels (types/objects.h).
 //
-// An id finds the object's descriptor through a table, and is no address: an id of an object that is gone, or of
-// another kind, finds an empty descriptor. Generations tell objects apart that had the same slot one after the other.
+// An id leads to the object's descriptor through a table and is no address. An id of a removed object, or of an object
+// of another kind, leads to an empty descriptor. Generations tell objects apart that used the same slot.
 //
-// What kernels may still be reading is not freed: it goes when every launch has ended that began before.
+// Descriptors that kernels may still be reading are not freed until every launch has ended that began before their
+// removal.
 #pragma once
 
 #include <atomic>
@@ -22,77 +23,78 @@ namespace weft::runtime::spatial {
 class Object;
 struct Kept;
 
-// What an id stands for at present.
+// The present meaning of an id.
 struct Contents {
     const void* descriptor = nullptr;
     std::shared_ptr<const Object> object;
 };
 
-// The descriptor and all that it leads to lie in one.
+// Owns the descriptor and everything that it leads to.
 class Object {
 public:
     virtual ~Object() = default;
-    // Another number when somebody has written to it of whom nobody here is told.
+    // Changes when the memory is written outside Weft's control.
     virtual std::uint64_t version() const { return 0; }
     // Its descriptor with other arrays in the first fields. Null for objects that have no arrays of the user's.
     virtual std::shared_ptr<const void> descriptor_with(std::span<const ArrayView>) const { return nullptr; }
-    // One with the same contents in memory of its own, where launches write to objects of this kind.
+    // A copy with memory of its own. Needed for kinds of objects that launches write to.
     virtual Contents copy() const { return {}; }
 
 private:
     friend class Snapshot;
     friend bool is_kept(std::uint64_t);
     friend void keep_apart(std::uint64_t);
-    mutable std::weak_ptr<Kept> kept_;  // what snapshots of it share
+    mutable std::weak_ptr<Kept> kept_;  // shared by its snapshots
 };
 
-// Gives an id to an object. Throws UsageError (category memory) where there are more than a million objects.
+// Gives an id to an object. Throws UsageError (category memory) if there are more than a million objects.
 std::uint64_t publish(ObjectKind kind, Contents contents);
-// From now on the id finds these. Launches that run may still use the former ones.
+// Gives the id a new meaning. Running launches may still use the former contents.
 void replace(std::uint64_t id, Contents contents);
-// From now on the id finds nothing, or as soon as nobody keeps it any more.
+// Removes the id's meaning as soon as no keep() holds it.
 void withdraw(std::uint64_t id);
-// While the result lives, the id finds its object, though that be withdrawn: for graphs. The descriptor goes to
-// `withdrawn` when it is, before its owner lets go of the arrays that it leads to. Null where the id finds nothing.
+// While the result lives, the id keeps its meaning even after withdraw(): for graphs. `withdrawn` is called with the
+// descriptor at the withdrawal, before the owner releases the arrays that it leads to. Null if the id has no meaning.
 std::shared_ptr<const void> keep(std::uint64_t id, std::function<void(const void* descriptor)> withdrawn);
 
-// An object as it is now: a tape keeps it for its backward pass. Nothing where the id names none.
+// The present state of an object, which a tape keeps for its backward pass; empty if the id has no meaning.
 //
-// Who changes an object asks whether it is kept: then he makes another one and calls replace(), or keep_apart().
+// Code that changes an object must first ask is_kept(): if so, it calls keep_apart(), or makes a new object and calls
+// replace().
 class Snapshot {
 public:
     Snapshot() = default;
     explicit Snapshot(std::uint64_t of);
 
     bool is_empty() const { return !kept_; }
-    // What the object was then.
+    // The contents at the time of the snapshot.
     Contents contents() const;
-    // False where it is what it was no more: somebody has written to its memory past kernels and functions of its own.
+    // False if anything but its own kernels and functions modified the object since.
     bool is_current() const;
 
 private:
     std::shared_ptr<Kept> kept_;
 };
-// Whether there are snapshots of what the id finds.
+// Whether snapshots of the id's present contents exist.
 bool is_kept(std::uint64_t id);
-// Snapshots of what the id finds get a copy of it: somebody is about to write to it in place. 0: of every volume.
+// Gives snapshots of the id's contents their own copy, before these are written in place. 0: of every volume.
 void keep_apart(std::uint64_t id);
 
-// Counts what has happened to objects: that one was replaced, withdrawn or changed in place.
+// Counts replacements, withdrawals and changes in place of all objects.
 std::uint64_t changes();
 void count_change();
-// The ids of all objects that there are.
+// The ids of all present objects.
 std::vector<std::uint64_t> all_ids();
 
 // Never null.
 const void* find_descriptor(std::uint64_t id, ObjectKind kind);
 bool is_object(std::uint64_t id, ObjectKind kind);
-// For compiled kernels: find_descriptor() with numbers, or what FindingHere says.
+// For compiled kernels: find_descriptor() on plain numbers, or the lookup that FindingHere has set.
 std::uint64_t find_object(std::uint64_t id, std::int32_t kind);
-// Whether that is an object's. For checks of debug builds.
+// Whether the id names an object of this kind. For checks of debug builds.
 std::int32_t has_object(std::uint64_t id, std::int32_t kind);
 
-// While it lives, nothing is freed that an id finds when it begins or later: a launch that looks up objects.
+// While it lives, no descriptor is freed that an id leads to during its life: held by a launch that looks up objects.
 class Reading {
 public:
     Reading();
@@ -104,20 +106,19 @@ private:
     std::size_t place_;
 };
 
-// What ids stand for to some launches, in place of what they stand for at present: the backward pass of a launch finds
-// what the launch found.
+// Other meanings of ids for some launches: the backward pass of a launch finds the objects that the launch found.
 class FormerObjects {
 public:
-    // `are_all`: what is not among them is not there; else other ids stand for what they do at present.
+    // `are_all`: ids that were not added have no meaning; else they have their present one.
     explicit FormerObjects(bool are_all = true) : are_all_(are_all) {}
 
-    // `holder` keeps alive what the descriptor leads to; null: the id finds nothing.
+    // `holder` keeps alive everything that the descriptor leads to; null: the id has no meaning.
     void add(std::uint64_t id, const void* descriptor, std::shared_ptr<const void> holder);
     // Never null.
     const void* find(std::uint64_t id, ObjectKind kind) const;
-    // False where the id found nothing.
+    // False if the id has no meaning.
     bool has(std::uint64_t id, ObjectKind kind) const;
-    // Whether somebody has asked for an id that is not among them, and may be that of an object.
+    // Whether a lookup of an id that was not added may have meant an object.
     bool has_missed() const { return has_missed_; }
 
 private:
@@ -126,16 +127,16 @@ private:
         const void* descriptor;
         std::shared_ptr<const void> holder;
     };
-    // Null where there is none, which is noted.
+    // Null if the id was not added, which is noted.
     const Entry* entry(std::uint64_t id, ObjectKind kind) const;
 
-    std::vector<Entry> entries_;  // by id
+    std::vector<Entry> entries_;  // sorted by id
     bool are_all_;
     mutable std::atomic<bool> has_missed_{false};
 };
 using FormerObjectsPtr = std::shared_ptr<const FormerObjects>;
 
-// While it lives, launches that this thread makes find these; null: what there is at present.
+// While it lives, launches of this thread use these meanings of ids; null: the present ones.
 class Finding {
 public:
     explicit Finding(FormerObjectsPtr objects);
@@ -143,7 +144,7 @@ public:
     Finding(const Finding&) = delete;
     Finding& operator=(const Finding&) = delete;
 
-    // Null where there is none.
+    // Null if none is set.
     static const FormerObjectsPtr& current();
 
 private:
@@ -151,7 +152,7 @@ private:
     const FormerObjectsPtr* outer_;
 };
 
-// While it lives, kernels that run on this thread find these. A launch says so on each thread that takes part in it.
+// While it lives, kernels that run on this thread use these meanings. A launch sets it on each of its threads.
 class FindingHere {
 public:
     explicit FindingHere(const FormerObjects& objects);

@@ -1,4 +1,4 @@
-// The one function that is used of BLIS. It stands apart because BLIS's header is large and defines short macros.
+// The one function of BLIS that is used. It has its own file because BLIS's header is large and defines short macros.
 #pragma once
 
 #include <cstdint>

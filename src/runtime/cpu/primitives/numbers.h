@@ -1,5 +1,5 @@
-// What the whole-array operations share: the C++ type of each scalar type, the type its sums are kept in, and loops
-// over blocks on the pool.
+// Shared by the whole-array operations: the C++ type of each scalar type, the type of its sums, and loops over blocks
+// on the pool.
 #pragma once
 
 #include <bit>
@@ -13,7 +13,7 @@
 
 namespace weft::runtime {
 
-// The C++ type of a scalar in memory (bool is held as a byte of 0 or 1) and the table's facts about it.
+// The C++ type of a scalar in memory (bool is a byte of 0 or 1) and its properties in the table.
 template <Scalar scalar>
 struct Row;
 #define WEFT_SCALAR(id, ir, python, kind, bits, c_type, float_format, computed_in, suffix, numpy, number, letter) \
@@ -26,7 +26,7 @@ struct Row;
 #include "types/types.def"
 #undef WEFT_SCALAR
 
-// A float of 8 or 16 bits in memory; it converts to float and is never computed with.
+// A float of 8 or 16 bits in memory. It converts to float; nothing is computed in it.
 template <Scalar kScalar>
 struct SmallFloat {
     static constexpr Scalar scalar = kScalar;
@@ -47,11 +47,11 @@ using InMemory = std::conditional_t<Row<scalar>::is_small_float, SmallFloat<scal
 template <typename T>
 inline constexpr bool kIsReal = std::is_floating_point_v<T> || kIsSmallFloat<T>;
 
-// Wraps: the arithmetic of unsigned integers.
+// The type of sums. Integers wrap, in unsigned arithmetic.
 template <typename T>
 using SumOf = std::conditional_t<kIsReal<T>, double, std::uint64_t>;
 
-// A number as its sum takes it: signed ones are extended with their sign.
+// A number converted to the type of its sum; signed integers are sign-extended.
 template <typename T>
 [[gnu::always_inline]] inline SumOf<T> widened(T value) {
     if constexpr (kIsSmallFloat<T>) {
@@ -74,8 +74,8 @@ decltype(auto) visit_scalar(Scalar scalar, Visit&& visit) {
     throw InternalError("a scalar type without a C++ type");
 }
 
-// body(index) for each index in [0, count), on the pool where one is worth `elements` elements of work and all together
-// are worth waking threads.
+// Calls body(index) for each index in [0, count). One call is worth `elements` elements of work; the pool is used if
+// the whole is worth waking threads.
 template <typename Body>
 void for_each_block(std::int64_t count, std::int64_t elements, const Body& body) {
     constexpr std::int64_t kGrain = 1 << 15;  // some microseconds of adding

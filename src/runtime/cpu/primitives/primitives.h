@@ -1,6 +1,6 @@
-// The CPU's operations on whole arrays. They run on the pool: data are cut into blocks of fixed size, and what the
-// blocks give is put together in a fixed order. Products of matrices are cut into blocks too, which BLIS multiplies on
-// one thread each; so there is one set of threads in the process.
+// The CPU's operations on whole arrays, on the pool: data are cut into blocks of fixed size, and the results of blocks
+// are combined in a fixed order. Products of matrices are cut into blocks too, each multiplied by BLIS on one thread;
+// so the process has one set of threads.
 #pragma once
 
 #include "runtime/primitives.h"

@@ -1,4 +1,4 @@
-// Sorting unsigned numbers, with something that moves along: byte by byte from the lowest.
+// Radix sort of unsigned keys with a payload, byte by byte from the lowest.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace weft::runtime {
 
-// `varying` has the bits set that differ among the keys. The result is in `keys` and `payload`; the others are scratch.
+// `varying` has the bits set in which keys differ. The result is in `keys` and `payload`; the other arrays are scratch.
 // Each of `chunks` is worth another thread. Equal keys keep their order.
 template <typename Key, typename Payload>
 void radix_sort(Key* keys, Payload* payload, Key* other_keys, Payload* other_payload, std::int64_t count, Key varying,

@@ -1,5 +1,5 @@
 // Operations on whole arrays of a CUDA device, by the runtime's own kernels (devlib/cuda), in the current stream of the
-// thread. Sums and running sums are added in the CPU's order, and have its bits.
+// thread. Sums and scans add in the CPU's order, so results are bitwise equal.
 #pragma once
 
 #include "runtime/cuda/device.h"
@@ -22,7 +22,7 @@ public:
     void add(const Array& into, const Array& what) override;
 };
 
-// Where an operation works: the device of its arrays, and the stream that this thread has chosen there.
+// The device of an operation's arrays, and the current stream of this thread there.
 struct Workplace {
     explicit Workplace(const Array& array)
         : device(static_cast<CudaDevice&>(*array.device)), stream(current_stream(device)) {}
@@ -33,7 +33,7 @@ struct Workplace {
     Stream& stream;
 };
 
-// Makes `counts` exclusive running sums, and puts the total behind the last.
+// Replaces `counts` by exclusive running sums, and stores the total after the last.
 void add_up_places(const Workplace& at, std::int64_t* counts, std::int64_t count);
 
 }  // namespace weft::runtime
