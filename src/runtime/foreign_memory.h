@@ -1,4 +1,4 @@
-// Memory, streams and events of CUDA that other libraries own.
+// Memory, streams and events of CUDA that belong to other libraries.
 #pragma once
 
 #include <cstdint>
@@ -8,29 +8,29 @@
 
 namespace weft::runtime {
 
-// The device that memory belongs to; null where the driver does not know it as a device's.
+// The device that owns the memory; null if the driver does not know it as a device's.
 Device* cuda_device_of(const void* memory);
 
-// A stream of another library as one of the device, and the other way.
+// Wraps a stream of another library as one of the device; and the handle of a stream, for other libraries.
 std::shared_ptr<Stream> foreign_stream(Device& device, std::uint64_t stream);
 std::uint64_t stream_for_others(Stream& stream);
-// The same of events.
+// The same for events.
 std::shared_ptr<Event> foreign_event(Device& device, std::uint64_t event);
 std::uint64_t event_for_others(Event& event);
 
-// Returns when the work in a stream of another library is done, given as the number that its protocol speaks of.
+// Returns when the work in another library's stream is done. `stream` is its number in the exchange protocol.
 void wait_for_cuda_stream(Device& device, std::uint64_t stream);
 
-// The order of this thread's work on a CUDA device and of another library's, where memory is exchanged. Streams are
-// given by their numbers.
+// The next three functions order this thread's work on a CUDA device and another library's, for the exchange of memory.
+// Streams are given by their numbers.
 //
-// What the other library puts into the stream from now on is done after the work that is in ours. Throws UsageError in
-// the name of `api` where this thread captures: nothing of what it captured has been done.
+// Later work in the other library's stream waits for the work in ours. Throws UsageError in the name of `api` if this
+// thread captures: the captured work has not been done.
 void let_foreign_stream_wait(Device& device, std::uint64_t stream, std::string_view api);
-// The stream of ours that the other library is to let wait for its work: the work that this thread puts into its stream
-// afterwards, and graphs that are launched there, come after it.
+// Our stream for which the other library must record its work: later work of this thread in the stream, and graphs that
+// are launched there, come after it.
 std::uint64_t stream_that_waits(Device& device);
-// After it has done so. What it captures has become a capture of ours with that.
+// To be called after the other library has done so: if it captures, our stream has joined its capture.
 void notice_foreign_capture(Device& device);
 
 }  // namespace weft::runtime

@@ -1,12 +1,12 @@
-// Memory of the host that somebody else has allocated.
+// Memory that belongs to other code of the host.
 #pragma once
 
 #include <cstdint>
 
 namespace weft::runtime {
 
-// It is about to be written, for the first time most likely: asks for huge pages, where it is large enough for some.
-// What lies there, and pages that are there already, stay as they are.
+// To be called before a probable first write to the memory: asks for huge pages if it is large enough. Its contents and
+// pages that exist already stay unchanged.
 void expect_first_write(void* data, std::int64_t size_bytes);
 
 }  // namespace weft::runtime

@@ -1,4 +1,4 @@
-// Machine code that a driver has made of the code that it was given, kept from one process to the next.
+// Machine code that a driver compiled, kept across processes.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,17 @@
 
 namespace weft::runtime {
 
-// A place for it. `of` is all that it was made of and with. Its functions do not throw.
+// A store of images. `of` is the key: everything that the image was made from and with. Its functions do not throw.
 class ImageStore {
 public:
     virtual ~ImageStore() = default;
-    virtual bool is_open() = 0;  // now; else there is no sense in asking
+    virtual bool is_open() = 0;  // at present; if not, the other functions have no effect
     virtual std::optional<std::vector<std::byte>> load(const std::string& of) = 0;
     virtual void store(const std::string& of, std::span<const std::byte> image) = 0;
     virtual void remove(const std::string& of) = 0;
 };
 
-// Null: nothing is kept, as long as nobody has called this. It is used until the process ends.
+// Null, which is the default: nothing is kept. The store must live until the process ends.
 void keep_images_in(ImageStore* store);
 ImageStore* image_store();
 

@@ -1,4 +1,4 @@
-// What happens when a device has no more memory.
+// The retries after a failed allocation on a device.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace weft::runtime {
 
-// Memory of the device, or UsageError (category memory) in the name of `api` where there is no more: then what is free
-// has been given back by pools, garbage of Python has been collected, and it was asked for again.
+// Memory of the device. If there is no more: returns unused memory of pools, collects Python's garbage, and tries
+// again. Throws UsageError (category memory) in the name of `api` if that fails too.
 void* take_memory(Device& device, std::int64_t size_bytes, bool zeroed, Stream& stream, const char* api);
 
-// Gives memory back that nobody uses; called where there is no more. Python's garbage collector.
+// Sets the function that frees unreachable objects, called if there is no more memory: Python's garbage collector.
 void set_memory_collector(void (*collect)());
 
 }  // namespace weft::runtime

@@ -1,19 +1,19 @@
-// Memory of the host that GPUs reach by themselves, and that stays where it is: copies to and from it take place in the
-// order of a stream, while the host does something else.
+// Pinned memory of the host, which GPUs access directly: copies to and from it run in the order of a stream, while the
+// host continues.
 #pragma once
 
 #include <cstdint>
 
 namespace weft::runtime {
 
-// Null where there is no GPU. Throws UsageError where the driver has no more. Aligned to pages.
+// Aligned to pages; null if there is no GPU. Throws UsageError if the driver has no more.
 void* allocate_pinned(std::int64_t size_bytes);
-// When the work that may touch it is done.
+// Precondition: work that may access the memory is done.
 void free_pinned(void* data);
-// Whether the driver knows it as such, whoever has allocated it. Does not ask for the driver.
+// Whether the driver knows the memory as pinned, also memory of other libraries. Does not ask for the driver.
 bool is_pinned(std::uintptr_t address);
 
-// While it lives, the host's memory that this thread allocates for arrays is pinned, where there is a GPU.
+// While it lives, host memory that this thread allocates for arrays is pinned, if there is a GPU.
 class Pinning {
 public:
     explicit Pinning(bool is_wanted) : before_(is_on_) { is_on_ = is_wanted; }
@@ -27,7 +27,7 @@ private:
     bool before_;
 };
 
-// While it lives, copies that this thread puts into streams between a GPU and pinned memory are not waited for.
+// While it lives, copies of this thread between a GPU and pinned memory are not waited for.
 class Asynchronous {
 public:
     Asynchronous() : before_(is_on_) { is_on_ = true; }

@@ -1,11 +1,10 @@
 // Operations on whole arrays that are not one kernel: sums, scans, sorts, runs of equal elements, products of matrices,
-// and what gradients of copies are added up with.
-// Each device has its own way to do them.
+// and the sums of gradients of copies. Each device implements them in its own way.
 //
 // Every result is the same for any number of threads. Floats are added in double precision, pairwise over blocks of a
 // fixed size; integers and bools in 64 bits, wrapping.
 //
-// These functions check nothing: their callers (bindings/arrays/array_primitives.cpp) do. All arrays of a call are on
+// These functions check nothing; their callers (bindings/arrays/array_primitives.cpp) do. All arrays of a call are on
 // one device.
 #pragma once
 
@@ -16,7 +15,7 @@
 
 namespace weft::runtime {
 
-// A sum in the width in which it was added: `real` of floats, `whole` of the others (u64 keeps its bits).
+// A sum at the width of its additions: `real` for floats, `whole` for the others (u64 keeps its bits).
 struct Total {
     double real = 0.0;
     std::int64_t whole = 0;
@@ -28,41 +27,40 @@ struct Segment {
 
 class Primitives {
 public:
-    // The sum over one axis, or over all elements where `axis` is -1: a total for each component of each element that
-    // is left, in C order.
+    // The sum over one axis, or over all elements if `axis` is -1: a total for each component of each remaining
+    // element, in C order.
     virtual std::vector<Total> sum(const Array& array, int axis) = 0;
-    // The sum over one axis (-1: all) of the products of elements; of vectors and matrices, of all their components.
-    // Precondition: equal shapes and dtypes.
+    // The sum over one axis (-1: all) of the products of elements; vectors and matrices are multiplied by components
+    // and summed. Precondition: equal shapes and dtypes.
     virtual std::vector<Total> inner(const Array& a, const Array& b, int axis) = 0;
-    // The same, converted to the dtype of `to`, which has an element (one component of one) for each of them. The host
-    // does not see them.
+    // Writes the totals to `to`, converted to its dtype: an element (a component, if there are several) for each. The
+    // host does not see them.
     virtual void sum_into(const Array& array, int axis, const Array& to) = 0;
     virtual void inner_into(const Array& a, const Array& b, int axis, const Array& to) = 0;
 
-    // Running sums along a one-dimensional array, component by component. Exclusive: each element is left out of its
-    // own sum. `to` may be `from`. Precondition: equal lengths and dtypes.
+    // Running sums along a one-dimensional array, component by component. Exclusive: a sum does not include its own
+    // element. `to` may be `from`. Precondition: equal lengths and dtypes.
     virtual void scan(const Array& from, const Array& to, bool inclusive) = 0;
 
     // Sorts the first `count` keys in ascending order and moves the values along; equal keys keep their order. -0
     // equals 0, NaNs come last. Precondition: one dimension, keys of numbers.
     virtual void sort_pairs(const Array& keys, const Array& values, std::int64_t count) = 0;
-    // The same for each of the segments [begin, end) by itself. Precondition: they lie in the arrays and do not
-    // overlap.
+    // Sorts each of the segments [begin, end) separately. Precondition: they lie in the arrays and do not overlap.
     virtual void sort_segments(const Array& keys, const Array& values, const std::vector<Segment>& segments) = 0;
 
-    // The runs of equal elements among the first `count`: their values and lengths, and how many they are (the result).
-    // Elements are compared by their bytes' meaning as numbers: -0 equals 0, a NaN equals nothing. Stops with an error
-    // text where the outputs are too short. Precondition: scalars; `lengths` is int32.
+    // The runs of equal elements among the first `count`: stores their values and lengths, and returns their number.
+    // Elements are compared as numbers: -0 equals 0, a NaN equals nothing. Throws UsageError if an output is too short.
+    // Precondition: scalars; `run_lengths` is int32.
     virtual std::int64_t encode_runs(const Array& values, std::int64_t count, const Array& run_values,
                                      const Array& run_lengths) = 0;
 
-    // d = alpha * (a @ b) + beta * c, of two or three dimensions, the first of three being a batch. `c` may be null
-    // where beta is 0, and its values are not read then. Any strides; `d` may overlap the others. Precondition: equal
-    // dtypes, all floats; shapes that fit. Floats of 8 and 16 bits are multiplied in f32 and rounded once.
+    // d = alpha * (a @ b) + beta * c, of two or three dimensions, the first of three being a batch. `c` may be null if
+    // beta is 0, and its values are not read then. Any strides; `d` may overlap the others. Precondition: equal dtypes,
+    // all floats; shapes that fit. Floats of 8 and 16 bits are multiplied in f32 and rounded once.
     virtual void matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta) = 0;
 
-    // Adds the floats of `what` to those of `into`, element by element: numbers, components, fields of structs; all
-    // else is left as it is. An element that `into` shows several times gets all that is added to it. Precondition:
+    // Adds the floats of `what` to those of `into`, element by element: numbers, components, fields of structs. Other
+    // fields stay unchanged. An element of `into` that several indices share receives all additions. Precondition:
     // equal shapes and dtypes; the two do not overlap.
     virtual void add(const Array& into, const Array& what) = 0;
 
@@ -70,9 +68,9 @@ protected:
     virtual ~Primitives() = default;
 };
 
-// ---- what the devices share ----
+// ---- shared by the devices ----
 
-// Floats that lie one behind the other in an element of an array: its numbers, components, fields of structs.
+// Contiguous floats in an element of an array: its numbers, components, fields of structs.
 struct FloatsOfElement {
     std::int64_t offset;
     Scalar scalar;
@@ -80,7 +78,7 @@ struct FloatsOfElement {
 };
 std::vector<FloatsOfElement> floats_of(Type dtype);
 
-// For encode_runs(). Throws UsageError where the array has no room for so many.
+// For encode_runs(): throws UsageError if the array has no room for so many runs.
 void check_room_for_runs(const Array& array, std::int64_t runs, const char* name);
 [[noreturn]] void throw_long_run(std::int64_t start, std::int64_t length);
 

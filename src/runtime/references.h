@@ -1,13 +1,13 @@
-// What memory points to: arrays of structs have array fields, and the memory of those arrays must live as long as the
-// structs that mention it. Each buffer keeps the buffers that were stored in it.
+// References between pieces of memory: arrays of structs have array fields, and the memory of those arrays must live as
+// long as structs refer to it. Each buffer keeps the buffers whose addresses were stored in it.
 //
-// Kernels copy structs around without telling anybody, so a buffer is never dropped for an element that is overwritten.
-// Instead, when there are many of them, the memory is searched for addresses, as a conservative garbage collector
-// does, and what nothing points to is let go.
+// Kernels copy structs without notice, so a buffer is never dropped because an element was overwritten. Instead, when a
+// buffer keeps many others, its memory is searched for addresses, as a conservative garbage collector does, and buffers
+// without an address in it are released.
 //
-// Memory that the host cannot read cannot be searched. There each address that the host stores is an edge, which has a
-// place in the memory and goes when the host stores something else there; what kernels store has no place, and stays as
-// long as the holder.
+// Memory that the host cannot read cannot be searched. There, each address that the host stores is an edge with a place
+// in the memory, which is removed when the host overwrites that place. Addresses that kernels store have no place, and
+// are kept as long as the holder.
 #pragma once
 
 #include <atomic>
@@ -29,14 +29,14 @@ public:
     References& operator=(const References&) = delete;
 
     static constexpr std::int64_t kAnywhere = -1;
-    // After an address in the kept memory has been stored in `holder`, whose references these are: `place` bytes from
-    // its begin, where that is known.
+    // To be called after an address in the kept memory was stored in `holder`, whose references these are; `place` is
+    // the byte offset in the holder if it is known.
     void add(const BufferPtr& kept, const Buffer& holder, std::int64_t place = kAnywhere);
-    // After memory has been copied to `holder`: it points to what the source pointed to.
+    // To be called after memory was copied to `holder`: it refers to everything that the source refers to.
     void add_all(const References& of, const Buffer& holder);
-    // After the host has written to the bytes from `begin` to `end`, and before it adds what they point to now.
+    // To be called after the host has overwritten the bytes from `begin` to `end`, before the new references are added.
     void forget(std::int64_t begin, std::int64_t end, const Buffer& holder);
-    // The kept buffer that this address lies in; null where there is none.
+    // The kept buffer that contains the address; null if there is none.
     BufferPtr find(const void* address) const;
     std::vector<BufferPtr> all() const;
     std::size_t size() const;
@@ -45,7 +45,7 @@ private:
     struct Kept;
     Kept& kept();
 
-    std::atomic<Kept*> kept_{nullptr};  // of nearly all memory null
+    std::atomic<Kept*> kept_{nullptr};  // null for nearly all memory
 };
 
 }  // namespace weft::runtime

@@ -1,6 +1,6 @@
-// How long pieces of work of devices take: wp.timing_begin() and wp.ScopedTimer. A piece of a CUDA device is put
-// between two events that measure time, a piece of a CPU between two readings of the clock. Work that is captured for a
-// graph is not timed; launches of graphs are, and on a CPU also their nodes.
+// Durations of pieces of work on devices: wp.timing_begin() and wp.ScopedTimer. Work of a CUDA device is measured by
+// two events, work of a CPU by two readings of the clock. Work that is being captured is not timed. Launches of graphs
+// are, and on a CPU also their nodes.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace weft::runtime {
 
 class Device;
 
-// The numbers of wp.TIMING_KERNEL, ...
+// Values of wp.TIMING_KERNEL and its relatives.
 enum TimedKind : unsigned { kTimedKernel = 1, kTimedOwnKernel = 2, kTimedCopy = 4, kTimedFill = 8, kTimedGraph = 16 };
 
 struct Activity {
@@ -29,17 +29,17 @@ struct Activity {
 // The kinds of work that are timed at present.
 inline std::atomic<unsigned> timed_kinds{0};
 
-// From now on work of these kinds is timed, until end_timing(). They nest.
+// Starts timing work of these kinds, until end_timing(). Pairs nest.
 void begin_timing(unsigned kinds);
-// What was timed since the begin_timing() that it ends, in the order in which it was put, when that work is done.
-// Throws UsageError where nothing was begun.
+// Ends the last begin_timing(). Waits for the timed work and returns it in the order in which it was enqueued. Throws
+// UsageError without a begin_timing().
 std::vector<Activity> end_timing();
 
-// Adds a piece of work. `ms` is asked by end_timing(): it waits for the end of the work, and may throw. False if timing
-// has ended meanwhile.
+// Adds a piece of work. end_timing() calls `ms`, which waits for the end of the work and may throw. False if timing has
+// ended meanwhile.
 bool add_timed_piece(Device& device, std::string name, TimedKind kind, std::function<double()> ms);
 
-// While it lives, the work of this thread is a piece of work of a CPU.
+// The work of this thread during the object's life is one piece of work of a CPU.
 class TimedHostWork {
 public:
     TimedHostWork(Device& device, TimedKind kind, std::string_view name, std::string_view of = {}) {

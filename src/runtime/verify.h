@@ -1,5 +1,5 @@
-// wp.config.verify_cuda: each launch, copy and fill on a CUDA device is waited for, so that the call which caused an
-// error of the device is the one that says so.
+// wp.config.verify_cuda: waits for each launch, copy and fill on a CUDA device, so that the call that caused an error
+// of the device reports it.
 #pragma once
 
 #include <atomic>

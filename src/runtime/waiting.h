@@ -1,6 +1,6 @@
-// How a thread waits for a device: it asks again and again whether the work is done, lets other threads of the program
-// go on meanwhile, and asks now and then whether the program wants something else (Ctrl-C). A device cannot be stopped:
-// what was waited for goes on, and everything stays usable.
+// Waiting for a device: the thread polls for the end of the work, lets other threads of the program run, and checks now
+// and then for interrupts (Ctrl-C). A device cannot be stopped: the work continues after an interrupt, and everything
+// stays usable.
 #pragma once
 
 #include <algorithm>
@@ -11,19 +11,19 @@
 
 namespace weft::runtime {
 
-// What waits ask of the program that Weft runs in. Null functions are not asked.
+// Callbacks into the program that contains Weft. Null functions are not called.
 struct WaitingHost {
-    // Throws what the caller of a wait gets where the program wants to go on without it. May take the host's lock.
+    // Throws if the program wants to interrupt the wait; the caller of the wait gets the exception. May take the host's
+    // lock.
     void (*check)() = nullptr;
-    // Between these two other threads of the program may take the host's lock, if this thread had it. `leave` gives
-    // what `enter` takes.
+    // leave() releases the host's lock, if this thread holds it, and enter() takes it again with the result of leave().
     void* (*leave)() = nullptr;
     void (*enter)(void*) = nullptr;
 };
 inline std::atomic<const WaitingHost*> waiting_host{nullptr};
 
-// While it lives, waits of this thread are not left before their end and keep the host's lock: memory is given back,
-// what was read is looked at, or there is a lock of our own that others may want.
+// While it lives, waits of this thread cannot be interrupted and keep the host's lock: during the release of memory,
+// the reading of results, or while Weft holds a lock that other threads may want.
 class Uninterrupted {
 public:
     Uninterrupted() { ++count(); }
@@ -39,7 +39,7 @@ private:
     }
 };
 
-// Returns when `is_done` says so. Short waits spin; longer ones sleep for a small part of what they have taken.
+// Returns when is_done() is true. Short waits spin; longer ones sleep for a small part of the time waited so far.
 template <typename IsDone>
 void wait_until(IsDone&& is_done) {
     using Clock = std::chrono::steady_clock;

@@ -1,11 +1,11 @@
-// What is known of zeros in a piece of memory: that all of it is zero outside of one range of bytes.
+// Knowledge about zeros in a piece of memory: all of it is zero outside of one range of bytes.
 //
-// Nothing is known of memory unless somebody says so who sees every write to it. The memory of gradients is such, as
-// long as only backward passes write to it (program/gradient_memory.h), and nothing else: others would have to tell of
-// their writes, and a launch, a view of NumPy's or an address that a program holds do not.
+// The knowledge requires notice of every write to the memory. That holds for the memory of gradients as long as only
+// backward passes write to it (program/gradient_memory.h). Other writers, such as a launch, a NumPy view or an address
+// that a program holds, give no notice.
 //
-// Not for several threads at once: the caller has a lock (of Python, the GIL), which he may give up between begin() and
-// end() of a write.
+// Not thread-safe: the caller holds a lock (in Python, the GIL), which it may release between begin() and end() of a
+// write.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace weft::runtime {
 
-// Bytes of a piece of memory, counted from its begin.
+// Bytes of a piece of memory, relative to its start.
 struct ByteRange {
     std::int64_t begin = 0, end = 0;
     bool is_empty() const { return begin >= end; }
@@ -21,9 +21,9 @@ struct ByteRange {
 
 class Zeros {
 public:
-    // All of it is zero, and from now on every write is told: by begin() and end().
+    // Precondition: all of it is zero, and from now on begin() and end() surround every write.
     void know_all() { is_known_ = true, others_ = {}; }
-    // Writes may come that are not told.
+    // To be called before writes without notice.
     void forget() {
         if (is_known_) is_known_ = false;
     }
@@ -33,8 +33,8 @@ public:
         return is_known_ && (bytes.end <= others_.begin || bytes.begin >= others_.end || others_.is_empty());
     }
 
-    // Around each write to these bytes, which may hold anything from begin() on. `writer`: who does it, not null; he
-    // may do several at once.
+    // Called before a write to these bytes, which may hold anything from then on. `writer` identifies the writer and is
+    // not null; one writer may have several writes in progress.
     void begin(ByteRange bytes, const void* writer) {
         writer_ = running_++ == 0 || writer_ == writer ? writer : nullptr;
         if (bytes.is_empty()) return;
@@ -42,7 +42,7 @@ public:
                       ? bytes
                       : ByteRange{std::min(others_.begin, bytes.begin), std::max(others_.end, bytes.end)};
     }
-    // `leaves_zeros`: he has left zeros in all of them. That counts where nobody else wrote meanwhile.
+    // `leaves_zeros`: the writer left the whole range zero. It counts only if no other writer wrote meanwhile.
     void end(ByteRange bytes, const void* writer, bool leaves_zeros) {
         --running_;
         if (!leaves_zeros || writer_ != writer) return;
@@ -56,9 +56,9 @@ public:
 
 private:
     bool is_known_ = false;
-    ByteRange others_;              // what may be something else
-    int running_ = 0;               // writes that have begun and not ended
-    const void* writer_ = nullptr;  // of all that have run since there was none; null where they are several
+    ByteRange others_;              // may be non-zero
+    int running_ = 0;               // writes between begin() and end()
+    const void* writer_ = nullptr;  // the only writer since running_ was 0; null if there were several
 };
 
 }  // namespace weft::runtime

@@ -1,4 +1,4 @@
-// Trees over boxes that the user's arrays hold: what wp.Bvh is made of.
+// Trees over boxes in the user's arrays: wp.Bvh.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@ namespace weft::runtime::spatial {
 
 class Bvh {
 public:
-    // Boxes with numbers of f32 or f64; `groups` has a number for each. The arrays are kept. Throws UsageError where
-    // they do not fit each other.
+    // Boxes of f32 or f64 coordinates; `groups` has a number for each box. The arrays are kept alive. Throws UsageError
+    // if they do not fit each other.
     Bvh(const Array& lowers, const Array& uppers, const TreeOptions& options, const std::optional<Array>& groups);
     ~Bvh();
-    // The same boxes, with a tree in memory of its own.
+    // The same boxes, with an own copy of the tree.
     Bvh(const Bvh& of);
     Bvh& operator=(const Bvh&) = delete;
 
-    // To the boxes as they are now: with the same tree, or with a new one. What was behind descriptor() before a
-    // rebuild lives as long as former().
+    // Updates the tree to the present boxes: refit() keeps its structure, rebuild() makes a new one. The descriptor()
+    // from before a rebuild lives as long as former().
     void refit();
     void rebuild(const TreeOptions& options);
 
     const Array& lowers() const { return lowers_; }
     const Array& uppers() const { return uppers_; }
-    // A devlib::BvhDescriptor of float or double.
+    // A devlib::BvhDescriptor<float> or <double>.
     const void* descriptor() const;
     std::shared_ptr<const void> former() const { return former_; }
 

@@ -1,4 +1,4 @@
-// parallel_range() (runtime/cpu/pool.h) with anything that can be called.
+// parallel_range() (runtime/cpu/pool.h) for any callable.
 #pragma once
 
 #include <cstdint>

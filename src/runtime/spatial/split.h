@@ -1,4 +1,4 @@
-// How a range of items is split in two: what the methods of topology.h differ in.
+// Splits of a range of items in two: the part in which the methods of topology.h differ.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace weft::runtime::spatial {
 
-// Four numbers of which three count, so that an item's corner is one load. (GCC and clang know this form.)
+// Three numbers and a padding, so that an item's corner is one load. (GCC and clang have this extension.)
 template <typename T>
 struct FourOf {
     typedef T Type __attribute__((vector_size(4 * sizeof(T))));
@@ -34,8 +34,8 @@ template <typename T>
 struct Range {
     std::int32_t begin = 0, end = 0;
     std::int32_t depth = 0;
-    std::int32_t side = 0;  // which of the splitter's two lists has the items
-    T weight = 0;           // the range of the largest weight is split first
+    std::int32_t side = 0;  // index of the splitter's list that has the items
+    T weight = 0;           // the range with the largest weight is split first
     Box<T> bounds, centres;
 
     std::int32_t count() const { return end - begin; }
@@ -48,12 +48,12 @@ public:
 
     std::int32_t count() const { return count_; }
     std::int32_t leaf_size() const { return leaf_size_; }
-    // Larger ranges are split by all threads together; others of different places can be split at once.
+    // Larger ranges are split by all threads together; smaller ones can be split concurrently.
     std::int32_t part_size() const { return part_size_; }
     Range<T> everything();
-    // The items sorted by their groups, and the range of each.
+    // Sorts the items by group, and returns the range of each group.
     std::vector<Range<T>> group_ranges(std::vector<std::int32_t>& groups);
-    // Of the centres of these ranges.
+    // Axis of the largest extent of the centres of the chosen ranges.
     int longest_axis(const std::vector<Range<T>>& ranges, std::span<const std::int32_t> chosen) const;
 
     // Precondition: more than one item.
@@ -71,8 +71,8 @@ private:
 
     std::int32_t count_, leaf_size_, part_size_;
     TreeMethod method_;
-    TreeBuffer<BuildItem<T>> lists_[2];  // the second is there while large ranges are split
-    std::vector<std::uint64_t> codes_;   // of the items, if they are split along the curve
+    TreeBuffer<BuildItem<T>> lists_[2];  // the second exists only while large ranges are split
+    std::vector<std::uint64_t> codes_;   // of the items; used by splits along the curve
 };
 
 }  // namespace weft::runtime::spatial

@@ -1,7 +1,7 @@
-// Which items stand together in a tree: the wide nodes over boxes, without geometry. tree.h fills in the boxes.
+// The structure of a tree: wide nodes over boxes, without geometry. tree.h adds the boxes.
 //
 // The builder goes from the top down. A node begins as one range of items; its largest range is split in two until
-// there are kWidth ranges, or all are leaves. How a range is split is the method:
+// there are kWidth ranges, or all are leaves. The method decides how a range is split:
 //
 //   sah     binned surface area heuristic: the cheapest of 16 planes for each axis. The best trees.
 //   linear  items are sorted along a Morton curve of 63 bits and split where the highest bit changes. The fastest.
@@ -25,10 +25,10 @@ enum class TreeMethod { sah, linear, median };
 
 struct TreeOptions {
     TreeMethod method = TreeMethod::sah;
-    int leaf_size = devlib::kWidth;  // items of a leaf at most; more than kWidth counts as kWidth
+    int leaf_size = devlib::kWidth;  // most items of a leaf; more than kWidth counts as kWidth
 };
 
-// An item, to the builder. The box has to be finite, and not empty.
+// An item, as the builder reads it. Precondition: the box is finite and not empty.
 template <typename T>
 struct alignas(4 * sizeof(T)) BuildItem {
     T lower[3];
@@ -49,7 +49,7 @@ struct TreeNode {
     std::int32_t count;
 };
 
-// Nodes that one thread fills without any other: [begin, end). Their leaves are neighbours too.
+// Nodes [begin, end) that one thread can fill by itself. Their leaves are contiguous too.
 struct TreePart {
     std::int32_t node_begin, node_end;
 };
@@ -58,12 +58,12 @@ struct Topology {
     std::vector<TreeNode> nodes;
     std::vector<TreeLeaf> leaves;
     std::vector<std::int32_t> order;  // numbers of items
-    std::vector<TreePart> parts;      // what follows the top nodes
-    std::int32_t top_count = 0;       // the first nodes, above all parts
+    std::vector<TreePart> parts;      // the nodes after the top nodes
+    std::int32_t top_count = 0;       // number of nodes above all parts, which come first
     std::vector<std::int32_t> groups, group_roots;
 };
 
-// `items` is used up. Groups are those of the items if `has_groups`.
+// Consumes `items`. Their groups are used if `has_groups`.
 template <typename T>
 Topology build_topology(TreeBuffer<BuildItem<T>> items, const TreeOptions& options, bool has_groups);
 

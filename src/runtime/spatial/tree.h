@@ -1,12 +1,11 @@
-// Trees over triangles and over boxes, with their geometry (devlib/spatial/layout.h): built, and refitted in place when
-// what they stand over has moved.
+// Trees over triangles and over boxes, with their geometry (devlib/spatial/layout.h): built, and refitted in place
+// after their items have moved.
 //
-// What is not finite is never found: a triangle with a corner that is, and a box with a NaN or with lower > upper.
-// Other boxes may be infinite. If numbers become finite again, a refit finds the item again. Items may be degenerate
-// (points, lines), and many may be the same.
+// Queries never find a triangle with a corner that is not finite, nor a box with a NaN or with lower > upper. Other
+// boxes may be infinite. If the numbers become valid again, a refit makes the item visible again. Items may be
+// degenerate (points, lines), and many may be equal.
 //
-// The builders use all threads of the CPU. A tree is read by any number of threads at once, but not while it is
-// refitted.
+// The builders use all threads of the CPU. A tree may be read by any number of threads at once, but not during a refit.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +19,7 @@
 
 namespace weft::runtime::spatial {
 
-// Points of three numbers at any distance in memory.
+// Points of three numbers, at any stride.
 template <typename T>
 struct Points {
     const std::byte* data = nullptr;
@@ -29,7 +28,7 @@ struct Points {
     const T* operator[](std::int64_t i) const { return reinterpret_cast<const T*>(data + i * stride_bytes); }
 };
 
-// What both kinds have in common. Block is devlib::BoxBlock or devlib::TriangleBlock.
+// The common part of both kinds. Block is devlib::BoxBlock or devlib::TriangleBlock.
 template <typename T, template <typename> typename Block>
 class TreeMemory {
 public:
@@ -38,16 +37,16 @@ public:
 
 protected:
     TreeMemory() = default;
-    // The same tree in memory of its own.
+    // Copies the tree into memory of its own.
     TreeMemory(const TreeMemory& of);
     TreeMemory& operator=(const TreeMemory&) = delete;
     void build(TreeBuffer<BuildItem<T>> items, const TreeOptions& options, bool has_groups);
-    // fill(block number, bounds, slot) writes a block and the box of it.
+    // fill(block number, bounds, slot) writes a block and its box.
     template <typename Fill>
     void refit_with(const Fill& fill);
     // Called by refit_with() for each node, after those below it.
     virtual void sum_up(std::int32_t node) { static_cast<void>(node); }
-    void show();  // what is there, in tree_
+    void show();  // updates tree_ to the present memory
     ~TreeMemory() = default;
 
     TreeBuffer<devlib::Node<T>> nodes_;
@@ -61,8 +60,8 @@ protected:
 template <typename T>
 class TriangleTree final : public TreeMemory<T, devlib::TriangleBlock> {
 public:
-    // Three indices for each face; `groups` is empty or has a number for each face. Winding numbers are found without
-    // moments too, but at the cost of looking at every triangle. Precondition: indices of points.
+    // Three indices for each face; `groups` is empty or has a number for each face. Without moments, winding numbers
+    // are computed by visiting every triangle. Precondition: every index has a point.
     TriangleTree(Points<T> points, std::span<const std::int32_t> indices, const TreeOptions& options,
                  std::span<const std::int32_t> groups = {}, bool with_moments = false);
     TriangleTree(const TriangleTree& of);
@@ -71,7 +70,7 @@ public:
 private:
     void sum_up(std::int32_t node) override;
 
-    TreeBuffer<std::int32_t> corners_;  // of each block: which corner, lane
+    TreeBuffer<std::int32_t> corners_;  // point numbers, by block, corner and lane; -1 for unused lanes
     TreeBuffer<devlib::Moments<T>> moments_;
 };
 

@@ -1,4 +1,4 @@
-// Memory of trees and of those who build them.
+// Memory of trees and of their builders.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace weft::runtime::spatial {
 
-// Memory of blocks (runtime/cpu/block_cache.h) that holds anything at first: fresh pages cost
-// as much as a build, and one thread that clears them keeps the others waiting.
+// An array in memory of blocks (runtime/cpu/block_cache.h), uninitialized: fresh pages cost as much as a build, and a
+// thread that clears them delays the others.
 template <typename E>
 class TreeBuffer {
 public:
@@ -30,7 +30,6 @@ public:
         return *this;
     }
 
-    // One with the same contents.
     TreeBuffer copy() const {
         TreeBuffer made(count_);
         constexpr std::int64_t kGrain = 1 << 20;

@@ -23,7 +23,7 @@ struct Map {
     std::array<double, 9> matrix{1, 0, 0, 0, 1, 0, 0, 0, 1}, inverse{1, 0, 0, 0, 1, 0, 0, 0, 1};
     std::array<double, 3> translation{};
 };
-// Empty where the matrix has no inverse in numbers.
+// Empty if the matrix cannot be inverted in floating point.
 std::optional<Map> make_map(const std::array<double, 9>& matrix, const std::array<double, 3>& translation);
 
 // The nodes that a grid has.
@@ -33,11 +33,11 @@ struct Topology {
     std::vector<std::uint64_t> masks;   // of active voxels, eight words for each leaf; empty: all are active
     std::uint64_t lower_nodes = 0, active_voxels = 0;
 };
-// Of the leaves around these voxels.
+// The leaves that contain these voxels.
 Topology tiles_of(std::span<const Coordinate> points);
 Topology voxels_of(std::span<const Coordinate> points);
 
-// For how many nodes there is room.
+// The number of nodes that there is memory for.
 struct Capacity {
     std::uint64_t voxels = 0, leaves = 0, lower = 0, upper = 0;
 };
@@ -45,18 +45,18 @@ Capacity capacity_of(const Topology& topology);
 
 struct Recipe {
     GridType type = GridType::f32;
-    std::vector<std::byte> background;  // a value; of index grids empty
+    std::vector<std::byte> background;  // a value; empty for index grids
     Map map;
     std::string name;
 };
 
 std::uint64_t grid_bytes(GridType type, const Capacity& capacity);
-// Writes the grid of these nodes, each value the background. Of index grids with masks the type is on_index.
+// Writes a grid with these nodes; all values are the background. Index grids with masks get the type on_index.
 // Precondition: `to` has grid_bytes() bytes, and the capacity is enough.
 void build_grid(std::span<std::byte> to, const Topology& topology, const Recipe& recipe, const Capacity& capacity);
 
-// Writes a dense box of values, in C order, whose first voxel is `first`. Values outside of the grid's leaves are left
-// out. `values` has as many bytes for each voxel as the grid.
+// Writes a dense box of values, in C order; `first` is the coordinate of its first voxel. Values outside of the grid's
+// leaves are dropped. `values` has the grid's number of bytes for each voxel.
 void write_dense(std::span<std::byte> grid, Bytes values, const std::array<std::int64_t, 3>& extent, Coordinate first);
 
 }  // namespace weft::runtime::nanovdb

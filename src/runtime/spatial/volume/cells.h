@@ -1,6 +1,6 @@
-// A shortcut to the leaves of a grid: a dense table over a box of cells, of 8^3 voxels each, that has the address of
-// each cell's leaf. One load replaces the way down the tree, and kernels need no branches: where there is no leaf, the
-// table has the address of one whose voxels all have the tile's value or the background.
+// A shortcut to the leaves of a grid: a dense table over a box of cells, of 8^3 voxels each, with the address of each
+// cell's leaf. One load replaces the descent of the tree, and kernels need no branches: cells without a leaf have the
+// address of a constant leaf, whose voxels all have the tile's value or the background.
 #pragma once
 
 #include <cstddef>
@@ -17,22 +17,22 @@ namespace weft::runtime::nanovdb {
 
 class CellTable {
 public:
-    // Of a checked grid, whose bytes lie at `address`. Nothing where the table would be large beside the grid, where
-    // the grid has values outside of its leaves' box or many different ones of tiles, and for leaves that cannot stand
-    // for one value.
+    // Precondition: the grid was checked; its bytes are at `address`. Null if the table would be large in comparison
+    // with the grid, if the grid has values outside of its leaves' box or many different tile values, or if a leaf of
+    // its type cannot represent one constant value.
     static std::unique_ptr<CellTable> make(Bytes grid, const GridDescription& description, unsigned char* address);
 
     devlib::VolumeCells view() const;
 
 private:
     struct Box {
-        std::int64_t low[3], count[3];  // cells, with a border of one cell of background around
+        std::int64_t low[3], count[3];  // in cells, with a border of one background cell
     };
 
     CellTable(Bytes grid, GridType type, unsigned char* address, const Box& box);
 
     bool fill(const std::vector<LeafPlace>& leaves);
-    // A leaf with this value; null where there are too many.
+    // A constant leaf with this value; null if there are too many.
     const unsigned char* leaf_of(const std::byte* value);
     bool set(Coordinate corner, std::int64_t cells, const std::byte* value);
     std::size_t index(std::int64_t i, std::int64_t j, std::int64_t k) const;

@@ -1,4 +1,4 @@
-// Points for which a volume gets tiles or voxels.
+// Points at which a volume gets tiles or voxels.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,13 @@ namespace weft::runtime::nanovdb {
 
 struct Points {
     std::vector<Coordinate> voxels;
-    std::uint64_t given = 0;    // how many there are, also those that the mask leaves out
-    std::int64_t invalid = -1;  // the first point that is no voxel: not finite, or outside of int32
+    std::uint64_t given = 0;    // number of given points, masked ones included
+    std::int64_t invalid = -1;  // the first point without a voxel: not finite, or outside of int32
 };
 
-// Of a contiguous array, (n,) of vec3i or (n, 3) of int32: voxels; (n,) of vec3f or vec3d or (n, 3) of float32 or
-// float64: places in the world, each of which means the voxel nearest to it (halves upwards). `mask`, (n,) of int32,
-// leaves out points whose number is 0. Throws UsageError in the name of `api` for other arrays; `name` is that of the
-// points.
+// Reads a contiguous array. (n,) of vec3i or (n, 3) of int32: voxels. (n,) of vec3f or vec3d or (n, 3) of float32 or
+// float64: places in the world, each of which means the nearest voxel (halves upwards). `mask`, (n,) of int32, removes
+// points where it is 0. Throws UsageError in the name of `api` for other arrays; `name` denotes the points.
 Points read_points(const Array& points, const Array* mask, const Map& map, std::string_view api, std::string_view name);
 
 }  // namespace weft::runtime::nanovdb

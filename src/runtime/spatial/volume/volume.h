@@ -1,8 +1,8 @@
 // A volume: a NanoVDB grid that kernels sample, look up and write, by its id (runtime/spatial/handles.h).
 //
-// It keeps the grid's bytes, in memory of a device, and publishes a descriptor (devlib/spatial/volume.h) that finds
-// them. The grid is checked when the volume is made. Afterwards kernels write values; whoever writes other bytes of it
-// gets what he wrote.
+// It keeps the grid's bytes in memory of a device, and publishes a descriptor (devlib/spatial/volume.h) of them. The
+// grid is checked when the volume is made. Afterwards kernels write values. Code that overwrites other bytes of it
+// loses the guarantees of the check.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@
 
 namespace weft::runtime::spatial {
 
-// How kernels see a checked grid, which begins where `bytes` do; `grid` are the same in the host's memory.
+// A checked grid as kernels read it, at the start of `bytes`; `grid` is a copy of it in the host's memory.
 class VolumeView : public Object {
 public:
     VolumeView(nanovdb::Bytes grid, const nanovdb::GridDescription& description, Array bytes);
@@ -27,9 +27,9 @@ public:
     VolumeView& operator=(const VolumeView&) = delete;
 
     const devlib::VolumeDescriptor& descriptor() const { return descriptor_; }
-    // Counts what is written through arrays that show the bytes.
+    // Counts writes through arrays that share the bytes.
     std::uint64_t version() const override;
-    // Values apart, a view of which nothing is written stays what it is.
+    // Copies the grid's bytes, since kernels may write its values.
     Contents copy() const override;
 
 private:
@@ -40,7 +40,7 @@ private:
     Array bytes_;
 };
 
-// The type of a grid's values as kernels read them; none where they do not, and of index grids.
+// The type of a grid's values in kernels; none if kernels cannot read it, and for index grids.
 Type value_type(nanovdb::GridType type);
 
 // Throws UsageError in the name of `api` if volumes cannot be on this device; `help` says what would work.
@@ -48,8 +48,8 @@ void require_volume_device(const Device& device, std::string_view api, std::stri
 
 class Volume {
 public:
-    // Of the first grid in these bytes (uint8, contiguous), which are shared. Throws UsageError in the name of `api`
-    // where they are no grid, or not on the CPU.
+    // The first grid in these bytes (uint8, contiguous), which are shared. Throws UsageError in the name of `api` if
+    // they are no grid, or not on the CPU.
     Volume(Array bytes, std::string_view api);
     ~Volume();
     Volume(const Volume&) = delete;
@@ -57,24 +57,24 @@ public:
 
     std::uint64_t id() const { return id_; }
     Device& device() const { return *bytes_.device; }
-    const Array& bytes() const { return bytes_; }  // from the grid's first one on, with the grids that follow
+    const Array& bytes() const { return bytes_; }  // starts at this grid, and contains the grids that follow
     const nanovdb::GridDescription& grid() const { return grid_; }
-    // Of index grids the voxels that have a place in an array outside, of others those of all leaves.
+    // Index grids: number of voxels with a place in the external array. Other grids: voxels of all leaves.
     std::uint64_t voxel_count() const;
 
-    // Coordinates, three int32 each, in the order of the tree: of the first voxels of leaves, and of the voxels that
-    // voxel_count() counts.
+    // Coordinates in the order of the tree: of the first voxels of leaves, and of the voxels that voxel_count() counts.
     std::vector<nanovdb::Coordinate> tiles() const;
     std::vector<nanovdb::Coordinate> voxels() const;
-    // The values of one of the grid's blind data, a view of its bytes: of their own type, of bytes if kernels have no
-    // such type, or of another type. Throws UsageError if that does not divide them.
+    // The values of one of the grid's blind data, as a view of its bytes: of their own type (bytes if kernels have no
+    // such type), or of type `as`. Throws UsageError if its size does not divide theirs.
     Array blind_data(std::size_t index, std::optional<Type> as = std::nullopt) const;
-    // The grid as a file (nanovdb::write_grid) is the caller's: its bytes in the host's memory.
+    // The grid's bytes in the host's memory, as nanovdb::write_grid reads them.
     Array host_bytes() const;
 
-    // A dense box of values in C order, whose first voxel is `first`; others stay as they are.
+    // Writes a dense box of values in C order; `first` is the coordinate of its first voxel. Other voxels stay
+    // unchanged.
     void write_dense(nanovdb::Bytes values, const std::array<std::int64_t, 3>& extent, nanovdb::Coordinate first);
-    // Another grid of the same size in the same memory, under the same id.
+    // Replaces the grid by another of the same size in the same memory, under the same id.
     void replace(const nanovdb::Topology& topology, const nanovdb::Recipe& recipe, const nanovdb::Capacity& capacity);
 
 private:
