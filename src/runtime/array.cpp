@@ -24,7 +24,7 @@ BufferPtr make_buffer(void* data, std::int64_t size_bytes, Device& device) {
     return buffer;
 }
 
-// Of the host, where a GPU is to reach it. Null: neither is.
+// Pinned memory of the host, if this thread wants it (Pinning); null otherwise, and if there is no GPU.
 BufferPtr pinned_buffer(std::int64_t size_bytes, bool zeroed, Device& device) {
     if (!Pinning::is_on() || &device != &host_device()) return nullptr;
     void* const data = allocate_pinned(size_bytes);
@@ -60,7 +60,7 @@ Shape inner_extents(Type dtype) {
     return dtype.is_numeric_aggregate() ? Shape{dtype.components()} : Shape{};
 }
 
-// Elements of several numbers as arrays of them: their dimensions come last.
+// Views elements of several numbers as their numbers, in new last dimensions.
 Array split(const Array& array, Type dtype) {
     const Shape inner = inner_extents(array.dtype);
     Array result = array;
@@ -80,7 +80,7 @@ Array split(const Array& array, Type dtype) {
     return result;
 }
 
-// The other way: the last dimensions become those of the elements. One element alone is an array of one.
+// The reverse: the last dimensions become those of the elements. A single element gives an array of one.
 Array join(const Array& array, Type dtype) {
     const Shape inner = inner_extents(dtype);
     const auto count = static_cast<int>(inner.size());
@@ -182,7 +182,7 @@ std::int64_t checked_size(std::span<const std::int64_t> shape, std::int64_t elem
                          ErrorCategory::value);
     }
     std::int64_t count = 1;
-    std::int64_t bytes = element_bytes;  // as if no dimension were 0: strides have to fit, too
+    std::int64_t bytes = element_bytes;  // as if no dimension were 0, since strides have to fit too
     for (std::int64_t n : shape) {
         if (n < 0) {
             throw UsageError(api, "a dimension cannot be negative, got the shape " + shape_text(shape),
@@ -242,7 +242,7 @@ Array wrap(void* address, Type dtype, std::span<const std::int64_t> shape, const
     array.view.data = address;
     auto [low, high] = array.extent();
     array.buffer = std::make_shared<Buffer>();
-    array.buffer->release = [] {};  // not the pool's
+    array.buffer->release = [] {};  // the memory does not belong to the device's pool
     array.buffer->data = address;
     array.buffer->size_bytes = high - low;
     array.buffer->device = &device;
@@ -271,7 +271,7 @@ Array slice(const Array& array, int axis, std::int64_t start, std::int64_t count
     result.view.shape[axis] = count;
     // An empty slice may start past the end; it stays at the front so that no pointer leaves the buffer.
     if (count > 0) advance(result, start * array.view.strides[axis]);
-    if (result.size() == 0) result.view.data = nullptr;  // as of every empty array: launches look for it
+    if (result.size() == 0) result.view.data = nullptr;  // as every empty array: launches rely on it
     // With one element or none the step may be anything up to 2^63: it is never taken.
     if (count > 1) result.view.strides[axis] = array.view.strides[axis] * step;
     return result;
@@ -413,7 +413,7 @@ bool same_view(const Array& a, const Array& b) {
     return a.view.data == b.view.data && std::equal(a.strides().begin(), a.strides().end(), b.strides().begin());
 }
 
-// What the elements pointed to before, where that is not found by looking at them.
+// Forgets the references of overwritten elements, in memory that cannot be searched for them.
 void forget_overwritten(const Array& array) {
     if (array.device->is_host_memory || !array.buffer || !array.is_contiguous()) return;
     const auto [low, high] = array.extent();
@@ -421,7 +421,7 @@ void forget_overwritten(const Array& array) {
     array.buffer->references.forget(low - begin, high - begin, *array.buffer);
 }
 
-// Who carries out a copy: of two devices that whose memory the host cannot reach.
+// The device that executes a copy: the one whose memory the host cannot access, if any.
 Device& copier(Device& to, Device& from) { return to.is_host_memory ? from : to; }
 
 }  // namespace
@@ -444,7 +444,7 @@ void require_writable(const Array& array, std::string_view api) {
 
 namespace {
 
-// Between two devices, neither of which is the host: through lines, where there are gaps.
+// Copies between two devices other than the host, through contiguous arrays if there are gaps.
 bool copy_between(const Array& destination, const Array& source) {
     const auto copy_line = [](const Array& to, const Array& from) {
         return to.device->copy_from(to.view.data, *from.device, from.view.data, from.size_bytes(),
@@ -512,7 +512,7 @@ void copy(const Array& destination, const Array& source) {
     if (destination.size() == 0 || same_view(destination, source)) return;
     transfer(destination, source);
     forget_overwritten(destination);
-    // What the copied structs point to lives as long as the copies.
+    // Arrays that the copied structs refer to live as long as the copies.
     if (source.buffer && destination.buffer) {
         destination.buffer->references.add_all(source.buffer->references, *destination.buffer);
     }

@@ -18,7 +18,7 @@ CopyPlan simplified(const Array& destination, const void* from, const std::int64
     for (int i = 0; i < destination.ndim; ++i) {
         if (destination.view.shape[i] == 1) continue;
         const Axis added{destination.view.shape[i], destination.view.strides[i], from_strides[i]};
-        // Writes in the order of memory.
+        // Sorted so that writes follow the order of memory.
         int at = n++;
         for (; at > 0 && std::abs(axes[at - 1].to) < std::abs(added.to); --at) axes[at] = axes[at - 1];
         axes[at] = added;
@@ -40,7 +40,7 @@ CopyPlan simplified(const Array& destination, const void* from, const std::int64
 }  // namespace
 
 bool CopyPlan::writes_once() const {
-    std::int64_t span = element;  // of all axes so far, from the innermost on
+    std::int64_t span = element;  // bytes from the first to the last element of the axes so far, from the innermost on
     for (int i = ndim; i-- > 0;) {
         const std::int64_t stride = std::abs(axes[i].to);
         if (axes[i].count > 1 && stride < span) return false;

@@ -11,11 +11,11 @@
 namespace weft::runtime {
 namespace {
 
-// How many launches hold it; kExclusive where one does so exclusively.
+// Number of launches that hold the lock; kExclusive during an exclusive one.
 constexpr std::int64_t kExclusive = -1;
 std::atomic<std::int64_t> holders{0};
 
-// The launches of other threads are not in a forked child.
+// A forked child has no launches of other threads.
 void release_in_forked_child() {
     static const int registered = pthread_atfork(nullptr, nullptr, [] { holders.store(0); });
     WEFT_CHECK(registered == 0, "cannot register the handler for fork");
@@ -34,8 +34,8 @@ bool try_lock_shared() {
     return false;
 }
 
-// An exclusive launch whose loops are longer than it was thought may ask the host meanwhile (preemption.h), whose lock
-// this thread may have: wait_until() gives it up.
+// An exclusive launch that takes longer than expected may poll the host (preemption.h), and this thread may hold the
+// host's lock: wait_until() releases it.
 void lock_shared() {
     wait_until([] { return try_lock_shared(); });
 }

@@ -76,8 +76,8 @@ void to_system(void* data, std::int64_t size) {
     }
 }
 
-// One lock for all classes: it is held for some nanoseconds, and one lock is easily carried across fork(). The kept
-// blocks of a class form a list whose links lie in the blocks themselves, so that giving a block back never allocates.
+// One lock for all classes: it is held for some nanoseconds, and one lock is easy to keep consistent across fork(). The
+// kept blocks of a class form a list with its links in the blocks, so that freeing never allocates.
 struct Cache {
     std::mutex lock;
     void* kept[kClasses] = {};
@@ -94,7 +94,7 @@ void* next_block(void* block) {
 // Never destroyed: arrays may be freed while the process exits.
 Cache& cache() {
     static Cache* instance = [] {
-        // A thread may hold the lock while another forks: the child would wait for it for ever.
+        // If another thread held the lock during a fork, the child would wait for it for ever.
         pthread_atfork([] { cache().lock.lock(); }, [] { cache().lock.unlock(); }, [] { cache().lock.unlock(); });
         return new Cache;
     }();
@@ -151,7 +151,7 @@ void expect_first_write([[maybe_unused]] void* data, [[maybe_unused]] std::int64
                address = reinterpret_cast<std::uintptr_t>(data);
     const std::uintptr_t begin = (address + page - 1) / page * page;
     const std::uintptr_t end = (address + static_cast<std::uintptr_t>(size_bytes)) / page * page;
-    madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);  // where it is refused nothing is lost
+    madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);  // a failure only costs speed
 #endif
 }
 

@@ -19,7 +19,7 @@
 #include "llvm/Object/ELFObjectFile.h"
 #include "support/error.h"
 
-// The names and the layout are GDB's.
+// Names and layout are defined by GDB.
 extern "C" {
 struct jit_code_entry {
     jit_code_entry* next_entry;
@@ -29,12 +29,12 @@ struct jit_code_entry {
 };
 struct jit_descriptor {
     std::uint32_t version;
-    std::uint32_t action_flag;  // 0 none, 1 registered, 2 to be forgotten
+    std::uint32_t action_flag;  // 0: none, 1: register, 2: unregister
     jit_code_entry* relevant_entry;
     jit_code_entry* first_entry;
 };
 [[gnu::visibility("default")]] jit_descriptor __jit_debug_descriptor = {1, 0, nullptr, nullptr};
-// GDB stops here, and reads the descriptor.
+// GDB has a breakpoint here and then reads the descriptor.
 [[gnu::visibility("default"), gnu::noinline, gnu::used]] void __jit_debug_register_code() {
     asm volatile("" ::: "memory");
 }
@@ -56,16 +56,16 @@ struct CodeFunction {
     std::uint64_t size = 0;
 };
 
-// One line of a function: the source of the instructions from this address on.
+// The source line of the instructions from this address on.
 struct CodeLine {
     std::uint64_t address = 0;
     std::uint32_t line = 0;
     std::string file;
 };
 
-// ---- the object as it lies in memory ----
+// ---- the object in memory ----
 
-// A copy whose section headers have the addresses of this process, so that symbols and lines have them, too.
+// A copy with the addresses of this process in its section headers, so that symbols and lines get them too.
 std::string with_addresses(const LoadedObject& loaded) {
     std::string copy(reinterpret_cast<const char*>(loaded.bytes.data()), loaded.bytes.size());
     using Elf = llvm::object::ELF64LE;
@@ -135,7 +135,7 @@ std::vector<CodeLine> lines_of(llvm::DWARFContext& lines, const CodeFunction& fu
     throw UsageError("config.perf", "cannot " + std::string(use) + " '" + path + "': " + std::strerror(errno));
 }
 
-// /tmp/perf-<pid>.map. Others may write to it, too: Python does with -X perf.
+// /tmp/perf-<pid>.map. Other code may append too: Python does with -X perf.
 class PerfMap {
 public:
     PerfMap() : path_("/tmp/perf-" + std::to_string(getpid()) + ".map"), file_(std::fopen(path_.c_str(), "ae")) {
@@ -169,7 +169,7 @@ public:
             (folder && *folder ? std::string(folder) : std::string(".")) + "/jit-" + std::to_string(getpid()) + ".dump";
         file_ = open(path_.c_str(), O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0644);
         if (file_ < 0) refuse(path_, "write");
-        // perf learns of the file from this mapping, which must be executable.
+        // perf learns of the file through this mapping, which must be executable.
         marker_size_ = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
         marker_ = mmap(nullptr, marker_size_, PROT_READ | PROT_EXEC, MAP_PRIVATE, file_, 0);
         if (marker_ == MAP_FAILED) {
@@ -194,7 +194,7 @@ public:
     JitDump(const JitDump&) = delete;
 
     void add(const CodeFunction& function, const std::vector<CodeLine>& lines) {
-        if (!lines.empty()) write_lines(function, lines);  // before the function that they belong to
+        if (!lines.empty()) write_lines(function, lines);  // must precede its function
         std::string body;
         put32(body, static_cast<std::uint32_t>(getpid()));
         put32(body, static_cast<std::uint32_t>(syscall(SYS_gettid)));
@@ -257,7 +257,7 @@ private:
 
 std::atomic<PerfFormat> chosen{PerfFormat::none};
 
-// The file of this process in a format. A child of fork() gets one of its own.
+// This process's file of a format. A child of fork() opens its own.
 template <typename File>
 File& perf_file() {
     static std::unique_ptr<File>& file = *new std::unique_ptr<File>;

@@ -15,7 +15,7 @@ using Axis = CopyPlan::Axis;
 
 std::int64_t magnitude(std::int64_t stride) { return stride < 0 ? -stride : stride; }
 
-// One element, its size known to the compiler where it is a usual one.
+// Copies one element; usual sizes are known at compile time.
 template <int kSize>
 void copy_element(char* to, const char* from, std::int64_t size) {
     std::memcpy(to, from, kSize > 0 ? static_cast<std::size_t>(kSize) : static_cast<std::size_t>(size));
@@ -30,7 +30,7 @@ void copy_line(char* to, const char* from, Axis axis, std::int64_t size) {
     }
 }
 
-// A line of equal elements without gaps: the written part is doubled until it covers the line.
+// Fills a contiguous range with equal elements: the written part is doubled until it covers the range.
 void fill_line(char* to, const char* from, std::int64_t count, std::int64_t size) {
     std::int64_t total = count * size;
     if (std::all_of(from, from + size, [&](char byte) { return byte == *from; })) {
@@ -82,8 +82,8 @@ void run_line(char* to, const char* from, Axis axis, std::int64_t size) {
     }
 }
 
-// Two axes of which the source runs fastest along the outer one (a transpose): in square blocks, so that each cache
-// line that is read is used up before it is dropped.
+// Copies two axes if the source's smaller stride is that of the outer one (a transpose): in square blocks, so that each
+// cache line is used completely while it is cached.
 void run_tiled(char* to, const char* from, Axis outer, Axis inner, std::int64_t size) {
     for (std::int64_t i = 0; i < outer.count; i += kTile) {
         for (std::int64_t j = 0; j < inner.count; j += kTile) {
@@ -107,7 +107,7 @@ void run_axes(char* to, const char* from, const Axis* axes, int ndim, std::int64
     }
 }
 
-// A plan and the axis along which threads share it.
+// A plan, and the axis that is divided among threads.
 struct Split {
     const CopyPlan& plan;
     int axis;
@@ -134,7 +134,7 @@ void run_copy(const CopyPlan& plan) {
     int longest = 0;
     for (int i = 0; i < plan.ndim; ++i)
         if (plan.axes[i].count > plan.axes[longest].count) longest = i;
-    // The outermost axis makes the longest runs of memory, unless it is too short to be shared.
+    // The outermost axis gives the longest contiguous runs, unless it is too short to be divided.
     constexpr std::int64_t kEnough = 64;
     Split split{plan, plan.axes[0].count >= kEnough ? 0 : longest};
     std::int64_t count = plan.axes[split.axis].count;

@@ -19,7 +19,7 @@
 namespace weft::runtime {
 namespace {
 
-// "AMD EPYC 7B13" as the kernel reports it; the plain architecture where it does not.
+// "AMD EPYC 7B13" as the kernel reports it; the architecture's name if it reports none.
 std::string processor_name() {
     std::ifstream cpuinfo("/proc/cpuinfo");
     for (std::string line; std::getline(cpuinfo, line);) {
@@ -42,7 +42,7 @@ std::int64_t pages(int which) {
     return count < 0 ? 0 : static_cast<std::int64_t>(count) * sysconf(_SC_PAGESIZE);
 }
 
-// All that is put into it is done at once, or together with all other work of the device.
+// Its work is done at once, or together with all other work of a deferred device.
 class CpuStream final : public Stream {
 public:
     using Stream::Stream;
@@ -55,7 +55,7 @@ public:
     }
 };
 
-// Streams have nothing to wait for: the work of all of them is done in the order in which it was put into any.
+// Waiting for an event does nothing: work of all streams is done in the order in which it was enqueued.
 class CpuEvent final : public Event {
 public:
     explicit CpuEvent(Device& device) : device_(device) {}
@@ -87,10 +87,10 @@ private:
     };
     Device& device_;
     std::shared_ptr<State> state_ = std::make_shared<State>();
-    std::uint64_t capture_ = 0;  // in which it was recorded
+    std::uint64_t capture_ = 0;  // capture of its last record
 };
 
-thread_local int inside = 0;  // how many CpuDevice::Access this thread has
+thread_local int inside = 0;  // number of CpuDevice::Access objects of this thread
 
 }  // namespace
 
@@ -115,7 +115,7 @@ void CpuDevice::begin_capture(Stream& stream, const CaptureOptions& options) {
 }
 std::shared_ptr<Graph> CpuDevice::end_capture(Stream& stream) { return end_recording(stream); }
 
-// ---- doing work ----
+// ---- work ----
 
 void CpuDevice::Access::enter() {
     ++inside;
@@ -154,7 +154,7 @@ void* CpuDevice::allocate(std::int64_t size_bytes, bool zeroed, Stream& stream) 
     const Block block = take_block(size_bytes);
     if (zeroed && !block.is_zero && block.data) run_clear(block.data, size_bytes);
     if (zeroed && block.data && stream.recording())
-        clear(block.data, size_bytes, stream);  // at each launch of the graph
+        clear(block.data, size_bytes, stream);  // the graph clears it at each launch
     return block.data;
 }
 

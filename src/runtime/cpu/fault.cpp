@@ -6,8 +6,8 @@
 
 namespace {
 
-// The record, for the first who asks; null for the others. The one that moves `claimed` from 0 to 1 writes the rest;
-// the launch reads it after its threads have been joined, so that no further ordering is needed.
+// The record for the first caller, null for later ones. The caller that changes `claimed` from 0 to 1 writes the rest.
+// The launch reads it after joining its threads, so no further ordering is needed.
 weft::Fault* claim(const weft::LaunchContext* context, weft::Fault* fault, std::int64_t thread) noexcept {
     std::int32_t unclaimed = 0;
     if (fault == nullptr ||

@@ -28,7 +28,7 @@ Interrupts* CpuKernel::preempts(Interrupts& interrupts) const {
 
 namespace {
 
-// An entry whose threads find former objects.
+// An entry that sets the former objects on each thread.
 struct FindingEntry {
     KernelEntryPoint entry;
     const void* arguments;
@@ -43,10 +43,10 @@ struct FindingEntry {
 
 }  // namespace
 
-// An exclusive launch has one thread. That is no loss where others would not be asked, and a gain where they could
-// not make up for the atomics. It keeps others waiting, and does not ask about interrupts: it has to be short. How long
-// it takes is measured, since that depends on where the data lies; before, the estimate is taken with the factor that
-// it has for data in the cache.
+// An exclusive launch runs on one thread. That loses nothing if other threads would not be used, and gains if they
+// could not make up for the cost of atomics. It blocks other launches and does not poll for interrupts, so it has to be
+// short. Its time depends on the location of the data, so it is measured. Before the first measurement, the estimate is
+// scaled by its factor for data in the cache.
 bool CpuKernel::is_quicker_exclusive(std::int64_t threads) const {
     constexpr double kNobodyAskedNs = 30'000, kShortNs = 100'000, kShortOnOneThreadNs = 2'000'000, kInCache = 0.3;
     const CpuEntry& entry = description().cpu();
@@ -58,13 +58,13 @@ bool CpuKernel::is_quicker_exclusive(std::int64_t threads) const {
     if (alone < kNobodyAskedNs) return true;
     const double shared = alone * entry.cost / entry.cost_exclusive / workers;
     if (workers == 1 ? alone < kShortOnOneThreadNs : alone < kShortNs && alone < shared) return true;
-    // What was measured once may have been an accident: some time it is tried again.
+    // A measurement may have been an outlier: it decays, so that exclusive launches are tried again.
     constexpr double kForgotten = 0.99;
     if (measured > 0.0) cost_exclusive_ns_.store(measured * kForgotten, std::memory_order_relaxed);
     return false;
 }
 
-// The threads of an exclusive launch.
+// Runs an exclusive launch on this thread and updates the measured cost.
 void CpuKernel::run_exclusive(KernelEntryPoint entry, const void* arguments, LaunchContext& context,
                               std::int64_t count) const {
     constexpr double kWorthMeasuringNs = 5'000;
@@ -77,7 +77,7 @@ void CpuKernel::run_exclusive(KernelEntryPoint entry, const void* arguments, Lau
     const auto start = std::chrono::steady_clock::now();
     run_chunk(entry, arguments, context, 0, count);
     const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
-    // One launch that was interrupted does not count for more than it has to.
+    // Limits the influence of one launch that was descheduled.
     constexpr double kMostGrowth = 1.25;
     const double before = cost_exclusive_ns_.load(std::memory_order_relaxed);
     const double most = before > 0.0 ? kMostGrowth * before : estimated;
@@ -101,7 +101,7 @@ bool CpuKernel::run(KernelEntryPoint entry, const void* arguments, const Grid& g
         reading.emplace();
     }
     std::optional<AtomicsLock> lock;
-    // The same code each time, where order is kept: whether a launch gets the lock depends on what others do.
+    // With keeps_order, the same code must run each time, but getting the lock depends on other launches.
     if (code.has_atomics) lock.emplace(!options.keeps_order && is_quicker_exclusive(grid.count));
     if (lock && lock->is_exclusive()) {
         run_exclusive(entry, arguments, context, grid.count);
@@ -109,7 +109,7 @@ bool CpuKernel::run(KernelEntryPoint entry, const void* arguments, const Grid& g
     }
     const int rank = description().tid_rank;
     const std::int64_t row = rank <= 1 ? grid.count : grid.dim[rank - 1];
-    // A chunk is mostly middle where it is so many times as long as its two ends.
+    // A chunk of so many boundary widths consists mostly of interior threads.
     constexpr std::int64_t kMiddle = 128;
     const std::int64_t least = grid.count / grid.dim[0] * code.boundary * kMiddle;
     parallel_launch(entry, arguments, context, grid.count, row, code.cost, interrupts, least,
@@ -135,7 +135,7 @@ bool CpuKernel::launch(std::span<const std::byte> arguments, const Grid& grid, c
 
 namespace {
 
-// Several launches as one entry.
+// Several launches in one entry.
 struct JoinedEntry {
     struct Part {
         KernelEntryPoint entry;
@@ -182,7 +182,7 @@ bool CpuKernel::launch_joined(std::span<const Joined> all, std::int64_t piece, c
     return !interrupts.is_stopped();
 }
 
-// What most launches are not. Of its own, so that these need no place for it on the stack.
+// The rarer kinds of launches. A function of its own, so that the common ones need no stack space for it.
 bool CpuKernel::launch_apart(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
                              Stream& stream) const {
     auto& device = static_cast<CpuDevice&>(stream.device());

@@ -1,7 +1,7 @@
-// Objects into memory. This is JITLink used directly: an object file becomes a graph, its undefined symbols are looked
-// up in a fixed table (symbols.h), the memory manager maps the segments, and the addresses of the kernels are read off.
-// There is no ORC session above it: nothing here is lazy, concurrent or shared between objects, a session would take
-// longer to start than a kernel takes to link, and its way to report errors is to print them.
+// Loads object files. This is JITLink used directly: an object file becomes a graph, its undefined symbols are looked
+// up in a fixed table (symbols.h), the memory manager maps the segments, and the addresses of the kernels are read. An
+// ORC session is not needed: nothing here is lazy, concurrent or shared between objects. A session would take longer to
+// start than a kernel takes to link, and it reports errors by printing them.
 #include "runtime/cpu/loader.h"
 
 #include <cstdlib>
@@ -26,7 +26,7 @@ namespace {
 
 using llvm::jitlink::JITLinkMemoryManager;
 
-// What all links of the process share. Never destroyed: executables may be the last thing a process lets go of.
+// Shared by all links of the process. Never destroyed: executables may be the last objects that a process releases.
 struct LinkerState {
     llvm::jitlink::InProcessMemoryManager memory{llvm::sys::Process::getPageSizeEstimate()};
     std::shared_ptr<llvm::orc::SymbolStringPool> names = std::make_shared<llvm::orc::SymbolStringPool>();
@@ -37,19 +37,19 @@ LinkerState& linker() {
     return *state;
 }
 
-// What comes out of a link: addresses, memory, or the error.
+// The result of a link: addresses and memory, or the error.
 struct LinkResult {
     std::unordered_map<std::string, void*> symbols;
     CodeRange code;
-    std::map<std::string, std::uint64_t> sections;  // addresses, if a debugger or profiler is to be told
+    std::map<std::string, std::uint64_t> sections;  // addresses, for debuggers and profilers
     JITLinkMemoryManager::FinalizedAlloc memory;
     std::string error;
-    std::string missing;  // names that nobody knows
+    std::string missing;  // undefined symbols
 };
 
 using FindSymbol = std::function<void*(const std::string& name)>;
 
-// Answers JITLink's questions during one link. It runs to its end inside link(), on the calling thread.
+// The callbacks of JITLink during one link, which runs to its end inside link(), on the calling thread.
 class LinkContext : public llvm::jitlink::JITLinkContext {
 public:
     LinkContext(LinkResult& result, const FindSymbol& find) : JITLinkContext(nullptr), result_(result), find_(find) {}
@@ -104,7 +104,7 @@ public:
         return (static_cast<unsigned>(protection) & static_cast<unsigned>(bit)) != 0;
     }
 
-    // From the first to the last instruction.
+    // The range from the first to the last instruction.
     static CodeRange code_of(llvm::jitlink::LinkGraph& graph) {
         CodeRange code;
         for (const llvm::jitlink::Section& section : graph.sections()) {
@@ -117,7 +117,7 @@ public:
         return code;
     }
 
-    // The default passes drop what is not live: everything in a kernel's object is.
+    // The default passes remove code that is not live; all code of a kernel's object is needed.
     llvm::jitlink::LinkGraphPassFunction getMarkLivePass(const llvm::Triple&) const override {
         return llvm::jitlink::markAllSymbolsLive;
     }
@@ -153,8 +153,8 @@ struct CpuExecutable::Linked {
     }
 
     ~Linked() {
-        announced.clear();  // before the code goes
-        // Unmapping can fail only where the memory was never mapped; a destructor has nobody to tell.
+        announced.clear();  // before the code is unmapped
+        // Unmapping fails only if the memory was never mapped, and a destructor cannot report it.
         for (auto& part : memory)
             if (part) llvm::consumeError(linker().memory.deallocate(std::move(part)));
     }
@@ -187,7 +187,7 @@ CpuExecutable::CpuExecutable(Binary given) : Executable(std::move(given)), linke
     }
 }
 
-// The next function in C++. It may use what the process has: the C library, what else is loaded for all.
+// Links the next function in C++, which may use all symbols of the process: the C library and other global ones.
 void CpuExecutable::link_native(const std::vector<std::byte>& object, std::unordered_map<std::string, void*>& natives) {
     LinkResult result = link_object(object, "C++ function", find_symbol_of_process);
     linked_->memory.push_back(std::move(result.memory));
@@ -208,7 +208,7 @@ void CpuExecutable::link_native(const std::vector<std::byte>& object, std::unord
 }
 
 CpuExecutable::~CpuExecutable() {
-    // Launches may still wait in a stream.
+    // Launches may still wait in a deferred stream.
     for (Device* device : cpu_devices()) device->synchronize();
 }
 

@@ -16,12 +16,12 @@
 namespace weft::runtime {
 namespace {
 
-constexpr std::int64_t kInMemory = std::int64_t{1} << 28;  // and what comes after it in a file
-constexpr std::int64_t kKept = std::int64_t{1} << 24;      // by an idle worker
+constexpr std::int64_t kInMemory = std::int64_t{1} << 28;  // the rest is in a file
+constexpr std::int64_t kKept = std::int64_t{1} << 24;      // kept by an idle worker
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 constexpr std::int64_t kMostRows = std::numeric_limits<std::int32_t>::max();
 
-// Of this process, counted on by each fork: parent and child would write to the same file.
+// Number of this process, changed by each fork: parent and child would write to the same file.
 std::atomic<int> process{0};
 
 int this_process() {
@@ -31,10 +31,10 @@ int this_process() {
 
 struct Spill {
     int file = -1;
-    std::int64_t room = 0;  // bytes that one file may take
+    std::int64_t room = 0;  // size limit of one file, in bytes
 };
 
-// A file that is gone as soon as it is closed. Each takes at most a quarter of what is free there.
+// Opens a file that is removed when it is closed. Each takes at most a quarter of the free space.
 Spill open_spill() {
     const char* chosen = std::getenv("TMPDIR");
     for (const char* folder : {chosen ? chosen : "", "/var/tmp", "/tmp"}) {
@@ -64,7 +64,7 @@ void LongStack::reserve() {
     Spill spill = open_spill();
     std::int64_t size = kInMemory + std::min(kMost, spill.room / kInMemory * kInMemory);
     void* memory = MAP_FAILED;
-    // A process may be allowed less.
+    // The limits of a process may allow less.
     while (true) {
         memory = ::mmap(nullptr, static_cast<std::size_t>(size), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -105,7 +105,7 @@ void LongStack::trim() {
     if (memory_size_ > kKept) ::madvise(begin_ + kKept, static_cast<std::size_t>(memory_size_ - kKept), MADV_DONTNEED);
     const std::int64_t in_file = size_ - memory_size_;
     if (in_file == 0 || ::lseek(file_, 0, SEEK_DATA) < 0) return;
-    // Cut to nothing and long again, it holds no blocks; the pages that are mapped go with them.
+    // Truncating the file frees its blocks and the pages that are mapped from it.
     if (::ftruncate(file_, 0) != 0 || ::ftruncate(file_, in_file) != 0) size_ = memory_size_;
 }
 

@@ -1,12 +1,13 @@
-// How a launch is cut up and run.
+// Scheduling of a launch.
 //
-//   1. Few threads: the caller runs them, nothing else is touched.
-//   2. Otherwise the caller runs a small part first (the probe) and measures it: the estimate that came with the kernel
-//      cannot know how often a loop runs. The cost of the rest at the measured rate decides whether other threads help.
-//   3. In parallel: pieces of at least kPieceNs, cut at rows if rows are short, handed to the workers (workers.h).
-//   4. Long launches that can be interrupted run in steps of some milliseconds; the calling thread asks between its
-//      steps. In order (on one thread, if that was asked for) the steps are always the same: sums that a chunk puts
-//      together are rounded by where it ends.
+//   1. Few threads: the caller runs them, without further overhead.
+//   2. Otherwise the caller runs and measures a small part first (the probe), because the kernel's estimate cannot know
+//   trip
+//      counts of loops. The cost of the rest at the measured rate decides whether other threads help.
+//   3. In parallel: pieces of at least kPieceNs, cut at rows if rows are short, are given to the workers (workers.h).
+//   4. Long launches that can be interrupted run in steps of some milliseconds; the calling thread polls between its
+//      steps. In order (on one thread, if that was requested) the steps are always the same, because the rounding of a
+//      chunk's sums depends on its end.
 #include "runtime/cpu/pool.h"
 
 #include <sched.h>
@@ -35,21 +36,21 @@ using Clock = std::chrono::steady_clock;
 
 // Waking a worker takes some microseconds: work below this is faster on the caller.
 constexpr double kInlineNs = 30'000;
-// A piece of a parallel launch is worth at least this much, or handing it over costs a visible part of it.
+// A piece of a parallel launch is worth at least this much, else scheduling it costs a visible part of it.
 constexpr double kPieceNs = 10'000;
 constexpr std::int64_t kPiecesPerThread = 16;
-// Cuts inside a row fall on multiples of this, so that no SIMD group is cut and cache lines of small types are not
-// shared; of the smaller number, the widest group, where threads cost so much that few of them make a piece.
+// Cuts inside a row are multiples of this, so that no SIMD group is cut and no cache line of a small type is shared.
+// The smaller number, the widest group, is used if few threads make a piece.
 constexpr std::int64_t kLaneAlignment = 64;
 constexpr std::int64_t kWidestGroup = 16;
-// Launches that are expected to take longer ask about interrupts after such a step.
+// Launches that are expected to take longer poll for interrupts after such a step.
 constexpr double kStepNs = 2'000'000;
-// In order, no step has more threads: an estimate may be far too low.
+// Limit of a step in order: an estimate may be far too low.
 constexpr double kMostInStep = 4096;
 
 constexpr int kMaxThreads = 4096;
 
-// ---- how many threads ----
+// ---- number of threads ----
 
 // The CPUs that this process may use: its affinity mask, and the quota of its control groups if there is one.
 int available_cpus() {
@@ -76,7 +77,7 @@ int configured_cpus() {
     return count;
 }
 
-std::atomic<int> thread_count{0};  // 0: not asked for yet
+std::atomic<int> thread_count{0};  // 0: not determined yet
 
 template <typename Body>
 void run_pieces(std::int64_t pieces, int threads, Interrupts* interrupts, const Body& body) {
@@ -92,14 +93,14 @@ double since_ns(Clock::time_point start) {
     return static_cast<double>(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
 }
 
-// Cuts fall on multiples of this, counted from thread 0: whole rows where a piece of `wanted` threads holds some, else
-// whole SIMD groups.
+// Cuts are multiples of this, counted from thread 0: whole rows if a piece of `wanted` threads contains one, else whole
+// SIMD groups.
 std::int64_t cut_unit(std::int64_t wanted, std::int64_t row) {
     if (row > 1 && row <= wanted) return row;
     return wanted < kLaneAlignment ? kWidestGroup : kLaneAlignment;
 }
 
-// Where a piece that starts at `begin` and is worth about `wanted` threads ends.
+// The end of a piece that starts at `begin` and has about `wanted` threads.
 std::int64_t cut_after(std::int64_t begin, double wanted, std::int64_t row, std::int64_t end) {
     if (wanted >= static_cast<double>(end - begin)) return end;
     const std::int64_t count = std::max(static_cast<std::int64_t>(wanted), std::int64_t{1});
@@ -114,12 +115,12 @@ public:
         : entry_(entry), arguments_(arguments), context_(context), row_(row), interrupts_(interrupts) {}
 
     void run(std::int64_t begin, std::int64_t end) const {
-        const DefaultFloats floats;  // a worker begins with the mode of the thread that started it
+        const DefaultFloats floats;  // a worker starts with the floating-point mode of the thread that created it
         run_chunk(entry_, arguments_, context_, begin, end);
     }
 
-    // In steps, so that an interrupt stops the launch within a poll interval. Each thread sizes its own steps by what
-    // the last one took.
+    // Runs in steps, so that an interrupt stops the launch within a poll interval. Each thread sizes a step by the time
+    // of its last one.
     void run_in_steps(std::int64_t begin, std::int64_t end, double cost_ns) {
         double step = kStepNs / std::max(cost_ns, 1e-3);
         while (begin < end && !interrupts_.is_stopped()) {
@@ -133,7 +134,7 @@ public:
         }
     }
 
-    // In steps that depend on the estimate alone.
+    // Runs in steps that depend on the estimate only.
     void run_in_order(std::int64_t count, double cost_ns) {
         const double step = std::min(kStepNs / std::max(cost_ns, 1e-3), kMostInStep);
         for (std::int64_t begin = 0; begin < count && !interrupts_.is_stopped();) {
@@ -156,7 +157,7 @@ private:
     Interrupts& interrupts_;
 };
 
-// Threads [begin, end), on the caller or on all threads, as their cost says.
+// Runs threads [begin, end), on the caller or on all threads depending on their cost.
 void run_rest(Launch& launch, std::int64_t begin, std::int64_t end, std::int64_t row, double cost_ns, int threads,
               std::int64_t least) {
     const std::int64_t count = end - begin;
@@ -175,7 +176,7 @@ void run_rest(Launch& launch, std::int64_t begin, std::int64_t end, std::int64_t
     const auto rough =
         std::max(static_cast<std::int64_t>(static_cast<double>(count) / wanted) + 1, std::min(least, most));
     const std::int64_t unit = cut_unit(rough, row);
-    // Piece k is [k * piece, (k + 1) * piece), so that cuts fall on multiples of the unit wherever `begin` is.
+    // Piece k is [k * piece, (k + 1) * piece), so that cuts are multiples of the unit for any `begin`.
     const std::int64_t piece = (rough + unit - 1) / unit * unit;
     const std::int64_t first_piece = begin / piece;
     const std::int64_t pieces = (end + piece - 1) / piece - first_piece;
@@ -196,7 +197,7 @@ int cpu_threads() {
     int count = thread_count.load(std::memory_order_relaxed);
     if (count == 0) {
         const int configured = configured_cpus();
-        thread_count.compare_exchange_strong(count, configured);  // a set_cpu_threads() meanwhile wins
+        thread_count.compare_exchange_strong(count, configured);  // a concurrent set_cpu_threads() wins
         count = thread_count.load();
     }
     return count;
@@ -214,7 +215,7 @@ void set_cpu_threads(int count) {
 void parallel_launch(KernelEntryPoint entry, const void* arguments, const LaunchContext& context, std::int64_t count,
                      std::int64_t row, double cost_ns, Interrupts& interrupts, std::int64_t least, int threads) {
     if (count <= 0) return;
-    // The way of nearly all small launches: no clock, no atomic, no thread-local.
+    // The path of nearly all small launches: no clock, no atomic, no thread-local.
     if (count == 1 || (count <= kLaneAlignment && cost_ns * static_cast<double>(count) < kInlineNs)) {
         return run_chunk(entry, arguments, context, 0, count);
     }
@@ -226,15 +227,15 @@ void parallel_launch(KernelEntryPoint entry, const void* arguments, const Launch
     if (threads == 0) threads = cpu_threads();
     if (count <= kLaneAlignment) return run_rest(launch, 0, count, row, cost_ns, threads, least);
 
-    // The probe: one part in sixteen, and no more than the estimate allows it to be worth a microsecond or two.
+    // The probe: at most a sixteenth of the launch, and at most a microsecond or two by the estimate.
     const double most = std::min(static_cast<double>(count) / 16.0, 2'000.0 / std::max(cost_ns, 1e-3));
     const std::int64_t probe = cut_after(0, most, row, count);
     const Clock::time_point start = Clock::now();
     launch.run(0, probe);
     if (probe == count || launch.is_stopped()) return;
     double measured_ns = since_ns(start) / static_cast<double>(probe);
-    // A first touch of memory or a cold cache makes a probe look dear; what was estimated to be small goes to other
-    // threads only where it is clearly not.
+    // A first touch of memory or a cold cache makes a probe look expensive; launches that are small by the estimate use
+    // other threads only if the difference is large.
     if (cost_ns * static_cast<double>(count) < kInlineNs) measured_ns *= 0.5;
     return run_rest(launch, probe, count, row, measured_ns, threads, least);
 }

@@ -21,21 +21,21 @@ namespace weft::runtime {
 
 namespace {
 
-// A chunk that a thread is in. Only that thread looks at it, its handler included.
+// A chunk in progress on a thread. Only that thread accesses it, including its signal handler.
 struct Chunk {
     void* after[5];  // for __builtin_longjmp
     Interrupts* launch;
-    Chunk* outer;           // a handler of the program may launch in the midst of another launch
-    bool is_asked = false;  // the host is asked by the handler: further signals leave it alone
+    Chunk* outer;           // a handler of the program may launch during another launch
+    bool is_asked = false;  // the handler is polling the host: further signals are ignored
 };
 
-// A thread that has run such code.
+// A thread that has run preemptible code.
 struct Thread {
     std::atomic<Chunk*> chunk{nullptr};
-    std::atomic<std::uint64_t> entered{0};  // chunks so far
-    std::atomic<bool> was_missed{false};    // the signal came while it was in other code
+    std::atomic<std::uint64_t> entered{0};  // number of chunks so far
+    std::atomic<bool> was_missed{false};    // the signal arrived in other code
     pthread_t id = pthread_self();
-    // Of the watching thread.
+    // Used by the watcher thread only.
     std::uint64_t seen = 0;
     bool was_inside = false;
     Thread* next = nullptr;
@@ -47,17 +47,17 @@ struct Watch {
     Thread* threads = nullptr;
     bool is_started = false;
 };
-// Whether it waits to be woken. Apart, since each chunk asks.
+// Whether the watcher waits to be woken. Separate from Watch, since each chunk reads it.
 constinit std::atomic<bool> is_asleep{true};
 
 Watch*& watch() {
-    static auto* state = new Watch;  // leaked on purpose: its thread waits for it when the process ends
+    static auto* state = new Watch;  // leaked on purpose: its thread may still wait on it when the process ends
     return state;
 }
 
 constinit thread_local Thread* current = nullptr;
 
-// Takes the thread out of the list at its end.
+// Removes the thread from the list at its end.
 struct Registration {
     ~Registration() {
         if (current == nullptr) return;
@@ -76,7 +76,7 @@ thread_local Registration registration;
 constexpr int kSignal = SIGURG;
 struct sigaction handler_before;
 
-// Where a thread goes on that leaves its chunk.
+// A thread that leaves its chunk continues here.
 [[noreturn]] void leave_chunk() { __builtin_longjmp(current->chunk.load(std::memory_order_relaxed)->after, 1); }
 
 const void* interrupted_at(const ucontext_t& machine) {
@@ -89,14 +89,14 @@ const void* interrupted_at(const ucontext_t& machine) {
 #endif
 }
 
-// As if the code had called leave_chunk() there.
+// Continues as if the code had called leave_chunk() there.
 void go_to_leave_chunk(ucontext_t& machine) {
     constexpr std::uint64_t kRedZone = 128, kAlignment = 64;
 #if defined(__x86_64__)
     constexpr std::int64_t kDirection = 0x400;
     auto& registers = machine.uc_mcontext.gregs;
     const std::uint64_t stack = (static_cast<std::uint64_t>(registers[REG_RSP]) - kRedZone) / kAlignment * kAlignment;
-    registers[REG_RSP] = static_cast<std::int64_t>(stack - sizeof(void*));  // as after a call
+    registers[REG_RSP] = static_cast<std::int64_t>(stack - sizeof(void*));  // as after a call instruction
     registers[REG_RIP] = reinterpret_cast<std::int64_t>(&leave_chunk);
     registers[REG_EFL] &= ~kDirection;
 #elif defined(__aarch64__)
@@ -132,7 +132,7 @@ void handle(int signal, siginfo_t* info, void* machine) {
     if (launch.is_stopped()) go_to_leave_chunk(interrupted);
 }
 
-// Again before each signal: the program may have set its own meanwhile.
+// Checked before each signal: the program may have installed its own handler meanwhile.
 void install_handler() {
     struct sigaction now;
     sigaction(kSignal, nullptr, &now);
@@ -140,21 +140,22 @@ void install_handler() {
     handler_before = now;
     struct sigaction ours{};
     ours.sa_sigaction = &handle;
-    ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;  // the host may launch while it is asked
+    ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;  // the host may launch during a poll
     sigemptyset(&ours.sa_mask);
     sigaction(kSignal, &ours, nullptr);
 }
 
-// ---- the watching thread ----
+// ---- the watcher thread ----
 
-// All threads of the process see what this one has written, without a fence of their own. False on old kernels.
+// Makes earlier writes of this thread visible to all threads of the process, which need no fence of their own. False on
+// old kernels.
 bool make_others_see() { return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0; }
 bool can_make_others_see() {
     static const bool registered = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
     return registered;
 }
 
-// One look at all threads. Whether some are in a chunk, and whether one was missed by its signal.
+// The result of one pass over all threads: whether some are in a chunk, and whether a signal missed one.
 struct Look {
     bool any_inside = false, any_missed = false;
 };
@@ -170,7 +171,8 @@ Look look_at_threads(Watch& all) {
         if (!is_long) continue;
         look.any_missed |= thread->was_missed.exchange(false, std::memory_order_relaxed);
         install_handler();
-        // It is alive: it leaves the list with the lock, which is held here. A full queue of signals is tried again.
+        // The thread is alive: it would need the lock, which is held here, to leave the list. If the queue of signals
+        // is full, the next pass tries again.
         static_cast<void>(pthread_sigqueue(thread->id, kSignal, {.sival_ptr = &handler_before}));
     }
     return look;
@@ -188,7 +190,7 @@ Look look_at_threads(Watch& all) {
         idle = look.any_inside ? 0 : idle + 1;
         if (idle > kIdleLooks) {
             is_asleep.store(true, std::memory_order_relaxed);
-            // A thread that enters a chunk now sees that, or is seen here.
+            // A thread that enters a chunk now either sees is_asleep, or is seen here.
             if (make_others_see() && !look_at_threads(all).any_inside) {
                 all.wake.wait(lock, [&] { return !is_asleep.load(std::memory_order_relaxed); });
             } else {
@@ -206,7 +208,7 @@ void start_thread(Watch& all) {
     sigfillset(&none);
     pthread_sigmask(SIG_BLOCK, &none, &before);
     pthread_t thread;
-    // Without it launches go on to their end, as they do in a program that cannot be interrupted.
+    // Without the watcher, launches run to their end, as in a program that cannot be interrupted.
     all.is_started = pthread_create(&thread, nullptr, &keep_watch, &all) == 0;
     if (all.is_started) pthread_detach(thread);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -220,7 +222,7 @@ __attribute__((noinline)) void wake() {
     all.wake.notify_one();
 }
 
-// A child of fork() has none of the other threads.
+// A child of fork() has only the forking thread.
 void forget_threads_in_forked_child() {
     auto* const fresh = new Watch;
     if (current) {
@@ -235,7 +237,7 @@ void forget_threads_in_forked_child() {
 __attribute__((noinline)) void register_thread() {
     static const int registered = pthread_atfork(nullptr, nullptr, &forget_threads_in_forked_child);
     WEFT_CHECK(registered == 0, "cannot register the handler for fork");
-    static_cast<void>(&registration);  // its destructor runs at the end of the thread
+    static_cast<void>(&registration);  // constructs it; its destructor runs when the thread ends
     auto* const thread = new Thread;
     const std::lock_guard lock(watch()->mutex);
     thread->next = watch()->threads;
@@ -254,13 +256,13 @@ __attribute__((noinline)) void run_preemptible(KernelEntryPoint entry, const voi
     if (__builtin_setjmp(chunk.after) == 0) {
         thread.entered.store(thread.entered.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         thread.chunk.store(&chunk, std::memory_order_release);
-        std::atomic_signal_fence(std::memory_order_seq_cst);  // the watching thread has the other half
+        std::atomic_signal_fence(std::memory_order_seq_cst);  // pairs with the barrier of the watcher thread
         if (is_asleep.load(std::memory_order_relaxed)) wake();
         entry(arguments, &context, begin, end);
     } else {
-        weft_stack_trim();  // the chunk may have left in the midst of a loop that keeps values
+        weft_stack_trim();  // the chunk may have left a loop that saved values
     }
-    Thread& again = *current;  // registers hold nothing behind a jump
+    Thread& again = *current;  // after a jump, registers have no valid values
     again.chunk.store(again.chunk.load(std::memory_order_relaxed)->outer, std::memory_order_release);
 }
 

@@ -21,7 +21,7 @@ struct PrintBuffer {
 
 PrintBuffer& buffer() {
     static PrintBuffer* const the_buffer = [] {
-        // A fork while another thread prints must not leave the child with a mutex that nobody will unlock.
+        // A fork while another thread prints must not leave the child with a locked mutex.
         pthread_atfork([] { buffer().mutex.lock(); }, [] { buffer().mutex.unlock(); }, [] { buffer().mutex.unlock(); });
         return new PrintBuffer;
     }();
@@ -66,7 +66,7 @@ extern "C" int weft_print(const char* format, ...) {
         text.pop_back();
         weft::runtime::append_print(text);
     } else {
-        // Only a format that C cannot encode gets here; nothing may be thrown into a kernel's frames.
+        // Only a text that C cannot encode gets here; exceptions must not pass a kernel's frames.
         weft::runtime::append_print("print(): the text could not be formatted\n");
     }
     va_end(again);

@@ -9,7 +9,7 @@
 namespace weft::runtime {
 namespace {
 
-// So many elements of a worker's gradient are cleared and added up in the time that an addition by atomics takes.
+// Elements of a private gradient that are cleared and summed in the time of one atomic addition.
 constexpr std::int64_t kElementsPerAddition = 2;
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 28;
 constexpr std::int64_t kNumbersAtOnce = std::int64_t{1} << 15;
@@ -18,7 +18,7 @@ const ArrayView& view_of(const std::byte* arguments, const PrivateGradient& grad
     return *reinterpret_cast<const ArrayView*>(arguments + gradient.offset);
 }
 
-// The number of elements; -1 where they are not packed.
+// The number of elements; -1 if they are not packed.
 std::int64_t packed_elements(const ArrayView& view, Type array) {
     std::int64_t stride = array.element().size_bytes(), elements = 1;
     for (int axis = array.ndim() - 1; axis >= 0; --axis) {
@@ -56,11 +56,11 @@ bool pays_to_own(std::span<const GradientView> gradients, std::int64_t threads) 
     return bytes <= kMostBytes;
 }
 
-// Another thread than the caller, with the arguments that it runs on.
+// A thread other than the caller, with its own arguments.
 struct PrivateGradients::Worker {
     std::thread::id thread;
     std::vector<std::byte> arguments;
-    std::vector<BufferPtr> gradients;  // as PrivateGradients::gradients_
+    std::vector<BufferPtr> gradients;  // in the order of PrivateGradients::gradients_
 };
 
 PrivateGradients::PrivateGradients(KernelEntryPoint entry, std::span<const std::byte> arguments,

@@ -24,7 +24,7 @@ Quota read_second_version(const path& folder) {
     return file >> quota >> period ? as_cpus(quota, period) : std::nullopt;
 }
 
-// The quota is -1 if there is none.
+// The file has -1 if there is no quota.
 Quota read_first_version(const path& folder) {
     std::ifstream quota_file(folder / "cpu.cfs_quota_us"), period_file(folder / "cpu.cfs_period_us");
     double quota = 0.0, period = 0.0;
@@ -33,7 +33,7 @@ Quota read_first_version(const path& folder) {
 
 Quota smaller(Quota a, Quota b) { return a && b ? std::min(*a, *b) : a ? a : b; }
 
-// Of a group and of all groups around it.
+// The smallest quota of a group and all groups around it.
 Quota smallest(const path& root, const std::string& group, const std::function<Quota(const path&)>& read) {
     Quota found = read(root);
     path folder = root;
@@ -63,7 +63,7 @@ std::optional<double> cpu_quota(const path& groups, const path& mounted) {
         if (first == std::string::npos || second == std::string::npos) continue;
         const std::string controllers = line.substr(first + 1, second - first - 1), group = line.substr(second + 1);
         if (controllers.empty()) {
-            // Beside hierarchies of the first version, the one of the second is in a folder of its own.
+            // If there are also hierarchies of the first version, that of the second may be in a folder of its own.
             for (const char* const place : {"", "unified"})
                 found = smaller(found, smallest(mounted / place, group, read_second_version));
         } else if (has_word(controllers, "cpu")) {

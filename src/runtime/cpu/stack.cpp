@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kAlignment = 64;
 constexpr std::int64_t kFirstBlock = std::int64_t{1} << 18;
-// What an idle worker keeps for the next time.
+// Limit of the memory that an idle worker keeps.
 constexpr std::int64_t kMostKept = std::int64_t{1} << 24;
 
 struct Free {
@@ -51,7 +51,7 @@ public:
         blocks_[current_].used = from - blocks_[current_].memory.get();
     }
 
-    // Nothing is in use, though the last block that was may not have been the first.
+    // Called when nothing is in use; the current block need not be the first.
     void trim() {
         current_ = 0;
         for (StackBlock& block : blocks_) block.used = 0;  // a kernel may have left in the midst of its loops
@@ -77,7 +77,7 @@ private:
 
     std::vector<StackBlock> blocks_;
     std::size_t current_ = 0;
-    bool is_large_ = false;  // there may be more than an idle worker keeps
+    bool is_large_ = false;  // it may have more memory than an idle worker keeps
 };
 
 thread_local Stack stack;

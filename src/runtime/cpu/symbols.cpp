@@ -26,7 +26,7 @@
 #include "support/error.h"
 #include "types/type.h"
 
-// The compiler's helpers, from libgcc; only the addresses are used, so that the types do not matter.
+// The compiler's helpers, from libgcc; only their addresses are used, so the types do not matter.
 #if defined(__x86_64__)
 extern "C" {
 void __truncsfhf2();
@@ -43,15 +43,15 @@ namespace weft::runtime {
 
 namespace {
 
-// bfloat16 results travel in the low half of a vector register, where a float carries its low 16 bits. libgcc has these
-// only from version 13 on, so they are written here: round to nearest, ties to even; a NaN stays one.
+// The ABI passes bfloat16 results in the low half of a vector register, in the low 16 bits of a float. libgcc has these
+// functions only from version 13 on, so they are written here: round to nearest, ties to even; a NaN stays one.
 float as_bfloat16(std::uint32_t single) {
     return std::bit_cast<float>(small_float::narrow(single, info(Scalar::bf16).format));
 }
 float truncate_float_to_bfloat16(float value) { return as_bfloat16(std::bit_cast<std::uint32_t>(value)); }
 float truncate_double_to_bfloat16(double value) { return as_bfloat16(odd_float_bits(value)); }
 
-// Without a debugger the signal would end the process, so the tracer is looked for first.
+// Without a debugger the signal would end the process, so the tracer is checked first.
 void stop_in_debugger() {
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);)
@@ -74,7 +74,7 @@ constexpr char letter() {
         return sizeof(T) == 8 ? 'l' : sizeof(T) == 4 ? 'i' : '?';
 }
 
-// Whether a function is what the table tells codegen.
+// Whether a function has the signature that binary/cpu_imports.def declares to code generation.
 constexpr bool is_signature(std::string_view text, std::initializer_list<char> letters) {
     return std::ranges::equal(text, letters);
 }
@@ -172,7 +172,7 @@ std::unordered_map<std::string_view, void*> make_table() {
     };
 }
 
-// The SLEEF that this library was linked with, wherever it lies and whatever it is called in a wheel.
+// The SLEEF library that this library is linked with; wheels may give it any name and place.
 void* sleef_library() {
     static void* const handle = []() -> void* {
         Dl_info where{};
@@ -191,7 +191,7 @@ void* sleef_library() {
 void* find_symbol_of_process(const std::string& name) {
     if (void* const ours = find_symbol(name)) return ours;
     if (void* const found = dlsym(RTLD_DEFAULT, name.c_str())) return found;
-    // The C++ library may be there for this library alone.
+    // The C++ library may have been loaded for this library only.
     static void* const self = []() -> void* {
         Dl_info where{};
         const bool is_known = dladdr(address(find_symbol), &where) != 0 && where.dli_fname != nullptr;

@@ -1,8 +1,8 @@
-// Each calling thread has an arena of its own: in a shared one, callers would wait for each other's pieces. The workers
-// behind all arenas are the same.
+// Each calling thread has its own arena: in a shared one, callers would wait for each other's pieces. All arenas share
+// the same workers.
 //
-// After fork the workers are gone and oneTBB does not know. A child whose parent had used them runs its launches on
-// threads of its own, started for the launch: some tens of microseconds dearer, and right.
+// After fork the workers do not exist any more, which oneTBB does not notice. A child whose parent had used them runs
+// its launches on own threads, started for each launch. This is correct, at a cost of some tens of microseconds.
 #include "runtime/cpu/workers.h"
 
 #include <pthread.h>
@@ -29,9 +29,9 @@ namespace weft::runtime {
 
 namespace {
 
-// oneTBB starts as many workers as the machine has CPUs; more must be allowed for explicitly. Of all live controls the
-// smallest number binds, so that the one that is there goes before a larger one comes. Never below the number of CPUs:
-// it would bind other users of oneTBB in the process, too.
+// oneTBB starts as many workers as the machine has CPUs; more must be allowed explicitly. The smallest limit of all
+// live controls applies, so the old one is destroyed before a larger one is made. The limit is never below the number
+// of CPUs, as it also applies to other users of oneTBB in the process.
 void allow_workers(int count) {
     static std::mutex mutex;
     static tbb::global_control* control = nullptr;
@@ -45,7 +45,7 @@ void allow_workers(int count) {
 // ---- fork ----
 
 std::atomic<bool> workers_used{false};
-std::atomic<bool> workers_lost{false};  // in a child of a process that had used them
+std::atomic<bool> workers_lost{false};  // set in a child of a process that had used them
 
 void note_lost_workers_in_forked_child() {
     static const int registered = pthread_atfork(nullptr, nullptr, [] {
@@ -54,7 +54,7 @@ void note_lost_workers_in_forked_child() {
     WEFT_CHECK(registered == 0, "cannot register the handler for fork");
 }
 
-// This thread's arena, made again when the number of threads has changed.
+// This thread's arena, replaced when the number of threads changes.
 class Arena {
 public:
     tbb::task_arena& get(int threads) {
@@ -66,7 +66,7 @@ public:
         return *arena_;
     }
     ~Arena() {
-        // In a forked child the arena's bookkeeping describes threads that are not there.
+        // In a forked child the arena's state describes threads that do not exist.
         if (workers_lost.load()) static_cast<void>(arena_.release());
     }
 
@@ -79,12 +79,12 @@ private:
 
 using Range = std::pair<std::int64_t, std::int64_t>;
 
-// What a thread has left: the owner takes from the front, others from the back.
+// The remaining pieces of a thread: the owner takes from the front, thieves from the back.
 class alignas(64) Share {
 public:
     void set(Range range) { range_.store(packed(range), std::memory_order_release); }
 
-    // A part of what is left: smaller towards the end, so that others can help.
+    // Takes a part of the rest, smaller towards the end, so that others can help.
     std::optional<Range> take_front() {
         std::uint64_t seen = range_.load(std::memory_order_relaxed);
         while (true) {
@@ -124,7 +124,8 @@ private:
     std::atomic<std::uint64_t> range_{0};
 };
 
-// One call of run_on_workers(). Workers that come late find it closed, so that it lives as long as the last of them.
+// One call of run_on_workers(). Late workers still look at it and find it closed, so it lives as long as the last of
+// them.
 class Work {
 public:
     Work(std::int64_t pieces, int threads, void (*body)(void*, std::int64_t, std::int64_t), void* state)
@@ -142,7 +143,7 @@ public:
         if (thrown_) std::rethrow_exception(thrown_);
     }
 
-    // `begin` is called first, unless it is closed; the caller stays until then.
+    // Calls `begin` first, unless the work is closed; the caller of run_on_workers() waits until then.
     template <typename Begin>
     void run_as_worker(const Begin& begin) {
         active_.fetch_add(1);
@@ -185,7 +186,7 @@ private:
         }
     }
 
-    // For the workers that are in the midst of a piece.
+    // Waits for workers that are still in a piece.
     void wait(Interrupts* interrupts) {
         using Clock = std::chrono::steady_clock;
         constexpr std::chrono::microseconds kSpin{200};
@@ -204,16 +205,16 @@ private:
     void (*const body_)(void*, std::int64_t, std::int64_t);
     void* const state_;
     std::vector<Share> shares_;
-    std::atomic<std::int64_t> joined_{1};  // numbers given to threads; the caller is 0
+    std::atomic<std::int64_t> joined_{1};  // next thread number; the caller is 0
     std::atomic<std::int64_t> active_{0};  // workers that may be in the body
-    std::atomic<bool> closed_{false};      // no worker may begin
+    std::atomic<bool> closed_{false};      // no further worker may begin
     std::mutex mutex_;
     std::condition_variable done_;
     std::exception_ptr thrown_;
 };
 using WorkPtr = std::shared_ptr<Work>;
 
-// Worker `number` wakes two more, so that many come in few steps.
+// Worker `number` wakes two more, so that all are woken in logarithmic time.
 void enqueue(tbb::task_arena& arena, const WorkPtr& work, std::int64_t number) {
     arena.enqueue([&arena, work, number] {
         work->run_as_worker([&] {
@@ -223,13 +224,13 @@ void enqueue(tbb::task_arena& arena, const WorkPtr& work, std::int64_t number) {
     });
 }
 
-// With nothing but the standard library.
+// Uses only threads of the standard library.
 void run_on_own_threads(const WorkPtr& work, Interrupts* interrupts) {
     std::vector<std::thread> others;
     try {
         for (std::int64_t i = 1; i < work->threads(); ++i) others.emplace_back([work] { work->run_as_worker([] {}); });
     } catch (const std::system_error&) {
-        // The system allows no more threads: those there are, at least the caller, do the work.
+        // The system allows no more threads: the existing ones, at least the caller, do the work.
     }
     const auto join = [&] {
         for (std::thread& other : others) other.join();
@@ -243,7 +244,7 @@ void run_on_own_threads(const WorkPtr& work, Interrupts* interrupts) {
     join();
 }
 
-// The thread sanitizer knows nothing of what oneTBB's own code orders, and would call every piece a race.
+// The thread sanitizer cannot see the ordering within oneTBB's own code, and would report each piece as a race.
 #if defined(__SANITIZE_THREAD__)
 constexpr bool kOwnThreadsOnly = true;
 #else

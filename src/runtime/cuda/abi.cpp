@@ -1,5 +1,5 @@
-// What kernels and launches share stands twice, for the host and for the device: compiling this file is the test that
-// both say the same.
+// Structs that kernels and launches share are declared twice, for the host and for the device. This file checks at
+// compile time that both agree.
 #include <cstddef>
 
 #include "binary/cuda_abi.h"

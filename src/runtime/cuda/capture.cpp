@@ -16,7 +16,7 @@ using namespace cuda;
 
 namespace {
 
-// Of a body of a condition: shown, and never launched by itself.
+// The body of a condition: it can be drawn, but not launched by itself.
 class DescribedGraph final : public Graph {
 public:
     DescribedGraph(Device& device, std::vector<NodePtr> nodes) : Graph(device, std::move(nodes)) {}
@@ -34,7 +34,7 @@ private:
     CudaGraph& graph_;
 };
 
-// Of work that the recording was told of.
+// A node that describes work for which the driver has its own nodes.
 class DescribedNode final : public Node {
 public:
     DescribedNode(std::string name, std::function<void(Stream&)> again)
@@ -52,7 +52,7 @@ std::size_t nodes_of(CudaDevice& device, CUgraph graph) {
     return count;
 }
 
-// To the driver; also where it does not answer.
+// Whether the driver captures the stream; also true if it does not answer.
 bool is_captured(CUstream stream) {
     CUstreamCaptureStatus status = kCaptureNone;
     return driver().cuStreamIsCapturing(stream, &status) != kSuccess || status != kCaptureNone;
@@ -112,7 +112,7 @@ void CudaGraph::destroy() noexcept {
     const CudaDevice::Inside inside(cuda_, std::nothrow);
     if (!inside.is_inside()) return;
     const RelaxedCapture relaxed;
-    // The memory is freed in the current stream of this thread.
+    // Memory is freed in the current stream of this thread, which must come after the last launch.
     if (was_launched_) {
         auto& stream = static_cast<CudaStream&>(current_stream(cuda_));
         if (const CudaStream::Handle handle = stream.handle_outside_if_made())
@@ -152,7 +152,7 @@ CudaRecording::CudaRecording(CudaStream& stream, const CaptureOptions& options)
     const CudaDevice::Inside inside(cuda_);
     const CUstream handle = stream.own_handle();
     stream.prepare_aside();
-    is_ended_ = true;  // there is nothing to end yet
+    is_ended_ = true;  // nothing to end if the next call fails
     cuda_.check(driver().cuStreamBeginCapture_v2(handle, mode_), "cuStreamBeginCapture");
     is_ended_ = false;
 }
@@ -188,8 +188,8 @@ CudaRecording::~CudaRecording() {
     }
     release_streams();
     for (const CUstream stream : gone_) give_up(driver().cuStreamDestroy_v2, stream);
-    // What was made in it was filled in the stream beside, for which its own waits now. Where the driver does not end
-    // the capture, because another thread has begun it, the host has waited.
+    // Memory that was allocated in the capture was filled in the side stream, for which the stream now waits. If the
+    // driver does not end the capture, because another thread began it, the host has waited.
     const std::shared_ptr<Stream> own(std::shared_ptr<Stream>(), &origin);
     const UseStream use(is_ended_ ? own : nullptr);
     const WithoutRecording without;
@@ -199,7 +199,7 @@ CudaRecording::~CudaRecording() {
     memory_.reset();
 }
 
-// Other threads put into the stream beside before, and into the stream itself afterwards.
+// Other threads enqueue into the side stream before, and into the stream itself afterwards.
 void CudaRecording::release(Stream& stream) noexcept {
     auto& queue = static_cast<CudaStream&>(stream);
     const CudaStream::WorkLock lock = queue.lock_work();
@@ -214,7 +214,7 @@ void CudaRecording::keep_stream(CUstream own, CUstream aside) {
 
 void CudaRecording::end_bodies() noexcept {
     for (; !bodies_.empty(); bodies_.pop_back()) {
-        CUgraph graph = nullptr;  // a part of the outer one
+        CUgraph graph = nullptr;  // belongs to the outer graph
         driver().cuStreamEndCapture(bodies_.back().handle, &graph);
         give_up(driver().cuStreamDestroy_v2, bodies_.back().handle);
     }
@@ -228,7 +228,7 @@ std::shared_ptr<Graph> CudaRecording::finish() {
     end_bodies();
     CUgraph graph = nullptr;
     const CUresult result = driver().cuStreamEndCapture(origin.own_handle(), &graph);
-    // Nearly all failures end it, too.
+    // Nearly all failures end the capture too.
     is_ended_ = result == kSuccess || !is_captured(origin.own_handle());
     if (!lost_.empty() && result == kSuccess) {
         give_up(driver().cuGraphDestroy, graph);
@@ -238,7 +238,7 @@ std::shared_ptr<Graph> CudaRecording::finish() {
     for (const Spare& each : spare_) hold(each.data, each.size_bytes);
     spare_.clear();
     memory_->hold(held_);
-    // Launches of the graph in any stream find what was copied for it.
+    // Launches of the graph in any stream must find the bytes that were copied for it.
     if (used_aside_) {
         const RelaxedCapture relaxed;
         const CUresult copied = driver().cuStreamSynchronize(origin.aside());
@@ -256,7 +256,7 @@ CUstream CudaRecording::handle(CudaStream& stream) {
     return stream.own_handle();
 }
 
-// The work may consist of pieces that would have nodes by themselves: one for all says more.
+// The work may consist of pieces with nodes of their own; one node for the whole is clearer.
 void CudaRecording::add(std::string name, std::function<void()> work, std::initializer_list<const void*> addresses) {
     ++describing_;
     try {
@@ -295,7 +295,7 @@ void CudaRecording::join(Stream& stream) {
 // ---- memory ----
 
 void* CudaRecording::allocate(std::int64_t size_bytes, bool zeroed, Stream& stream) {
-    // Of what was given back in this stream, the smallest that is enough and no waste.
+    // The smallest block freed in this stream that is large enough and at most twice as large.
     auto best = spare_.end();
     for (auto each = spare_.begin(); each != spare_.end(); ++each)
         if (each->stream == &stream && each->size_bytes >= size_bytes && each->size_bytes <= 2 * size_bytes &&
@@ -320,8 +320,8 @@ void* CudaRecording::allocate(std::int64_t size_bytes, bool zeroed, Stream& stre
     return data;
 }
 
-// Launches of the graph, in any stream, find what was done beside: at the end of the capture it is waited for. Of that
-// of another library nobody says the end.
+// Launches of the graph, in any stream, rely on work in the side stream, so the end of the capture waits for it. A
+// capture of another library ends without notice, so the wait is done here.
 void CudaRecording::settle() {
     used_aside_ = true;
     if (!external_) return;
@@ -332,7 +332,7 @@ void CudaRecording::settle() {
     try {
         wait();
     } catch (const Error&) {
-        // What is under way there touches memory that will be given back: once more, and the first error is told.
+        // Work in the side stream uses memory that will be freed: wait again, then throw the first error.
         const std::exception_ptr problem = std::current_exception();
         try {
             wait();
@@ -346,7 +346,7 @@ void CudaRecording::settle() {
 bool CudaRecording::take_back(void* data, std::int64_t size_bytes, Stream& stream) {
     const auto found = made_.find(data);
     if (found == made_.end()) {
-        // Nothing tells when the work is done that was in the stream before.
+        // There is no notice of the end of earlier work in the stream.
         if (external_) hold(data, size_bytes);
         return external_ != nullptr;
     }
@@ -456,8 +456,8 @@ void CudaRecording::set_condition(const Condition& condition, bool for_all) {
     launch_own({k_condition_ptx, "weft_set_condition"}, cuda_, *condition.stream, 1, 1, &plan);
 }
 
-// Both answers are given before a body may change the array. A graph with a handle that no node has is an error of the
-// driver, so there is one for each branch and no more.
+// Both values are set before a body may change the array. The driver rejects a graph with a handle that no node uses,
+// so there is exactly one per branch.
 void CudaRecording::begin_condition(const Array& condition, ConditionKind kind, Branches branches) {
     require_conditions(kind);
     auto& stream = static_cast<CudaStream&>(current_stream(cuda_));
@@ -539,7 +539,7 @@ void CudaRecording::end_condition(bool is_complete) {
 
 namespace {
 
-// Never freed: the driver may let go of graphs when the process ends.
+// Never freed: the driver may release graphs when the process ends.
 struct ExternalUses {
     std::mutex mutex;
     std::vector<std::weak_ptr<ExternalUse>> all;
@@ -626,7 +626,7 @@ void CudaDevice::begin_capture(Stream& stream, const CaptureOptions& options) {
     new CudaRecording(queue, options);  // end_recording() deletes it
 }
 
-// Of another library's capture there is no graph of ours.
+// Another library's capture has no graph of ours.
 std::shared_ptr<Graph> CudaDevice::end_capture(Stream& stream) {
     const Recording* const recording = stream.recording();
     if (!recording || !recording->is_external()) return end_recording(stream);

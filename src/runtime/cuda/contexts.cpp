@@ -1,4 +1,4 @@
-// Contexts besides the primary ones of GPUs, which programs or other libraries have made, as devices with names.
+// Contexts other than the primary ones of GPUs, made by programs or other libraries, as devices with names.
 #include <algorithm>
 #include <map>
 
@@ -15,7 +15,7 @@ namespace {
 struct Mapped {
     std::mutex mutex;
     std::map<std::string, CudaDevice*, std::less<>> names;
-    std::vector<CudaDevice*> devices;  // whose contexts are no primary ones
+    std::vector<CudaDevice*> devices;  // with contexts that are not primary
     std::atomic<bool> has_any{false};
 };
 // Never freed: arrays may outlive static objects.
@@ -28,7 +28,7 @@ Mapped& mapped() {
     throw UsageError("map_cuda_device()", "'" + alias + "' cannot name a context: " + why);
 }
 
-// The device that the context is of.
+// The ordinal of the context's device.
 int ordinal_of(CUcontext context, const std::string& alias) {
     CUdevice device = 0;
     CUcontext popped = nullptr;
@@ -40,7 +40,7 @@ int ordinal_of(CUcontext context, const std::string& alias) {
     return device;
 }
 
-// The device of a primary context; null where it is none. Opens no device.
+// The device whose primary context it is; null if there is none. Opens no device.
 CudaDevice* primary_of(CUcontext context, int ordinal, const std::string& alias) {
     unsigned flags = 0;
     int is_active = 0;
@@ -73,7 +73,7 @@ Device& map_cuda_context(const std::string& alias, std::uint64_t handle) {
             refuse(alias, "no context is current in this thread. help: give its handle, or make it current first");
     }
     const int ordinal = ordinal_of(context, alias);
-    Device* named = nullptr;  // by the alias, so far
+    Device* named = nullptr;  // the present device of the alias
     for (Device* each : devices())
         if (each->alias == alias) named = each;
     if (Device* const known = mapped_device(alias)) named = known;

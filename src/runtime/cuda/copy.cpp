@@ -1,5 +1,5 @@
-// Plans of copies (runtime/copy_plan.h) on a CUDA device. Lines of bytes are copied by the driver, everything else by
-// kernels of our own (devlib/cuda/copy.cpp); memory of the host is brought into a line first.
+// Executes plans of copies (runtime/copy_plan.h) on a CUDA device. The driver copies contiguous bytes, and kernels
+// (devlib/cuda/copy.cpp) do everything else; bytes of the host are first made contiguous.
 #include "runtime/cpu/copy.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using namespace cuda;
 
 namespace {
 
-// Whether these strides, outermost first, are those of elements that follow each other.
+// Whether these strides, outermost first, are those of contiguous elements.
 bool is_line(const CopyPlan& plan, std::int64_t CopyPlan::Axis::* stride) {
     std::int64_t expected = plan.element;
     for (int i = plan.ndim; i-- > 0;) {
@@ -33,7 +33,7 @@ bool is_line(const CopyPlan& plan, std::int64_t CopyPlan::Axis::* stride) {
     return true;
 }
 
-// One side of the plan as elements that follow each other at `data`.
+// Replaces one side of the plan by contiguous elements.
 void make_line(CopyPlan& plan, std::int64_t CopyPlan::Axis::* stride) {
     std::int64_t next = plan.element;
     for (int i = plan.ndim; i-- > 0;) {
@@ -42,7 +42,7 @@ void make_line(CopyPlan& plan, std::int64_t CopyPlan::Axis::* stride) {
     }
 }
 
-// The largest unit that elements, strides and addresses are multiples of.
+// The largest unit that divides elements, strides and addresses.
 std::int64_t unit_of(const CopyPlan& plan) {
     auto all = static_cast<std::uint64_t>(plan.element) | reinterpret_cast<std::uintptr_t>(plan.to) |
                reinterpret_cast<std::uintptr_t>(plan.from);
@@ -53,8 +53,8 @@ std::int64_t unit_of(const CopyPlan& plan) {
 
 }  // namespace
 
-// Both sides are the device's. Where an element of the destination shows several times, the last one of the source
-// wins, as on the host: one thread copies them in order.
+// Both sides are the device's. If several elements of the destination share memory, the last one of the source wins, as
+// on the host: one thread copies them in order.
 void CudaDevice::run_plan(const CopyPlan& plan, Stream& stream) {
     if (is_line(plan, &CopyPlan::Axis::to) && is_line(plan, &CopyPlan::Axis::from))
         return copy_line(plan.to, plan.from, plan.size_bytes(), stream);
@@ -96,7 +96,7 @@ void CudaDevice::put_copy(const CopyPlan& plan, Stream& stream) {
         copy_line(between.data(), plan.from, bytes, stream);
         return copy_line(plan.to, between.data(), bytes, stream);
     }
-    // Through a line on the side that is not one: in the host's memory, and in the device's.
+    // A side that is not contiguous goes through a contiguous buffer: in the host's memory, or in the device's.
     const bool from_host_side = plan.sides == CopyPlan::Sides::from_host;
     const auto hosts = from_host_side ? &CopyPlan::Axis::from : &CopyPlan::Axis::to;
     const auto devices = from_host_side ? &CopyPlan::Axis::to : &CopyPlan::Axis::from;
@@ -114,7 +114,7 @@ void CudaDevice::put_copy(const CopyPlan& plan, Stream& stream) {
             run_copy(on_host);
         }
         from_host(there ? there->data() : plan.to, line ? line.get() : plan.from, bytes, stream);
-        // The driver has read memory that is not pinned.
+        // The driver has already read memory that is not pinned.
         if (!line && !Asynchronous::is_on() && !stream.recording() &&
             is_pinned(reinterpret_cast<std::uintptr_t>(plan.from)))
             stream.synchronize();
@@ -138,7 +138,7 @@ void CudaDevice::put_copy(const CopyPlan& plan, Stream& stream) {
     run_copy(on_host);
 }
 
-// The driver sets lines to a pattern of 1, 2 or 4 bytes; false where the element is no such pattern.
+// The driver fills contiguous memory with a pattern of 1, 2 or 4 bytes; false if the element is no such pattern.
 bool CudaDevice::set_line(const CopyPlan& plan, Stream& stream) {
     const auto* const element = static_cast<const std::byte*>(plan.from);
     const auto repeats = [&](std::int64_t bytes) {

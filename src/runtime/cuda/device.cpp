@@ -101,7 +101,7 @@ CUcontext CudaDevice::context() {
     return context_.load(std::memory_order_acquire);
 }
 
-// The pool of the device keeps what is given back to it, for the next who asks.
+// The device's pool keeps freed memory for reuse.
 void CudaDevice::begin_pool() {
     pool_.begin();
     if (!properties_.has_pools) return;
@@ -166,7 +166,7 @@ std::shared_ptr<Stream> CudaDevice::make_stream(int priority) {
 }
 
 std::shared_ptr<Stream> CudaDevice::adopt_stream(CUstream foreign) {
-    std::vector<std::shared_ptr<Stream>> kept;  // the last owner lets go of one after the lock is given back
+    std::vector<std::shared_ptr<Stream>> kept;  // keeps the streams alive until the lock is released
     std::shared_ptr<CudaStream> owner;
     const std::lock_guard lock(mutex_);
     for (const std::weak_ptr<Stream>& each : streams_) {
@@ -183,12 +183,12 @@ std::shared_ptr<Event> CudaDevice::make_event(bool has_time) { return std::make_
 
 // ---- memory ----
 
-// Atomics of 16 bits change whole words: the last one belongs to the memory, and holds something.
+// Atomics of 16 bits access whole 32-bit words, so the last word is allocated and initialized completely.
 void* CudaDevice::allocate(std::int64_t size_bytes, bool zeroed, Stream& stream) {
     const Inside inside(*this);
     if (CudaRecording* const recording = cuda_recording(stream)) {
         void* const data = recording->allocate(size_bytes, zeroed, stream);
-        if (data && zeroed) {  // at each launch of the graph
+        if (data && zeroed) {  // the graph clears it at each launch
             clear_or_free(data, size_bytes, stream);
             recording->describe("fill", {data},
                                 [this, data, size_bytes](Stream& again) { clear(data, size_bytes, again); });
@@ -217,13 +217,13 @@ void* CudaDevice::require_memory(std::int64_t size_bytes, bool zeroed, Stream& s
     return take_memory(*this, size_bytes, zeroed, stream, "launch()");
 }
 
-// What fails here has failed before, in a call that could say so; at the end of the process the driver may be gone.
+// A failure here follows one in an earlier call, which reported it. At the end of the process the driver may be gone.
 void CudaDevice::free(void* data, std::int64_t size_bytes, Stream& stream) {
     const Inside inside(*this, std::nothrow);
     if (!inside.is_inside()) return;
     CudaRecording* const recording = cuda_recording(stream);
     if (recording && recording->take_back(data, size_bytes, stream)) return;
-    const WithoutRecording without;  // it was there before the capture
+    const WithoutRecording without;  // the memory existed before the capture
     give_back(data, stream);
 }
 
@@ -251,7 +251,7 @@ void CudaDevice::to_host(void* to, const void* from, std::int64_t size_bytes, St
                              alias + "' to the host. help: copy after wp.capture_launch()");
     auto& queue = static_cast<CudaStream&>(stream);
     queue.wait();
-    // Nobody leaves before the bytes have come: the caller's memory may be gone then.
+    // No interrupt before the bytes have arrived: the caller's memory might be freed.
     const Uninterrupted uninterrupted;
     const Inside inside(*this);
     {
@@ -270,7 +270,7 @@ void CudaDevice::put_to_host(void* to, const void* from, std::int64_t size_bytes
           "cuMemcpyDtoHAsync");
 }
 
-// Of memory that is not pinned the driver has made a copy when it returns.
+// For memory that is not pinned, the driver has made a copy when the call returns.
 void CudaDevice::from_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream) {
     const Inside inside(*this);
     CudaRecording* const recording = cuda_recording(stream);
@@ -303,7 +303,7 @@ std::int64_t CudaDevice::total_memory() const {
 }
 
 std::int64_t CudaDevice::free_memory() const {
-    const Inside inside(const_cast<CudaDevice&>(*this));  // which may open it
+    const Inside inside(const_cast<CudaDevice&>(*this));  // may open the device
     std::size_t free_bytes = 0, total = 0;
     check(driver().cuMemGetInfo_v2(&free_bytes, &total), "cuMemGetInfo");
     return static_cast<std::int64_t>(free_bytes);
@@ -314,7 +314,7 @@ Primitives& CudaDevice::primitives() {
     return primitives;
 }
 
-// ---- all of them ----
+// ---- all devices ----
 
 std::span<CudaDevice* const> gpus() {
     static const std::vector<CudaDevice*>* const all = [] {

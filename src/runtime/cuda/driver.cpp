@@ -23,7 +23,7 @@ struct Found {
     std::string problem;
 };
 
-// The folder of the library, or the program, that this code is in.
+// The folder of the library or program that contains this code.
 std::filesystem::path own_folder() {
     Dl_info info;
     if (dladdr(reinterpret_cast<const void*>(&own_folder), &info) == 0 || info.dli_fname == nullptr) return {};
@@ -46,13 +46,13 @@ std::string text_of(const Driver& driver, CUresult result) {
            (text ? std::string(": ") + text : "");
 }
 
-// What the emulated device has to say about an error; empty where there is nothing.
+// The emulated device's description of an error; empty if there is none.
 std::string fault_text(const Driver& driver) {
     const std::string fault = driver.last_fault ? driver.last_fault() : "";
     return fault.empty() ? fault : "; the emulated device says: " + fault;
 }
 
-// Every function, or which one is missing.
+// Looks up every function; returns the name of one that is missing, or "".
 std::string find_functions(void* library, Driver& driver) {
     std::string missing;
     const auto find = [&](auto& function, const char* name, bool is_recent) {
@@ -69,8 +69,7 @@ std::string find_functions(void* library, Driver& driver) {
     return missing;
 }
 
-// Whether the file, where it is one of 64 bits, has all bytes that it speaks of: loading one that was cut off would end
-// the process.
+// Whether an ELF file of 64 bits is shorter than its headers say: loading it would end the process.
 bool is_cut_off(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     Elf64_Ehdr header{};

@@ -15,7 +15,7 @@ using namespace cuda;
 
 namespace {
 
-constexpr int kThreadsOfBlock = 256;  // where the launch does not say
+constexpr int kThreadsOfBlock = 256;  // default threads per block
 
 struct GridShape {
     unsigned x = 1, y = 1, z = 1;  // blocks
@@ -23,11 +23,11 @@ struct GridShape {
     bool together = false;  // CudaLaunch
 };
 
-// A grid of the launch's own axes (binary/cuda_abi.h), where most threads of its rows have something to do, and most
-// rows come in whole groups: the others go one by one.
+// A grid with the launch's own axes (binary/cuda_abi.h), if most threads of its rows have work and most rows form whole
+// groups; else none.
 std::optional<GridShape> shape_by_axes(const Grid& grid, int rank, std::int64_t together, std::int64_t threads) {
-    constexpr std::int64_t kMostBlocks = 65535;  // of the second and the third axis
-    constexpr std::int64_t kLeastThreads = 64;   // a multiprocessor has room for few blocks
+    constexpr std::int64_t kMostBlocks = 65535;  // limit of the second and the third axis
+    constexpr std::int64_t kLeastThreads = 64;   // a multiprocessor has room for few blocks only
     constexpr double kLeastUse = 0.75;
     const auto blocks = [](std::int64_t count, std::int64_t of) { return (count + of - 1) / of; };
     const std::int64_t columns = grid.dim[rank - 1], rows = grid.dim[rank - 2], groups = blocks(rows, together);
@@ -51,13 +51,13 @@ std::optional<GridShape> shape_by_axes(const Grid& grid, int rank, std::int64_t 
     return best;
 }
 
-// Grids have up to 2^31 - 1 blocks; a thread takes several elements where there are more.
+// Grids have up to 2^31 - 1 blocks; threads take several elements if there are more.
 GridShape shape_of(const Grid& grid, int rank, const LaunchOptions& options, const CudaEntry& entry,
                    std::int64_t threads_at_once) {
     if (options.serial || options.keeps_order) return {};
     std::int64_t threads = grid.block_dim > 0 ? grid.block_dim : kThreadsOfBlock;
     if (grid.block_dim == 0 && entry.most_threads > 0) threads = std::min<std::int64_t>(threads, entry.most_threads);
-    // A thread waits for several elements at once where the GPU is full in any case.
+    // Threads take several elements at once only if the GPU is fully occupied anyway.
     if (entry.together > 1 && grid.max_blocks == 0 && grid.count <= kMostTogether &&
         grid.count >= threads_at_once * entry.together) {
         const std::int64_t of_block = threads * entry.together;
@@ -73,14 +73,14 @@ GridShape shape_of(const Grid& grid, int rank, const LaunchOptions& options, con
     return {static_cast<unsigned>(blocks), 1, 1, static_cast<unsigned>(threads)};
 }
 
-// How long a log of a thread is: a multiple of 16 bytes.
+// The length of a thread's log, a multiple of 16 bytes.
 std::int64_t log_bytes(const CudaEntry& entry, const GridShape& shape) {
     return kCudaLogBytes / (std::int64_t{entry.logs} * shape.x * shape.threads) / 16 * 16;
 }
 
 CudaAxis axis_of(std::int64_t extent) {
     CudaAxis axis{.extent = extent};
-    if (extent <= 1) return axis;  // the kernel asks
+    if (extent <= 1) return axis;  // the kernel handles it separately
     const int bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(extent - 1)));
     const unsigned __int128 numerator = static_cast<unsigned __int128>(1) << (63 + bits);
     axis.multiplier = static_cast<std::uint64_t>(numerator / static_cast<std::uint64_t>(extent)) + 1;
@@ -153,7 +153,7 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
 
     CudaRecording* const recording = cuda_recording(stream);
     std::unique_ptr<CudaMemory> reports;
-    BufferPtr kept_reports;  // of a graph
+    BufferPtr kept_reports;  // for a launch in a graph
     Report report{nullptr, options.fault, options.not_finite, grid, formats_};
     if (entry.reports) {
         const std::int64_t bytes =
@@ -202,7 +202,7 @@ CudaExecutable::CudaExecutable(Binary binary) : Executable(std::move(binary)) {
         kernels_.push_back(std::make_unique<CudaKernel>(entry, *this));
 }
 
-// The driver waits for launches that use a module.
+// Unloading a module waits for launches that use it, in the driver.
 CudaExecutable::~CudaExecutable() {
     for (const auto& [device, module] : modules_) {
         if (module.handle == nullptr) continue;

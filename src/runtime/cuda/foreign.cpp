@@ -15,7 +15,7 @@ const CUstream kLegacyStream = reinterpret_cast<CUstream>(1);
 
 CudaStream& current_cuda_stream(const Device& device) { return static_cast<CudaStream&>(current_stream(device)); }
 
-// Whether this thread captures by itself: a capture of another library is a stream's work like any other.
+// Whether this thread captures through Weft; a capture of another library counts as ordinary work of the stream.
 bool captures_here(const Stream& stream) {
     const Recording* const found = stream.recording();
     return found && !found->is_external();
@@ -25,7 +25,7 @@ bool captures_here(const Stream& stream) {
 
 Device* cuda_device_of(const void* memory) {
     if (gpus().empty()) return nullptr;
-    const CudaDevice::Inside inside(*gpus().front());  // the driver asks for a context, whichever it is
+    const CudaDevice::Inside inside(*gpus().front());  // the driver needs a current context, any of them
     int ordinal = 0;
     const CUresult result =
         driver().cuPointerGetAttribute(&ordinal, kPointerDeviceOrdinal, reinterpret_cast<CUdeviceptr>(memory));
@@ -68,7 +68,7 @@ void let_foreign_stream_wait(Device& device, std::uint64_t stream, std::string_v
     CudaStream& ours = current_cuda_stream(device);
     if (ours.own_handle() == reinterpret_cast<CUstream>(stream)) return;
     if (captures_here(ours)) refuse_recording(device, api, "exchange the array before or after the capture");
-    // The legacy default stream waits for ours by itself. To tell it would end the captures of other threads.
+    // The legacy default stream waits for ours by itself. An explicit wait would end the captures of other threads.
     if (reinterpret_cast<CUstream>(stream) == kLegacyStream && !ours.is_foreign()) return;
     CudaStream theirs(static_cast<CudaDevice&>(device), reinterpret_cast<CUstream>(stream));
     if (theirs.recording() && !ours.recording()) {
@@ -86,7 +86,7 @@ std::uint64_t stream_that_waits(Device& device) {
     const CUstream own = ours.own_handle();
     const Recording* const found = ours.recording();
     if (found && found->is_external()) return reinterpret_cast<std::uint64_t>(own);
-    // A stream that is captured cannot wait for work that is not: the one beside it does, and the launch of a graph
+    // A captured stream cannot wait for work outside of the capture. The side stream does, and the launch of a graph
     // comes after that.
     const CUstream outside = ours.handle_outside_if_made();
     return reinterpret_cast<std::uint64_t>(outside);

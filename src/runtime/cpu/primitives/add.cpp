@@ -1,4 +1,4 @@
-// into += what, for the floats of any element: along the axes of a plan of copies, which lie end to end where they can.
+// into += what, for the floats of any element, along the axes of a copy plan, in which contiguous axes are merged.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -55,7 +55,7 @@ void add_axes(std::byte* to, const std::byte* from, const Axis* axes, int ndim,
     }
 }
 
-// What threads share: the outermost axis.
+// Shared by the threads, which divide the outermost axis.
 struct Work {
     const CopyPlan& plan;
     std::span<const FloatsOfElement> floats;
@@ -78,7 +78,7 @@ void CpuPrimitives::add(const Array& into, const Array& what) {
     const CopyPlan plan = plan_copy(into, what);
     const Work work{plan, floats};
     const std::int64_t count = plan.axes[0].count, bytes = plan.size_bytes();
-    // Threads must not meet at an element.
+    // Threads must not write to the same element.
     if (bytes < kParallelBytes || !plan.writes_once()) return add_part(work, 0, count);
     constexpr std::int64_t kGrainBytes = 1 << 18;
     parallel_range(

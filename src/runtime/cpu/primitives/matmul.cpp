@@ -9,9 +9,9 @@
 namespace weft::runtime {
 namespace {
 
-// A block that is handed to another thread is worth at least this many multiplications: some tens of microseconds.
+// The least multiplications of a block that another thread computes: some tens of microseconds.
 constexpr double kBlockWork = 1 << 20;
-// Blocks are cut at multiples of this, the height and width of BLIS's own tiles being divisors of it.
+// Blocks are cut at multiples of this, of which the height and width of BLIS's tiles are divisors.
 constexpr std::int64_t kCut = 48;
 
 // One matrix: address, and strides in elements.
@@ -32,13 +32,13 @@ Matrix matrix_of(const Array& array, std::int64_t index) {
     Matrix matrix{static_cast<char*>(array.view.data), array.view.shape[row], array.view.shape[column],
                   array.view.strides[row] / bytes, array.view.strides[column] / bytes};
     if (array.ndim == 3) matrix.data += index * array.view.strides[0];
-    // The stride of an axis of one element is never used, and BLIS looks at it.
+    // An axis of one element gets a plausible stride: BLIS reads it, though it is not used.
     if (matrix.columns == 1) matrix.column_stride = matrix.row_stride == 1 ? std::max<std::int64_t>(1, matrix.rows) : 1;
     if (matrix.rows == 1) matrix.row_stride = std::max<std::int64_t>(1, matrix.columns * matrix.column_stride);
     return matrix;
 }
 
-// Whether rows and columns lie apart from each other and in ascending order, at whole elements: what BLIS can walk.
+// Whether rows and columns do not overlap, ascend, and have strides of whole elements: the layouts that BLIS supports.
 bool is_regular(const Array& array) {
     std::int64_t bytes = array.dtype.size_bytes();
     for (int i = array.ndim - 2; i < array.ndim; ++i) {

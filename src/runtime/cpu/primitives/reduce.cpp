@@ -1,9 +1,9 @@
 // Sums and inner products.
 //
-// The array is seen as (outer, n, width): the axis that is summed, what stands before it and what behind it, components
-// of elements included. Rows of n are cut into blocks; a block adds its rows into `width` accumulators, or, where width
-// is 1, into a fixed number of them side by side, which the compiler keeps in vector registers. Blocks are then added
-// pairwise. Neither depends on the number of threads or on the width of the machine's registers.
+// The array is viewed as (outer, n, width): the summed axis between the axes before it and those after it, components
+// of elements included. Rows of n are cut into blocks. A block adds its rows into `width` accumulators. If width is 1,
+// it uses a fixed number of interleaved accumulators, which the compiler keeps in vector registers. Blocks are then
+// added pairwise. Neither depends on the number of threads or on the width of the machine's registers.
 #include <algorithm>
 
 #include "runtime/cpu/device.h"
@@ -19,7 +19,7 @@
 namespace weft::runtime {
 namespace {
 
-constexpr std::int64_t kBlockRows = 2048;  // rows of a block
+constexpr std::int64_t kBlockRows = 2048;  // rows per block
 constexpr int kLanes = 16;                 // accumulators of a block whose rows are single numbers
 constexpr std::int64_t kColumns = 64;      // accumulators of a block of wider rows
 
@@ -43,7 +43,7 @@ template <typename Sum, typename Get>
 template <typename T, bool kProducts>
 struct Source {
     const T* a;
-    const T* b;  // null unless products are added
+    const T* b;  // null for plain sums
     [[gnu::always_inline]] SumOf<T> operator()(std::int64_t i) const {
         if constexpr (kProducts) {
             return widened(a[i]) * widened(b[i]);
@@ -74,7 +74,7 @@ SumOf<T> block_line(Source<T, kProducts> get, std::int64_t count) {
     return line_sum(get, count);
 }
 
-// Columns [0, columns) of `rows` rows that lie `width` numbers apart.
+// Sums columns [0, columns) of `rows` rows with a stride of `width` numbers.
 template <typename T, bool kProducts>
 void block_columns(Source<T, kProducts> get, std::int64_t rows, std::int64_t width, std::int64_t columns,
                    SumOf<T>* to) {
@@ -84,7 +84,7 @@ void block_columns(Source<T, kProducts> get, std::int64_t rows, std::int64_t wid
     }
 }
 
-// ---- the whole ----
+// ---- the whole array ----
 
 // Adds `count` partial results of `width` numbers each into the first.
 template <typename Sum>
@@ -147,7 +147,7 @@ Extents extents_of(const Array& array, int axis) {
     return extents;
 }
 
-// One total for each component of each element.
+// Writes one total for each component of each element.
 void write_totals(const std::vector<Total>& totals, Scalar of, const Array& to) {
     const CpuDevice::Access access(*to.device);
     bool real = info(of).is_float();
@@ -157,7 +157,8 @@ void write_totals(const std::vector<Total>& totals, Scalar of, const Array& to) 
     auto* at = static_cast<std::byte*>(packed.view.data);
     for (const Total& total : totals) {
         const Number number = real ? Number::real(total.real) : Number::integer(total.whole);
-        write_scalar(scalar, convert(number, wide, scalar), at);  // narrow integers wrap, as their additions would
+        write_scalar(scalar, convert(number, wide, scalar), at);  // narrow integers wrap, as sums in their own width
+                                                                  // would
         at += info(scalar).bytes();
     }
     if (!to.is_contiguous()) copy(to, packed);
@@ -178,7 +179,7 @@ std::vector<Total> CpuPrimitives::inner(const Array& a, const Array& b, int axis
     Array left = contiguous(a), right = contiguous(b);
     Extents extents = extents_of(a, axis);
     int components = a.dtype.components();
-    // Where nothing stands between the axis and the components, they are one line.
+    // If the axis is directly before the components, they form one contiguous axis.
     if (extents.width == components) {
         extents.count *= components;
         extents.width = components = 1;

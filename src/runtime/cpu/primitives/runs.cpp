@@ -1,5 +1,5 @@
-// Run-length encoding, in two passes over blocks: each block counts the runs that begin in it, running sums say where
-// it writes, and each block writes the values and beginnings of its runs. Lengths are the distances of the beginnings.
+// Run-length encoding, in two passes over blocks. Each block counts the runs that begin in it; prefix sums give its
+// place in the output; each block then writes the values and starts of its runs. Lengths are differences of starts.
 #include <algorithm>
 #include <limits>
 

@@ -1,6 +1,6 @@
-// Running sums, in two passes over blocks: the sum of each block, then each block from where the ones before it end.
-// Below one block a single pass does. In a block, groups of numbers are summed by themselves before the carry is added,
-// so that the chain of dependent additions is one per group.
+// Running sums, in two passes over blocks: the sum of each block, then the scan of each block from the total of those
+// before it. A single block needs one pass only. Within a block, groups of numbers are summed separately before the
+// carry is added, so that the chain of dependent additions has one per group.
 #include <algorithm>
 
 #include "runtime/cpu/device.h"
@@ -10,10 +10,10 @@
 namespace weft::runtime {
 namespace {
 
-constexpr std::int64_t kBlockNumbers = 1 << 14;  // numbers of a block
+constexpr std::int64_t kBlockNumbers = 1 << 14;  // per block
 constexpr int kGroup = 8;
 
-// Numbers of one component: element i lies `stride` numbers after element i - 1.
+// Numbers of one component, `stride` numbers apart.
 template <typename T>
 struct Column {
     const T* from;
@@ -89,7 +89,7 @@ void scan_column(const Column<T>& column, std::int64_t count, bool inclusive) {
 void CpuPrimitives::scan(const Array& from, const Array& to, bool inclusive) {
     const CpuDevice::Access access(*from.device);
     Array source = contiguous(from);
-    // In place only where both are the same elements; other overlaps go through memory of their own.
+    // In place only if both are the same elements; other overlaps need a temporary.
     bool direct = to.is_contiguous() && (to.view.data == source.view.data || !overlap(to, source));
     Array result = direct ? to : empty(to.dtype, to.shape(), *to.device);
     std::int64_t components = from.dtype.components();

@@ -1,13 +1,13 @@
 // Sorting pairs: a radix sort from the lowest byte up, which keeps the order of equal keys.
 //
 //   1. Keys become unsigned numbers of the same order:  u -> u,  i -> i with its sign flipped,
-//      f -> bits with the sign flipped, all bits flipped where it is negative.
-//   2. For each byte that is not the same in all keys: count its values, chunk by chunk; running sums of the counts say
-//      where each chunk writes each value; all chunks write at once.
+//      f -> bits with the sign flipped; all bits flipped if it is negative.
+//   2. For each byte that differs among keys: each chunk counts the byte's values; prefix sums of the counts give the
+//      place of each value of each chunk; all chunks write concurrently.
 //   3. The numbers become keys again.
 //
-// Step 3 would lose the sign of -0 (which has to equal 0) and what is in a NaN. Where such keys occur, and for values
-// that are not of 4 or 8 bytes, positions are sorted along with the keys, and keys and values then gathered by them.
+// Step 3 would lose the sign of -0 (which has to equal 0) and the payload of NaNs. If such keys occur, or values do not
+// have 4 or 8 bytes, positions are sorted along with the keys, and keys and values are then gathered by them.
 //
 // Source: Knuth, The Art of Computer Programming 3, section 5.2.5; Herf, "Radix Tricks" (2001), for the floats.
 #include <algorithm>
@@ -24,7 +24,7 @@
 namespace weft::runtime {
 namespace {
 
-constexpr std::int64_t kInsertion = 32;   // up to here, insertion is quicker
+constexpr std::int64_t kInsertion = 32;   // up to here, insertion sort is faster
 constexpr std::int64_t kChunk = 1 << 15;  // keys that are worth another thread
 
 template <std::size_t kBytes>
@@ -54,7 +54,7 @@ struct Code {
     using Bits = typename UnsignedOf<sizeof(T)>::type;
     static constexpr Bits kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(T) - 1));
     static constexpr bool kIsSigned = !kIsReal<T> && std::is_signed_v<T>;
-    // Of a float: the greatest bits that are no NaN.
+    // Of a float: the greatest bit pattern that is no NaN.
     static constexpr Bits last_number() {
         if constexpr (kIsSmallFloat<T>)
             return static_cast<Bits>(T::format.has_infinity ? T::format.overflow() : T::format.largest());
@@ -62,7 +62,7 @@ struct Code {
         return static_cast<Bits>(0x7FF0000000000000);
     }
 
-    // -0 and NaNs: what decode() would not give back.
+    // -0 and NaNs, which decode() would not restore.
     static bool is_special(Bits bits) {
         if constexpr (kIsReal<T>) return bits == kSign || static_cast<Bits>(bits & ~kSign) > last_number();
         return false;
@@ -105,7 +105,7 @@ class Sorter {
     using Bits = typename Code<T>::Bits;
 
 public:
-    // Both contiguous and of one dimension.
+    // Precondition: both are contiguous and one-dimensional.
     Sorter(const Array& keys, const Array& values)
         : keys_(static_cast<Bits*>(keys.view.data)),
           values_(static_cast<std::byte*>(values.view.data)),
@@ -141,7 +141,7 @@ public:
 private:
     struct Plan {
         std::int64_t begin, count, chunks;
-        Bits* codes;  // and as much scratch behind them
+        Bits* codes;  // followed by scratch of the same size
         Bits varying;
     };
 
@@ -152,7 +152,7 @@ private:
                    plan.chunks);
     }
 
-    // The values travel with the keys.
+    // Sorts the values along with the keys.
     template <typename Value>
     void move(const Plan& plan) const {
         std::unique_ptr<Value[]> payload(new Value[static_cast<std::size_t>(2 * plan.count)]);
@@ -164,7 +164,7 @@ private:
         for (std::int64_t i = 0; i < plan.count; ++i) keys_[plan.begin + i] = Code<T>::decode(plan.codes[i]);
     }
 
-    // Positions travel with the keys.
+    // Sorts positions along with the keys, then gathers.
     void gather(const Plan& plan) const {
         auto size = static_cast<std::size_t>(plan.count);
         std::unique_ptr<std::int64_t[]> from(new std::int64_t[2 * size]);
@@ -187,7 +187,7 @@ private:
     std::int64_t value_bytes_;
 };
 
-// Runs sort(Sorter) on contiguous memory with the elements [0, count), and writes back what had gaps.
+// Calls sort(Sorter) on contiguous memory with the elements [0, count), and copies the result back to arrays with gaps.
 template <typename Sort>
 void with_sorter(const Array& keys, const Array& values, std::int64_t count, const Sort& sort) {
     Array key_part = slice(keys, 0, 0, count, 1), value_part = slice(values, 0, 0, count, 1);
@@ -214,7 +214,7 @@ void CpuPrimitives::sort_segments(const Array& keys, const Array& values, const 
         total += std::max<std::int64_t>(0, segment.end - segment.begin);
     }
     if (longest < 2) return;
-    // A few long segments are shared by all threads one after the other, many short ones are dealt out.
+    // All threads share each long segment, one after the other; many short ones are distributed among threads.
     bool inside = longest > std::max(kChunk, total / 8);
     auto count = static_cast<std::int64_t>(segments.size());
     with_sorter(keys, values, end, [&](const auto& sorter) {
