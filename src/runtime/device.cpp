@@ -14,7 +14,7 @@ std::atomic<Device*> default_of_program = nullptr;
 
 bool names_cuda(std::string_view name) { return name == "cuda" || name.starts_with("cuda:"); }
 
-// Devices besides the CPU and GPUs.
+// Devices other than the CPU and GPUs.
 struct Others {
     std::mutex mutex;
     std::vector<Device*> devices;
@@ -105,7 +105,7 @@ void add_device(Device& device) {
     others().devices.push_back(&device);
 }
 
-// The first GPU, or the CPU where there is none, until the program says another.
+// The first GPU, or the CPU if there is none, until the program chooses another.
 Device& default_device() {
     if (Device* const set = default_of_program.load(std::memory_order_acquire)) return *set;
     Device* const found = gpus().empty() ? &host_device() : gpus().front();

@@ -11,7 +11,7 @@
 namespace weft::runtime {
 namespace {
 
-// Where there are no graphs, freeing memory asks nobody.
+// Number of KeptMemory objects: without any, freeing memory skips the lock.
 std::atomic<int> kept_count{0};
 
 struct AllKept {
@@ -26,15 +26,14 @@ AllKept& all_kept() {
 
 constinit thread_local int without_recording = 0;
 
-// Held where streams begin or end to be recorded, where a thread lets go of one that another thread may record, and
-// where one ends.
+// Guards the start and end of recordings, and the release of streams that another thread may record.
 std::mutex& recordings_mutex() {
     static std::mutex& made = *new std::mutex;
     return made;
 }
 std::atomic<std::uint64_t> last_number{0};
 
-// Of this thread, and of none that comes after it: the system gives its own numbers of threads again.
+// Unique to this thread: the system reuses its own numbers of threads.
 std::uint64_t thread_number() {
     static std::atomic<std::uint64_t> last{0};
     thread_local const std::uint64_t own = ++last;
@@ -43,7 +42,8 @@ std::uint64_t thread_number() {
 
 }  // namespace
 
-// Of a thread. Those that are left when it ends stay, as it cannot call a driver any more, and say so.
+// The recordings of a thread. Those that are left when it ends are marked but not destroyed, as the thread cannot call
+// a driver any more.
 struct OwnRecordings {
     std::vector<Recording*> all;
     ~OwnRecordings() {
@@ -69,7 +69,7 @@ KeptMemory::KeptMemory() {
     ++kept_count;
 }
 
-// What is freed now may be used by another graph, which then keeps it.
+// Memory that is released now may be used by another graph, which then keeps it.
 KeptMemory::~KeptMemory() {
     const std::lock_guard lock(all_kept().mutex);
     std::erase(all_kept().memories, this);
@@ -116,7 +116,7 @@ bool KeptMemory::uses(const Buffer& buffer) const {
                          static_cast<const void*>(static_cast<const std::byte*>(buffer.data) + buffer.size_bytes));
 }
 
-// The buffer is on its way out: another one takes its place.
+// The buffer is being destroyed: a new one takes over its memory.
 bool keep_for_graphs(Buffer& buffer) {
     if (kept_count.load(std::memory_order_relaxed) == 0 || !buffer.data) return false;
     const std::lock_guard lock(all_kept().mutex);
@@ -137,7 +137,7 @@ bool keep_for_graphs(Buffer& buffer) {
 
 HostGraph::HostGraph(Device& device, std::vector<NodePtr> nodes, std::unique_ptr<KeptMemory> memory)
     : Graph(device, std::move(nodes)), memory_(std::move(memory)) {
-    constexpr std::size_t kMost = 64;  // each is compared with all of its group
+    constexpr std::size_t kMost = 64;  // limits comparisons, as each node is compared with its whole group
     for (std::size_t i = 0, first = 0; i < nodes_.size(); ++i) {
         const std::span before(nodes_.data() + first, i - first);
         if (!before.empty() && before.size() < kMost && nodes_[i]->joins(before)) {

@@ -17,7 +17,7 @@ std::string grouped(std::int64_t number) {
     return text;
 }
 
-// ": 12 of 34 bytes are free", where somebody knows.
+// ": 12 of 34 bytes are free", if that is known.
 std::string what_is_free(const Device& device) {
     try {
         const std::int64_t total = device.total_memory();
@@ -34,7 +34,7 @@ void set_memory_collector(void (*collect)()) { memory_collector = collect; }
 
 void* take_memory(Device& device, std::int64_t size_bytes, bool zeroed, Stream& stream, const char* api) {
     if (void* const data = device.allocate(size_bytes, zeroed, stream)) return data;
-    // While a graph is captured nobody may wait, and what is given back is kept for the graph.
+    // During a capture, waiting is not allowed, and freed memory is kept for the graph.
     if (!stream.is_recorded()) {
         if (void (*const collect)() = memory_collector.load()) collect();
         device.make_room();

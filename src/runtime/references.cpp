@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kFewest = 256;  // no search below
 
-// By address; several buffers may stand for the same foreign memory.
+// Sorted by address; several buffers may represent the same memory of another library.
 struct ByAddress {
     using is_transparent = void;
     static bool less(const void* a, const void* b) { return std::less<>()(a, b); }
@@ -28,7 +28,7 @@ struct ByAddress {
 
 using Set = std::set<BufferPtr, ByAddress>;
 
-// Buffers do not overlap but where they stand for one foreign memory, so the first look backwards finds it.
+// Buffers overlap only if they represent the same memory of another library, so the first match backwards is right.
 Set::const_iterator locate(const Set& buffers, const void* address) {
     for (auto next = buffers.upper_bound(address); next != buffers.begin();) {
         --next;
@@ -38,7 +38,7 @@ Set::const_iterator locate(const Set& buffers, const void* address) {
     return buffers.end();
 }
 
-// What some aligned word of the holder's memory points into.
+// The buffers that an aligned word of the holder's memory points into.
 Set pointed_to(const Set& buffers, const Buffer& holder) {
     Set used;
     auto* begin = static_cast<const std::byte*>(holder.data);
@@ -57,7 +57,7 @@ Set pointed_to(const Set& buffers, const Buffer& holder) {
 struct References::Kept {
     std::mutex mutex;
     Set buffers;
-    // Of memory that the host cannot read: what is kept for an address at a place, and for one that may be anywhere.
+    // For memory that the host cannot read: buffers for addresses at a known place, and for those at an unknown one.
     std::map<std::int64_t, BufferPtr> edges;
     Set anywhere;
     std::size_t prune_at = kFewest;
@@ -85,7 +85,7 @@ References::Kept& References::kept() {
 }
 
 void References::add(const BufferPtr& kept_buffer, const Buffer& holder, std::int64_t place) {
-    // Memory that mentions itself needs no help, and would never be freed.
+    // Memory that refers to itself needs no reference, which would keep it alive for ever.
     if (!kept_buffer || !kept_buffer->data || kept_buffer.get() == &holder) return;
     Kept& all = kept();
     const std::lock_guard lock(all.mutex);
@@ -100,8 +100,8 @@ void References::add(const BufferPtr& kept_buffer, const Buffer& holder, std::in
 }
 
 void References::add_all(const References& of, const Buffer& holder) {
-    // What is copied inside of one memory is found there again, but for edges: they have one place, and the copy
-    // another.
+    // A copy within the same memory needs no new references, since the search finds both. Edges do, as they have one
+    // place each.
     if (&of == this && holder.device->is_host_memory) return;
     for (const BufferPtr& kept : of.all()) add(kept, holder);
 }
@@ -109,7 +109,7 @@ void References::add_all(const References& of, const Buffer& holder) {
 void References::forget(std::int64_t begin, std::int64_t end, const Buffer& holder) {
     Kept* const there = kept_.load(std::memory_order_acquire);
     if (!there || holder.device->is_host_memory) return;
-    Set let_go;  // after the lock is given back
+    Set let_go;  // destroyed after the lock is released
     const std::lock_guard lock(there->mutex);
     let_go = there->buffers;
     there->edges.erase(there->edges.lower_bound(begin), there->edges.lower_bound(end));

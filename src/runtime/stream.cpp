@@ -7,7 +7,7 @@ namespace weft::runtime {
 
 namespace {
 
-// Of a thread: for each device the stream that it has chosen.
+// The streams that a thread has chosen, at most one for each device.
 struct ChosenStreams {
     std::vector<std::shared_ptr<Stream>> all;
     bool is_counted = false;

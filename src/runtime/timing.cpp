@@ -17,7 +17,7 @@ struct Piece {
 };
 struct Session {
     unsigned kinds;
-    std::size_t first;  // of the pieces that it may have
+    std::size_t first;  // index of its first piece
 };
 struct Timing {
     std::mutex mutex;
@@ -30,7 +30,7 @@ struct Timing {
         timed_kinds = kinds;
     }
 };
-// Never freed: threads may work while the process ends.
+// Never freed: threads may still work while the process ends.
 Timing& timing() {
     static Timing& made = *new Timing;
     return made;

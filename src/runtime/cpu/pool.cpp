@@ -1,9 +1,8 @@
 // Scheduling of a launch.
 //
 //   1. Few threads: the caller runs them, without further overhead.
-//   2. Otherwise the caller runs and measures a small part first (the probe), because the kernel's estimate cannot know
-//   trip
-//      counts of loops. The cost of the rest at the measured rate decides whether other threads help.
+//   2. Otherwise the caller runs and measures a small part first (the probe), because the kernel's estimate cannot
+//      know trip counts of loops. The cost of the rest at the measured rate decides whether other threads help.
 //   3. In parallel: pieces of at least kPieceNs, cut at rows if rows are short, are given to the workers (workers.h).
 //   4. Long launches that can be interrupted run in steps of some milliseconds; the calling thread polls between its
 //      steps. In order (on one thread, if that was requested) the steps are always the same, because the rounding of a

@@ -1,5 +1,5 @@
-// Where the memory of CUDA devices comes from: pools, the driver's plain allocations, pinned memory of the host; and
-// which device may touch another's.
+// The memory of CUDA devices: pools, the driver's plain allocations, pinned memory of the host, and access of devices
+// to each other's memory.
 #include <algorithm>
 #include <atomic>
 #include <string>
@@ -89,7 +89,7 @@ void* CudaDevice::take(std::int64_t size_bytes, Stream& stream) {
     const bool is_pooled = pool_.is_enabled();
     const CUresult result = [&] {
         if (!is_pooled) return driver().cuMemAlloc_v2(&made, bytes);
-        const RelaxedCapture relaxed;  // nothing waits for the device
+        const RelaxedCapture relaxed;  // the call waits for nothing
         return driver().cuMemAllocAsync(&made, bytes, static_cast<CudaStream&>(stream).handle());
     }();
     if (result == kOutOfMemory) return nullptr;
@@ -111,7 +111,7 @@ bool CudaDevice::is_pooled(const void* data) const {
     return !plain_.contains(data);
 }
 
-// Whether it was plain memory.
+// Forgets plain memory; returns whether it was plain.
 bool CudaDevice::forget_plain(void* data) {
     if (!properties_.has_pools) return true;
     if (!has_plain_) return false;
@@ -121,9 +121,9 @@ bool CudaDevice::forget_plain(void* data) {
 
 namespace {
 
-// Memory that the driver frees only when the work of a device is done, or that of all where `device` is null: while
-// some is under way it waits here, and is freed when somebody comes and finds none. To wait for that would keep the
-// program's other threads from going on, and Ctrl-C from ending it.
+// Memory that the driver frees only when the work of a device is done; of all devices if `device` is null. While there
+// is work, the memory waits here, and a later call that finds none frees it. Waiting for the work instead would block
+// the program's other threads and Ctrl-C.
 class LateFrees {
 public:
     static void add(CudaDevice* device, std::function<void()> free) {
@@ -138,7 +138,7 @@ public:
             const std::lock_guard lock(mutex());
             if (all().empty()) return;
         }
-        // A capture in global mode would forbid it to all threads; but nobody captures what is given back here.
+        // A capture in global mode would forbid this to all threads; but no capture uses memory that is freed here.
         const RelaxedCapture relaxed;
         std::vector<const CudaDevice*> busy;
         for (Device* device : cuda_devices())
@@ -172,7 +172,7 @@ private:
         try {
             return stream.is_complete();
         } catch (const Error&) {
-            return true;  // nothing runs there any more; who waits is told
+            return true;  // no work runs there any more; the next wait reports the error
         }
     }
     // Never destroyed: threads may come here while the program ends.
@@ -190,7 +190,7 @@ private:
 
 void free_late_memory() { LateFrees::free_if_idle(); }
 
-// What a call did not do is tried once more, by one that frees at once.
+// If freeing in the stream's order fails, the memory is freed by a synchronous call later.
 void CudaDevice::give_back(void* data, Stream& stream) {
     auto& queue = static_cast<CudaStream&>(stream);
     --allocations_;
@@ -214,7 +214,7 @@ void CudaDevice::for_each_stream(const std::function<void(Stream&)>& visit) {
     for (const std::shared_ptr<Stream>& stream : others) visit(*stream);
 }
 
-// A stream that is captured cannot be waited for.
+// A stream that is being captured cannot be waited for.
 void CudaDevice::make_room() {
     if (!is_open()) return;
     {
@@ -228,7 +228,7 @@ void CudaDevice::make_room() {
     pool_.trim();
 }
 
-// The other device's memory may be freed or written after its stream has waited.
+// The other device's stream waits for the copy, so its memory may then be freed or written.
 bool CudaDevice::copy_from(void* to, Device& other, const void* from, std::int64_t size_bytes, Stream& stream) {
     if (other.cuda() == nullptr) return false;
     CudaDevice& owner = as_cuda(other);
@@ -239,7 +239,7 @@ bool CudaDevice::copy_from(void* to, Device& other, const void* from, std::int64
         ready->record(theirs);
         ready->make_wait(stream);
     } else if (!theirs.is_recorded()) {
-        // A graph waits for no other device: what is under way there is done before it can be launched.
+        // A graph waits for no other device, so that device's work has to be done before the graph can be launched.
         static_cast<CudaStream&>(theirs).wait();
     }
     {
@@ -270,7 +270,7 @@ bool CudaDevice::copy_from(void* to, Device& other, const void* from, std::int64
     return true;
 }
 
-// Memory that somebody else has made is not.
+// Memory of other libraries is not pooled.
 bool is_pooled(const Array& array) {
     return array.device->cuda() != nullptr && array.buffer && array.buffer->data && !array.buffer->release &&
            as_cuda(*array.device).is_pooled(array.buffer->data);
@@ -286,7 +286,7 @@ bool can_reach(CudaDevice& owner, CudaDevice& peer) {
     return can != 0;
 }
 
-// Another library may have asked for access, and the driver does not say so but by refusing to do it again.
+// Another library may have enabled access. The driver only tells by refusing to enable it again.
 bool is_plain_open(CudaDevice& owner, CudaDevice& peer) {
     const CUcontext target = owner.context();
     const CudaDevice::Inside inside(peer);
@@ -307,7 +307,7 @@ bool is_pool_open(CudaDevice& owner, CudaDevice& peer) {
     return flags == kReadAndWrite;
 }
 
-// What the peer has begun with the memory is done before it is closed.
+// The peer's work with the memory is done before access is disabled.
 void set_plain_open(CudaDevice& owner, CudaDevice& peer, bool is_open) {
     const CUcontext target = owner.context();
     if (!is_open) peer.synchronize();
@@ -329,7 +329,9 @@ void set_pool_open(CudaDevice& owner, CudaDevice& peer, bool is_open, const char
 bool can_open(MemoryOf kind, Device& owner, Device& peer) {
     if (owner.cuda() == nullptr || peer.cuda() == nullptr) return false;
     if (kind == MemoryOf::pool && !owner.pool()->is_supported()) return false;
-    if (kind == MemoryOf::pool && owner.ordinal == peer.ordinal) return true;  // all contexts of a GPU reach its pool
+    if (kind == MemoryOf::pool && owner.ordinal == peer.ordinal)
+        return true;  // all contexts of a GPU can access its
+                      // pool
     return &owner == &peer || can_reach(as_cuda(owner), as_cuda(peer));
 }
 
@@ -395,7 +397,7 @@ void* allocate_pinned(std::int64_t size_bytes) {
     return data;
 }
 
-// Copies may still be under way, on any device and in any stream.
+// Copies may still be in progress, on any device and in any stream.
 void free_pinned(void* data) {
     LateFrees::add(nullptr, [data] {
         const CudaDevice::Inside inside(*gpus().front(), std::nothrow);

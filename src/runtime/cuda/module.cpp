@@ -1,6 +1,6 @@
-// The driver compiles PTX in two ways: inside of cuModuleLoadDataEx(), which keeps the machine code to itself, and as a
-// link (cuLink…), which gives it away. The second one is taken where somebody keeps it. Whatever fails there costs the
-// keeping and nothing else: the PTX is loaded in the first way, which says what is wrong with it.
+// The driver compiles PTX in two ways: inside of cuModuleLoadDataEx(), which does not return the machine code, and as a
+// link (cuLink…), which does. The link is used if there is a store. A failure there only means that nothing is stored:
+// the PTX is then loaded in the first way, which reports its errors.
 #include "runtime/cuda/module.h"
 
 #include <cstdlib>
@@ -21,10 +21,10 @@ using namespace cuda;
 
 namespace {
 
-// Line tables, for profilers and cuda-gdb, where the text has any.
+// Asks for line tables, for profilers and cuda-gdb, if the text has any.
 bool has_lines(const char* ptx) { return std::strstr(ptx, "\n\t.loc\t") != nullptr; }
 
-// Options of the driver's compiler, and what it says where something is wrong.
+// Options of the driver's compiler, and its log of errors.
 class JitOptions {
 public:
     explicit JitOptions(bool with_lines) {
@@ -70,7 +70,7 @@ Attempt load(const void* code, bool with_lines) {
     return attempt;
 }
 
-// The machine code that the driver makes of a text; empty where it does not.
+// The driver's machine code for a text; empty on failure.
 std::vector<std::byte> link(const char* ptx, bool with_lines) {
     const Driver& driver = cuda::driver();
     JitOptions options(with_lines);
@@ -84,7 +84,7 @@ std::vector<std::byte> link(const char* ptx, bool with_lines) {
     std::vector<std::byte> made;
     if (result == kSuccess)
         made.assign(static_cast<const std::byte*>(image), static_cast<const std::byte*>(image) + size);
-    give_up(driver.cuLinkDestroy, state);  // the image was its own
+    give_up(driver.cuLinkDestroy, state);  // frees the image, which has been copied
     return made;
 }
 
@@ -93,7 +93,7 @@ bool can_link() {
     return driver.cuLinkCreate_v2 && driver.cuLinkAddData_v2 && driver.cuLinkComplete && driver.cuLinkDestroy;
 }
 
-// The release of the driver, whose compiler may be another one in each; "" where the system does not say.
+// The release of the driver, as each may have another compiler; "" if the system does not tell.
 const std::string& release_of_driver() {
     static const std::string release = [] {
         std::ifstream file("/sys/module/nvidia/version");
@@ -104,7 +104,7 @@ const std::string& release_of_driver() {
     return release;
 }
 
-// All that the driver's machine code of a text depends on.
+// The key of a stored image: everything that the driver's machine code for a text depends on.
 std::string made_of(const char* ptx, bool with_lines, CudaDevice& device) {
     const Driver& driver = cuda::driver();
     return "driver " + std::to_string(driver.version) + " " +
@@ -112,10 +112,10 @@ std::string made_of(const char* ptx, bool with_lines, CudaDevice& device) {
            device.target()->processor + "\nlines " + std::to_string(with_lines) + "\n" + ptx;
 }
 
-// From what is kept, or made anew and kept. Null where that does not work, for whatever reason.
+// Loads the stored image, or compiles and stores a new one. Null on any failure.
 CUmodule load_kept(const char* ptx, bool with_lines, CudaDevice& device) {
     ImageStore* const store = image_store();
-    // What the text leaves to be found by the driver, a link would miss.
+    // A link cannot resolve functions that the driver provides.
     if (!store || !store->is_open() || !can_link() || std::strstr(ptx, ".extern .func")) return nullptr;
     const std::string of = made_of(ptx, with_lines, device);
     if (const auto known = store->load(of)) {
@@ -130,7 +130,7 @@ CUmodule load_kept(const char* ptx, bool with_lines, CudaDevice& device) {
     return attempt.handle;
 }
 
-// "8.7" of ".version 8.7".
+// "8.7" for ".version 8.7".
 std::string ptx_version(std::string_view ptx) {
     constexpr std::string_view kWord = ".version ";
     const std::size_t at = ptx.find(kWord);
@@ -151,7 +151,7 @@ bool runs_on(const std::string& processor, int architecture) {
 CudaModule load_module(const CudaCode& code, CudaDevice& device) {
     const CudaDevice::Inside inside(device);
     const RelaxedCapture relaxed;
-    std::string why;  // not the machine code
+    std::string why;  // reason for not using the machine code
     if (!code.machine_code.empty()) {
         if (runs_on(code.processor, device.cuda()->arch)) {
             const Attempt attempt = load(code.machine_code.data(), false);

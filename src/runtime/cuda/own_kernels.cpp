@@ -13,7 +13,7 @@ using namespace cuda;
 
 namespace {
 
-// Modules live as long as the process, like the devices.
+// Modules live as long as the process, as devices do.
 CUfunction function_of(OwnKernel kernel, CudaDevice& device) {
     static std::mutex mutex;
     static std::map<std::pair<const CudaDevice*, const char*>, CUmodule> modules;

@@ -42,7 +42,7 @@ std::string formatted(const std::string& format, Number number) {
     return longer;
 }
 
-// Integers of 32 bits come with their sign spread over the word.
+// Integers of 32 bits are sign-extended to 64.
 std::string converted(const Conversion& conversion, std::int64_t word) {
     const std::string begin = "%" + conversion.flags;
     switch (conversion.kind) {
@@ -85,8 +85,8 @@ void fill(Fault& to, const CudaFault& from, const Report& report) {
     std::snprintf(to.message, sizeof to.message, "%s", text.c_str());
 }
 
-// Records of the number of the format, from 1 on, the number of arguments, and these. A record that did not fit is
-// left out, and so are all that came later: a word that nobody wrote is 0.
+// Each record is the number of the format, from 1 on, the number of arguments, and the arguments. If a record did not
+// fit, it and all later ones are missing: unwritten words are 0.
 void print(const std::vector<std::int64_t>& words, bool is_cut, const Report& report) {
     for (std::size_t at = 0; at + 2 <= words.size();) {
         const auto format = static_cast<std::size_t>(words[at]), count = static_cast<std::size_t>(words[at + 1]);
@@ -99,7 +99,7 @@ void print(const std::vector<std::int64_t>& words, bool is_cut, const Report& re
                      " bytes that are kept of one launch on a CUDA device)\n");
 }
 
-// Gives what there is to those who ask; how many bytes of it are not 0, from the first on.
+// Stores faults to the requested places and prints the text. Returns the number of leading bytes that may not be 0.
 std::int64_t read(const Report& report, CudaDevice& device, Stream& stream) {
     CudaReports found;
     device.to_host(&found, report.data, sizeof found, stream);
@@ -160,10 +160,10 @@ void PendingReports::add(std::shared_ptr<GraphReports> graph) {
     if (std::ranges::find(graphs_, graph) == graphs_.end()) graphs_.push_back(std::move(graph));
 }
 
-// The stream is empty: what comes here has been written.
+// Precondition: the stream's work is done, so all reports have been written.
 void PendingReports::collect(CudaDevice& device, Stream& stream) {
-    const Uninterrupted uninterrupted;  // a handler of a signal may put work into the stream, too
-    // Kept to the end: a thread that finds its report gone may look at its Fault.
+    const Uninterrupted uninterrupted;  // a signal handler may enqueue into the stream too
+    // Held to the end: a thread that finds its report gone may read its Fault at once.
     const std::lock_guard lock(mutex_);
     std::ptrdiff_t done = 0;
     try {

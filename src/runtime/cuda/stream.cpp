@@ -16,7 +16,7 @@ using namespace cuda;
 
 CudaStream::CudaStream(CudaDevice& device, int priority) : Stream(device), cuda_(device), priority_(priority) {}
 
-// 0 names the legacy default stream.
+// 0 means the legacy default stream.
 CudaStream::CudaStream(CudaDevice& device, CUstream foreign, std::shared_ptr<CudaStream> owner)
     : Stream(device),
       cuda_(device),
@@ -27,14 +27,14 @@ CudaStream::CudaStream(CudaDevice& device, CUstream foreign, std::shared_ptr<Cud
     share();
 }
 
-// Nobody waits for it any more; what its launches say is lost with it. The driver is not asked about a foreign one,
-// which may be gone with the library that lent it: on a GPU the question would end the process.
+// No thread can wait for the stream any more, so its reports are lost. The driver is not asked about a stream of
+// another library: if that library has destroyed it, the query would end the process on a GPU.
 CudaStream::~CudaStream() {
     reports_.drop();
     external_.reset();
-    drop_recording(*this);  // its capture, which nobody can end
+    drop_recording(*this);  // no thread could end its capture any more
     CUstream made = handle_.load(std::memory_order_acquire);
-    // A stream that is gone would end the capture of another library that it has joined.
+    // Destroying a stream that has joined another library's capture would invalidate the capture.
     if (CudaRecording* const joined = made && !is_foreign_ ? cuda_recording(*this) : nullptr) {
         joined->keep_stream(std::exchange(made, nullptr), std::exchange(aside_, nullptr));
     }
@@ -58,12 +58,13 @@ CUstream CudaStream::share_handle() {
     return shared;
 }
 
-// Destructors ask, too, and must not throw. A driver that does not answer twice will not take work either, and then
-// says why: the stream may be gone with the library that lent it.
+// Destructors call this too, and it must not throw. If the driver fails twice, it will reject work too and report the
+// reason then: the stream may have been destroyed by the library that owned it.
 Recording* CudaStream::find_recording() {
     const CUstream own = handle_.load(std::memory_order_acquire);
     if (own == nullptr) return nullptr;
-    std::unique_ptr<CudaRecording> over;  // gives memory back, and asks here again, without the lock
+    std::unique_ptr<CudaRecording> over;  // destroyed without the lock: it frees memory, which calls this function
+                                          // again
     const std::lock_guard lock(external_mutex_);
     const CudaDevice::Inside inside(cuda_, std::nothrow);
     CUstreamCaptureStatus status = kCaptureNone;
@@ -99,7 +100,7 @@ void CudaStream::end_external() {
     over = std::move(external_);
 }
 
-// One that the legacy default stream waits for, and that waits for it: the order that other libraries expect.
+// A stream that synchronizes with the legacy default stream in both directions, as other libraries expect.
 CUstream CudaStream::own_handle() {
     std::call_once(once_, [&] {
         const CudaDevice::Inside inside(cuda_);
@@ -142,7 +143,7 @@ void CudaStream::end_aside() noexcept {
     if (!std::exchange(is_aside_used_, false)) return;
     const CudaDevice::Inside inside(cuda_, std::nothrow);
     if (!inside.is_inside()) return;
-    // Where it cannot be told to wait, it waits here.
+    // If the stream cannot be made to wait, this thread waits.
     if (driver().cuEventRecord(border_, aside_) != kSuccess ||
         driver().cuStreamWaitEvent(handle_.load(std::memory_order_acquire), border_, 0) != kSuccess) {
         const RelaxedCapture relaxed;
@@ -152,19 +153,19 @@ void CudaStream::end_aside() noexcept {
 
 void CudaStream::synchronize() {
     if (recording()) {
-        reports_.forget_faults();  // of what was launched before another library began a capture
+        reports_.forget_faults();  // of launches from before another library began a capture
         throw UsageError("synchronize()",
                          "a graph is being captured from a stream of '" + cuda_.alias +
                              "', and what was launched in it has not run. help: wait after the capture");
     }
-    if (handle_.load(std::memory_order_acquire) == nullptr) return;  // nothing was put into it
+    if (handle_.load(std::memory_order_acquire) == nullptr) return;  // no work yet
     try {
         wait();
         reports_.collect(cuda_, *this);
         ExternalUse::free_unused();
         ExternalUse::collect(cuda_, *this);
     } catch (...) {
-        // This thread will not look at its faults, and other threads still look at theirs.
+        // This thread will not read its faults; other threads still read theirs.
         reports_.forget_faults();
         throw;
     }
@@ -174,7 +175,7 @@ void CudaStream::wait() {
     const CudaDevice::Inside inside(cuda_);
     const RelaxedCapture relaxed;
     wait_until([&] { return driver().cuStreamQuery(handle()) != kNotReady; });
-    // It is done, or this says why not; and pools keep to their thresholds when somebody synchronizes.
+    // Reports an error of finished work. Synchronizing also makes pools return memory above their thresholds.
     cuda_.check(driver().cuStreamSynchronize(handle()), "cuStreamSynchronize");
 }
 
@@ -183,7 +184,7 @@ bool CudaStream::is_complete() {
         throw UsageError("Stream.is_complete", "a graph is being captured from the stream of '" + cuda_.alias +
                                                    "', and what was launched in it has not run. help: ask after the "
                                                    "capture");
-    if (handle_.load(std::memory_order_acquire) == nullptr) return true;  // nothing was put into it
+    if (handle_.load(std::memory_order_acquire) == nullptr) return true;  // no work yet
     const CudaDevice::Inside inside(cuda_);
     const RelaxedCapture relaxed;
     const CUresult result = driver().cuStreamQuery(handle());
@@ -257,14 +258,14 @@ void CudaEvent::require_inside(Stream& stream) const {
                      "which each launch of the graph waits for the event");
 }
 
-// The stream may be another CUDA device's. What waits for an event of a capture belongs to the capture from then on.
+// The stream may be that of another CUDA device. A stream that waits for an event of a capture joins the capture.
 void CudaEvent::make_wait(Stream& stream, bool by_graph) {
     auto& waiting = static_cast<CudaDevice&>(stream.device());
     auto& queue = static_cast<CudaStream&>(stream);
     if (CudaRecording* const recording = by_graph ? cuda_recording(stream) : nullptr)
         return recording->add_event(handle_, owner_, queue, false);
     if (is_external_) {
-        queue.share();  // the driver knows to which capture it belongs
+        queue.share();  // the driver knows the capture
     } else if (capture_ != 0) {
         Recording* const recording = find_recording(capture_);
         if (!recording)
@@ -274,7 +275,7 @@ void CudaEvent::make_wait(Stream& stream, bool by_graph) {
         recording->join(stream);
     } else {
         require_inside(stream);
-        if (is_shared_) queue.share();  // it may have been recorded in a capture of another library
+        if (is_shared_) queue.share();  // may have been recorded in a capture of another library
     }
     const CudaDevice::Inside inside(waiting);
     waiting.check(driver().cuStreamWaitEvent(queue.handle(), handle_, 0), "cuStreamWaitEvent");

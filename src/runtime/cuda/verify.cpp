@@ -1,4 +1,4 @@
-// What programs ask of the memory of a CUDA device: described where a graph is captured, checked where that is wanted.
+// Work of programs on the memory of a CUDA device: described as nodes during a capture, verified if that is enabled.
 #include "runtime/verify.h"
 
 #include <cstddef>
@@ -24,7 +24,7 @@ void CudaDevice::copy(const CopyPlan& plan, Stream& stream) {
     if (plan.sides == CopyPlan::Sides::to_host && stream.recording())
         refuse_recording(*this, "copy()", "copy to the host after wp.capture_launch()");
     if (CudaRecording* const recording = cuda_recording(stream)) {
-        // Pinned memory is read by each launch of the graph, other memory of the host now.
+        // Pinned memory is read by each launch of the graph; other memory of the host is read now.
         const bool is_read_now = plan.sides == CopyPlan::Sides::from_host && !is_pinned_line(plan);
         const CopyPlan inside = is_read_now ? kept_on_device(plan, *recording) : plan;
         put_copy(inside, stream);

@@ -17,7 +17,7 @@ struct Bvh::ContentsOf final : Bvh::Contents {
     BoxTree<T> tree;
     devlib::BvhDescriptor<T> described;
 
-    // Both as the user has them, and in the host's memory.
+    // The arrays as the user has them, and in the host's memory.
     ContentsOf(const Array& lowers, const Array& uppers, const Array& host_lowers, const Array& host_uppers,
                const TreeOptions& options, std::span<const std::int32_t> groups)
         : tree(points_of<T>(host_lowers), points_of<T>(host_uppers), host_lowers.size(), options, groups) {

@@ -17,7 +17,7 @@ namespace weft::runtime::spatial {
 
 namespace {
 
-// How many launches find former objects: where none does, kernels need not look whether theirs does.
+// Number of launches with former objects: if it is 0, kernels skip the thread-local lookup.
 std::atomic<int> finding_count{0};
 constinit thread_local const FormerObjectsPtr* finding = nullptr;
 constinit thread_local const FormerObjects* found_here = nullptr;
@@ -30,10 +30,10 @@ struct Slot {
     std::atomic<const void*> descriptor{nullptr};
 };
 
-// Zeros: the descriptor of every kind of object that has nothing in it.
+// Zeros: the descriptor of an empty object of every kind.
 alignas(64) constexpr std::byte kEmpty[kMostDescriptorBytes]{};
 
-// Memory that costs nothing before it is touched.
+// Pages of it cost nothing until they are touched.
 constinit Slot slots[kSlots];
 
 struct Use {
@@ -43,7 +43,7 @@ struct Use {
 struct Slots {
     std::mutex mutex;
     std::vector<std::uint32_t> free;
-    std::vector<Use> uses;  // of the slots that were ever used
+    std::vector<Use> uses;  // of all slots that were ever used
 };
 // Never freed: objects may outlive static ones.
 Slots& owners() {
@@ -53,7 +53,7 @@ Slots& owners() {
 
 // ---- readers ----
 
-// The time at which a launch began, 0 where none runs. A place is taken by one launch at a time.
+// The time at which a launch began; 0 if the place is free. A place is used by one launch at a time.
 struct alignas(64) Reader {
     std::atomic<std::uint64_t> began{0};
 };
@@ -73,7 +73,7 @@ std::vector<Retired>& retired() {
 std::atomic<bool> any_retired{false};
 std::atomic<std::uint64_t> change_count{0};
 
-// What nobody can be reading any more.
+// Removes and returns the objects that no launch can be reading any more.
 std::vector<Retired> take_unread() {
     std::vector<Retired> unread;
     const std::lock_guard lock(retired_mutex);
@@ -101,7 +101,7 @@ void retire(std::shared_ptr<const Object> object) {
 
 std::size_t slot_of(std::uint64_t id) { return id & 0xffffffff; }
 
-// False where the id finds nothing.
+// False if the id has no meaning.
 bool remove(std::uint64_t id) {
     Slots& own = owners();
     std::shared_ptr<const Object> former;
@@ -169,7 +169,7 @@ std::vector<std::uint64_t> all_ids() {
 
 namespace {
 
-// Somebody who keeps an id.
+// One keep() of an id.
 struct Keeper {
     std::uint64_t id;
     std::function<void(const void*)> withdrawn;
@@ -225,7 +225,7 @@ std::shared_ptr<const void> keep(std::uint64_t id, std::function<void(const void
 
 namespace {
 
-// Where there are no snapshots, nobody has to look for them.
+// If it is 0, the search for snapshots is skipped.
 std::atomic<int> kept_count{0};
 
 }  // namespace
@@ -242,7 +242,7 @@ struct Kept {
 
 namespace {
 
-// Null where the id finds nothing. For who has the lock.
+// Null if the id has no meaning. Precondition: the lock is held.
 std::shared_ptr<const Object> object_of(std::uint64_t id) {
     id &= ~kTreeOfMesh;
     if (id == 0 || slot_of(id) >= kSlots || slots[slot_of(id)].id != id) return nullptr;
@@ -251,7 +251,7 @@ std::shared_ptr<const Object> object_of(std::uint64_t id) {
 
 }  // namespace
 
-// Snapshots of one object share one note until it changes: to take one costs no more than to find the object.
+// Snapshots of one object share one record until the object changes, so a snapshot costs no more than a lookup.
 Snapshot::Snapshot(std::uint64_t of) {
     const std::lock_guard lock(owners().mutex);
     std::shared_ptr<const Object> object = object_of(of);
@@ -281,8 +281,8 @@ bool is_kept(std::uint64_t id) {
     return object && !object->kept_.expired();
 }
 
-// The copy is made without the lock. Who takes a snapshot meanwhile sees what the writes that are to come may leave, as
-// does any launch that runs beside them.
+// The copy is made without the lock. A snapshot that is taken meanwhile may see the following writes, as any concurrent
+// launch may.
 void keep_apart(std::uint64_t id) {
     std::vector<std::pair<std::shared_ptr<const Object>, std::shared_ptr<Kept>>> all;
     const auto add = [&](std::shared_ptr<const Object> object) {
@@ -301,10 +301,10 @@ void keep_apart(std::uint64_t id) {
         }
     }
     for (const auto& [object, kept] : all) {
-        if (object->version() != kept->version) continue;  // the snapshots are out of date
+        if (object->version() != kept->version) continue;  // the snapshots are outdated
         Contents copy = object->copy();
         const std::lock_guard lock(owners().mutex);
-        if (kept->contents.object != object) continue;  // another thread was faster
+        if (kept->contents.object != object) continue;  // another thread did it first
         kept->version = copy.object->version();
         kept->contents = std::move(copy);
         object->kept_.reset();
@@ -315,12 +315,12 @@ namespace {
 
 bool is_tree_of_mesh(std::uint64_t id, ObjectKind kind) { return kind == ObjectKind::bvh && (id & kTreeOfMesh) != 0; }
 
-// Which are there, perhaps as zeros, where the mesh is.
+// Removes the flag of tangents: they exist if the mesh does, perhaps as zeros.
 std::uint64_t without_tangents(std::uint64_t id, ObjectKind kind) {
     return kind == ObjectKind::mesh ? id & ~kTangentsOfMesh : id;
 }
 
-// Fields before the tree stand at the same place in meshes of both precisions.
+// The fields before the tree have the same offsets in meshes of both precisions.
 const void* tree_of(const void* mesh) {
     const void* const bvh = static_cast<const devlib::MeshDescriptor<float>*>(mesh)->bvh;
     return bvh ? bvh : kEmpty;
@@ -333,7 +333,7 @@ bool is_object(std::uint64_t id, ObjectKind kind) {
     return id >> 56 == static_cast<std::uint64_t>(kind) && slot_of(id) < kSlots && slots[slot_of(id)].id == id;
 }
 
-// The id is read again: meanwhile the slot may have gone to another object, which has another id.
+// The id is read again: meanwhile the slot may have been reused by another object, with another id.
 const void* find_descriptor(std::uint64_t id, ObjectKind kind) {
     if (is_tree_of_mesh(id, kind)) return tree_of(find_descriptor(id & ~kTreeOfMesh, ObjectKind::mesh));
     if (!is_object(id, kind)) return kEmpty;
@@ -408,8 +408,8 @@ FindingHere::~FindingHere() {
     --finding_count;
 }
 
-// The place is taken before anything is looked up, and whoever retires looks at the places after it has withdrawn: one
-// of the two sees the other. (All of these are sequentially consistent.)
+// A reader takes its place before any lookup, and a writer reads the places after its withdrawal: one of the two sees
+// the other. (All of these are sequentially consistent.)
 Reading::Reading() {
     std::size_t place = std::hash<std::thread::id>()(std::this_thread::get_id()) % kReaders;
     for (std::uint64_t none = 0; !readers[place].began.compare_exchange_strong(none, now.load()); none = 0)

@@ -1,5 +1,5 @@
-// Points are sorted by their cells in two steps, each stable: into runs of neighbouring cells (buckets), then within
-// each bucket, whose counters fit into the nearest cache. Both go through memory in order.
+// Points are sorted by their cells in two stable steps: into runs of neighbouring cells (buckets), then within each
+// bucket, whose counters fit the first-level cache. Both access memory in order.
 #include "runtime/spatial/hash_grid.h"
 
 #include <algorithm>
@@ -22,14 +22,14 @@ namespace {
 
 constexpr const char* kApi = "HashGrid.build()";
 
-// No cell is counted further than this, and a group's cells are moved by its number times these: as in
+// Cell numbers are clamped to this, and a group's cells are offset by its number times these: as in
 // builtins/hash_grid.cpp.
 constexpr double kFarthest = 0x1p50;
 constexpr std::uint32_t kGroupSteps[3] = {73856093, 19349663, 83492791};
 
 constexpr std::int64_t kMostCells = std::numeric_limits<std::int32_t>::max() - 1;
 constexpr std::int64_t kMostBuckets = 1024;
-constexpr std::int64_t kChunk = 1 << 14;  // points that one worker takes at a time, at least
+constexpr std::int64_t kChunk = 1 << 14;  // the least number of points in a chunk of work
 constexpr std::int64_t kMostChunks = 64;
 constexpr std::int64_t kFewestToOrder = 1 << 14;
 constexpr std::int64_t kPiece = 256;  // points whose cells are computed together
@@ -44,23 +44,23 @@ struct Grid {
     std::int64_t cells() const { return dims[0] * dims[1] * dims[2]; }
 };
 
-// By features: clones for an architecture are for one maker's processors. The choice among them is made before the
-// thread sanitizer has started.
+// Clones by features, as clones by architecture are limited to one vendor's processors. The choice between them is made
+// before the thread sanitizer has started.
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 #define WEFT_FOR_PROCESSORS __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define WEFT_FOR_PROCESSORS
 #endif
 
-// Along one axis, for each number of a piece: the cell, counted around the end. A product with 1 / dim is off by less
-// than 1 from the quotient, so that `rest` is off by one dim at most.
+// The cell along one axis for each number of a piece, wrapped around the grid. The product with 1 / dim differs by less
+// than 1 from the quotient, so `rest` is off by one dim at most.
 WEFT_FOR_PROCESSORS
 void count_cells(const double* places, const double* moved, std::int64_t count, double inverse_width, double dim,
                  double* cells) {
     const double per_dim = 1.0 / dim;
     for (std::int64_t i = 0; i < count; ++i) {
         double at = std::floor(places[i] * inverse_width);
-        at = at > -kFarthest ? at : -kFarthest;  // a NaN too
+        at = at > -kFarthest ? at : -kFarthest;  // also replaces NaNs
         at = (at < kFarthest ? at : kFarthest) + moved[i];
         double rest = at - std::floor(at * per_dim) * dim;
         rest = rest < 0.0 ? rest + dim : rest;
@@ -68,7 +68,7 @@ void count_cells(const double* places, const double* moved, std::int64_t count, 
     }
 }
 
-// The cells in the order of the grid.
+// The linear numbers of the cells.
 WEFT_FOR_PROCESSORS
 void number_cells(const double (&found)[3][kPiece], std::int64_t count, double row, double plane,
                   std::uint32_t* cells) {
@@ -85,7 +85,7 @@ double number_at(const std::byte* at) {
         return *reinterpret_cast<const T*>(at);
 }
 
-// `T` is uint16_t for f16. `groups` is null where there are none.
+// `T` is uint16_t for f16. `groups` may be null.
 template <typename T>
 void find_cells(const Grid& grid, const Array& points, const Array* groups, std::int64_t begin, std::int64_t end,
                 std::uint32_t* cells) {
@@ -113,7 +113,7 @@ void find_cells(const Grid& grid, const Array& points, const Array* groups, std:
 
 // ---- order ----
 
-// A query reads the cells around its own. What it has read is still there for one from a cell as near as this.
+// A query reads the cells around its own. They are still cached for a query from a cell at most this far away.
 constexpr std::int64_t kNear = 2;
 
 struct Place {
@@ -133,7 +133,7 @@ bool are_near(const Grid& grid, const Place& a, const Place& b) {
     return true;
 }
 
-// By samples: whether most points are near to none of those before them in memory.
+// Estimates from samples whether most points are far from all preceding points in memory.
 bool are_in_no_order(const Grid& grid, const std::uint32_t* cell_of, std::int64_t count) {
     constexpr std::int64_t kSamples = 16, kBefore = 32, kWindow = 2 * kBefore;
     if (!may_need_order(count)) return false;
@@ -159,8 +159,8 @@ void for_each(std::int64_t count, const Body& body) {
         const_cast<Body*>(&body));
 }
 
-// Orders the points 0 .. count by their cells. `cells_of(begin, end, cells)` finds those of a part. True where the
-// points are in no order.
+// Sorts the points [0, count) by their cells. `cells_of(begin, end, cells)` computes those of a part. Returns true if
+// the points are in no spatial order.
 template <typename CellsOf>
 bool sort_by_cells(std::int64_t count, const Grid& grid, const CellsOf& cells_of, Device& device, std::int32_t* starts,
                    std::int32_t* points) {
@@ -207,8 +207,8 @@ bool sort_by_cells(std::int64_t count, const Grid& grid, const CellsOf& cells_of
                            end_cell = std::min(first_cell + (std::int64_t{1} << shift), cells);
         const std::int32_t begin = bucket_starts[static_cast<std::size_t>(bucket)],
                            end = bucket_starts[static_cast<std::size_t>(bucket + 1)];
-        // First how many points each cell has, one place further; then where each begins, and where the next point
-        // goes.
+        // First counts the points of each cell, shifted by one place; then turns the counts into starts, which are
+        // advanced for each point.
         std::vector<std::int32_t> next(static_cast<std::size_t>(end_cell - first_cell + 1));
         for (std::int32_t i = begin; i < end; ++i) ++next[static_cast<std::size_t>(sorted[i].cell - first_cell + 1)];
         next[0] = begin;
@@ -236,7 +236,7 @@ BufferPtr integers(std::int64_t count, Device& device, ArrayView& view) {
 
 HashGridDescriptor empty_descriptor;
 
-// What queries read, until nobody does any more.
+// Memory that queries read; kept until none can read it any more.
 struct Grids : Object {
     HashGridDescriptor all, grouped;
     BufferPtr memory[5];
@@ -336,7 +336,7 @@ void HashGrid::reserve(std::int64_t points, bool with_groups) {
     if (points < 0)
         throw UsageError("HashGrid.reserve()", "expected a number of points, not " + std::to_string(points),
                          ErrorCategory::value);
-    // The device keeps what is freed for the next one who asks for as much.
+    // The device keeps freed blocks for requests of the same size.
     std::vector<BufferPtr> kept;
     for (int grid = 0; grid < (with_groups ? 2 : 1); ++grid) {
         kept.push_back(allocate((dims_[0] * dims_[1] * dims_[2] + 1) * 4, device_));
@@ -349,7 +349,7 @@ void HashGrid::reserve(std::int64_t points, bool with_groups) {
 
 namespace {
 
-// By samples: whether places lie side by side whose numbers stand side by side among the points of the grid.
+// Estimates from samples whether places are adjacent if their numbers are adjacent among the points of the grid.
 bool follow(const HashGridDescriptor& descriptor, const Places& places) {
     constexpr std::int64_t kSamples = 32;
     static_assert(2 * kSamples <= kPiece);
@@ -396,7 +396,7 @@ const HashGridDescriptor* order_for(std::uint64_t id, std::int64_t count, const 
 
 namespace {
 
-// `kBytes` of 0: any number.
+// `kBytes` 0: a size known only at run time.
 template <std::size_t kBytes>
 void sort_range(const ArrayView& from, std::size_t element_bytes, const std::int32_t* numbers, std::byte* to,
                 std::int64_t begin, std::int64_t end) {
@@ -435,7 +435,7 @@ void add_range(const T* from, std::int64_t count, const std::int32_t* numbers, c
 
 }  // namespace
 
-// No two numbers are equal.
+// Precondition: the numbers are distinct.
 void add_sorted(const void* from, Scalar scalar, std::int64_t count, const ArrayView& numbers, const ArrayView& to) {
     const auto* const order = static_cast<const std::int32_t*>(numbers.data);
     for_ranges(numbers.shape[0], kChunk, [&](std::int64_t begin, std::int64_t end) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kMeshApi = "Mesh()";
 
-// The first index that is that of no point.
+// Throws on the first index without a point.
 void check_indices(std::span<const std::int32_t> indices, std::int64_t point_count) {
     std::atomic<std::int64_t> first{std::numeric_limits<std::int64_t>::max()};
     for_ranges(static_cast<std::int64_t>(indices.size()), 1 << 16, [&](std::int64_t begin, std::int64_t end) {

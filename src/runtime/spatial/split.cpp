@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kBins = 16;
 constexpr std::int32_t kSplitChunk = 4096;  // items that are worth another thread
-// There have to be enough parts for all threads, and parts have to be large enough.
+// There have to be enough parts for all threads, and each has to be large enough.
 constexpr std::int32_t kLeastPart = 2 * kSplitChunk;
 constexpr std::int32_t kMostParts = 512;
 
@@ -27,7 +27,7 @@ template <>
 struct BitsOf<double> {
     using Type = std::int64_t;
 };
-// As many integers of the same size.
+// Four integers of the same size.
 template <typename T>
 using FourInts = Four<typename BitsOf<T>::Type>;
 
@@ -39,7 +39,7 @@ template <typename T>
 Four<T> load(const T* from) {
     return *reinterpret_cast<const Four<T>*>(from);
 }
-// Without the fourth, which holds what stands beside the corner.
+// Clears the fourth lane, which holds the field after the corner.
 template <typename T>
 Four<T> first_three(const Four<T>& value) {
     constexpr FourInts<T> kMask{-1, -1, -1, 0};
@@ -54,7 +54,7 @@ void add_point(Box<T>& box, const Four<T>& point) {
     box.add({point, point});
 }
 
-// From centres to numbers of bins.
+// Maps centres to bin numbers.
 template <typename T>
 struct Binning {
     Four<T> origin, scale;
@@ -65,7 +65,7 @@ struct Binning {
         count = std::min(kBins, 4 + range.count() / 16);
         const Four<T> extent = range.centres.upper - range.centres.lower;
         for (int axis = 0; axis < 4; ++axis) {
-            // A hair less, so that the greatest centre falls into the last bin.
+            // Slightly reduced, so that the greatest centre falls into the last bin.
             const T bins = static_cast<T>(count) * (1 - 4 * std::numeric_limits<T>::epsilon());
             scale[axis] = axis < 3 && extent[axis] > std::numeric_limits<T>::min() ? bins / extent[axis] : 0;
         }
@@ -109,12 +109,12 @@ struct Bins {
 template <typename T>
 struct Plane {
     int axis = -1;
-    int bin = 0;  // the first of the second half
+    int bin = 0;  // the first bin of the second half
     std::int32_t first_count = 0;
     Box<T> first, second;
 };
 
-// Where the boxes of both halves, each times the leaves it needs at least, have the least area.
+// The plane with the least cost: for both halves, the area of the box times the least number of leaves.
 template <typename T>
 Plane<T> cheapest_plane(const Bins<T>& bins, int bin_count, std::int32_t leaf_size) {
     Plane<T> best;
@@ -233,7 +233,7 @@ int Splitter<T>::longest_axis(const std::vector<Range<T>>& ranges, std::span<con
     return size[2] > size[axis] ? 2 : axis;
 }
 
-// The boxes of a range, and what it weighs.
+// Computes the boxes of a range, and its weight.
 template <typename T>
 void Splitter<T>::measure(Range<T>& range) const {
     const BuildItem<T>* const list = lists_[range.side].data() + range.begin;
@@ -289,7 +289,7 @@ template <typename T>
 void Splitter<T>::split(const Range<T>& range, Range<T>& first, Range<T>& second) {
     first = second = range;
     first.depth = second.depth = range.depth + 1;
-    // Halves need ceil_log2(count) levels; as long as more are left, the method may choose.
+    // Halves need ceil_log2(count) levels; the method may choose while more levels are left.
     const bool is_deep = range.depth + ceil_log2(range.count()) >= devlib::kMostLevels - 1;
     if (method_ == TreeMethod::linear) {
         split_along_curve(range, first, second);
@@ -338,7 +338,7 @@ bool Splitter<T>::split_by_bins(const Range<T>& range, Range<T>& first, Range<T>
         first.centres = first_centres, second.centres = second_centres;
         return true;
     }
-    // Into the other list: each chunk of items knows where its first and second halves go.
+    // Partitions into the other list: prefix sums give each chunk of items the places of its first and second halves.
     first.side = second.side = 1 - range.side;
     BuildItem<T>* const to = items(first) + range.begin;
     const std::int32_t chunks = (range.count() + kSplitChunk - 1) / kSplitChunk;
@@ -374,7 +374,7 @@ bool Splitter<T>::split_by_bins(const Range<T>& range, Range<T>& first, Range<T>
     return true;
 }
 
-// By the centres along the longest axis. Which items go where is certain also if many centres are the same.
+// By the centres along the longest axis. The result is deterministic even if many centres are equal.
 template <typename T>
 void Splitter<T>::split_in_halves(const Range<T>& range, Range<T>& first, Range<T>& second) {
     const Four<T> size = range.centres.upper - range.centres.lower;
@@ -397,7 +397,7 @@ void Splitter<T>::split_along_curve(const Range<T>& range, Range<T>& first, Rang
     first.end = second.begin = range.begin + range.count() / 2;
     const std::uint64_t differing = *begin ^ *(end - 1);
     if (differing == 0) return;
-    // The first code that has the highest bit in which codes differ.
+    // The first code that has the highest differing bit set.
     const std::uint64_t bit = std::bit_floor(differing), boundary = (*begin | (bit - 1)) + 1;
     first.end = second.begin = static_cast<std::int32_t>(std::lower_bound(begin, end, boundary) - codes_.begin());
 }

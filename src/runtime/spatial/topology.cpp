@@ -16,9 +16,9 @@ namespace {
 
 using devlib::kWidth;
 
-// What one thread builds: a range of at most Splitter::part_size() items.
+// A subtree that one thread builds, over at most Splitter::part_size() items.
 struct Part {
-    std::int32_t root;  // as a child of a node; numbers count from the part's first
+    std::int32_t root;  // in the encoding of a node's child; numbers are relative to the part
     std::vector<TreeNode> nodes;
     std::vector<TreeLeaf> leaves;
 };
@@ -58,10 +58,10 @@ public:
 private:
     struct Pending {
         Range<T> range;
-        bool needs_node;  // also where one leaf would do
+        bool needs_node;  // also if a leaf would suffice
     };
 
-    // Splits a range until it is what the children of one node are.
+    // Splits a range into the children of one node.
     int open(const Range<T>& range, Range<T> (&children)[kWidth]) {
         children[0] = range;
         int count = 1;
@@ -96,7 +96,7 @@ private:
         return static_cast<std::int32_t>(number);
     }
 
-    // Nodes over the groups `numbers`: these are cut in equal parts along the longest axis.
+    // Adds nodes over the groups `numbers`, which are divided equally along the longest axis.
     std::int32_t add_over_groups(std::vector<Range<T>>& ranges, std::span<std::int32_t> numbers,
                                  std::vector<std::int32_t>& roots, int depth = 1) {
         const std::size_t number = tops_.size();
@@ -160,7 +160,7 @@ private:
         return number;
     }
 
-    // Top nodes first, then part by part.
+    // Joins the top nodes and then each part into one tree.
     void join(Topology& made) {
         const std::size_t count = parts_.size();
         node_offsets_.resize(count + 1);
@@ -205,7 +205,7 @@ private:
         }
     }
 
-    // Of a child of a top node, in the joined tree.
+    // The number of a top node's child in the joined tree.
     std::int32_t number_of(std::int32_t child) const {
         if (child >= 0) return child;
         const auto part = static_cast<std::size_t>(-1 - child);

@@ -16,7 +16,7 @@ using devlib::Node;
 
 constexpr std::int64_t kItemGrain = 4096;
 
-// Coordinates beyond this count as this when items are put in order, so that areas stay finite.
+// Limit of coordinates during the build, so that areas stay finite.
 template <typename T>
 constexpr T kMostCoordinate = std::is_same_v<T, float> ? T(1e18) : T(1e150);
 
@@ -33,7 +33,7 @@ void set_empty(T (&bounds)[2][3][kWidth], int slot) {
     for (int axis = 0; axis < 3; ++axis) bounds[0][axis][slot] = kInfinity<T>, bounds[1][axis][slot] = -kInfinity<T>;
 }
 
-// The box of a child: of all boxes of its node.
+// Sets the box of a child to the union of its node's boxes.
 template <typename T>
 void set_union(T (&bounds)[2][3][kWidth], int slot, const T (&of)[2][3][kWidth]) {
     for (int axis = 0; axis < 3; ++axis) {
@@ -46,8 +46,8 @@ void set_union(T (&bounds)[2][3][kWidth], int slot, const T (&of)[2][3][kWidth])
     }
 }
 
-// Items for the builder. box(i, lower, upper) gives the box of an item, or false where it is never found; these are put
-// to the middle of the others.
+// Items for the builder. box(i, lower, upper) sets the box of an item; false if queries never find the item, which is
+// then placed at the centre of the others.
 template <typename T, typename BoxOf>
 TreeBuffer<BuildItem<T>> make_items(std::int64_t count, std::span<const std::int32_t> groups, const BoxOf& box) {
     TreeBuffer<BuildItem<T>> items(count);
@@ -242,7 +242,7 @@ void TriangleTree<T>::refit(Points<T> points) {
             const T* const a = points[corners[lane]];
             const T* const b = points[corners[kWidth + lane]];
             const T* const c = points[corners[2 * kWidth + lane]];
-            T sum = 0;  // of zeros, unless one is not finite
+            T sum = 0;  // 0, or NaN if a coordinate is not finite
             for (int axis = 0; axis < 3; ++axis) sum += (a[axis] - a[axis]) + (b[axis] - b[axis]) + (c[axis] - c[axis]);
             for (int axis = 0; axis < 3; ++axis) {
                 block.corner[0][axis][lane] = a[axis] + sum;
@@ -257,7 +257,7 @@ void TriangleTree<T>::refit(Points<T> points) {
     });
 }
 
-// The moments of each child: of its triangles, or of the children below it, moved to the middle of its own box.
+// Computes the moments of each child: of its triangles, or of the children below it, relative to the centre of its box.
 template <typename T>
 void TriangleTree<T>::sum_up(std::int32_t number) {
     if (moments_.size() == 0) return;
@@ -271,7 +271,7 @@ void TriangleTree<T>::sum_up(std::int32_t number) {
     for (int slot = 0; slot < kWidth; ++slot) {
         double normal[3] = {0, 0, 0}, spread[6] = {0, 0, 0, 0, 0, 0}, c[3];
         middle(node, slot, c);
-        // A surface with the integral n of its normal, around x.
+        // Adds a surface around x with the integral n of its normal.
         const auto add = [&](const double (&n)[3], const double (&x)[3]) {
             for (int i = 0; i < 3; ++i) {
                 const int j = (i + 1) % 3;

@@ -16,7 +16,7 @@ devlib::MatrixView matrix_view(const Array& array) {
             strides[array.ndim - 1]};
 }
 
-// Whether the two have the same elements at the same places.
+// Whether both views have the same elements at the same addresses.
 bool same_elements(const Array& a, const Array& b) {
     return a.view.data == b.view.data && std::ranges::equal(a.shape(), b.shape()) &&
            std::ranges::equal(a.strides(), b.strides());

@@ -15,10 +15,10 @@ constexpr OwnKernel kSumColumns[] = {{k_reduce_ptx, "weft_sum_columns_whole"}, {
 constexpr OwnKernel kSumPairs[] = {{k_reduce_ptx, "weft_sum_pairs_whole"}, {k_reduce_ptx, "weft_sum_pairs_real"}};
 constexpr OwnKernel kSumTotals[] = {{k_reduce_ptx, "weft_totals_whole"}, {k_reduce_ptx, "weft_totals_real"}};
 
-// Sums in full width, on the device.
+// Sums at full width, on the device.
 class Sums {
 public:
-    // `b` is null unless products are added; then the components of an element make one result.
+    // `b` is null for plain sums; with products, the components of an element are summed too.
     Sums(const Array& a, const Array* b, int axis)
         : at_(a), scalar_(a.dtype.scalar()), is_real_(info(scalar_).is_float()), left_(contiguous(a)) {
         if (b) right_ = contiguous(*b);
@@ -27,7 +27,7 @@ public:
         for (int i = 0; i < a.ndim; ++i)
             (axis < 0 || i == axis ? plan_.count : i < axis ? plan_.outer : plan_.width) *= a.view.shape[i];
         if (b) components_ = a.dtype.components();
-        if (b && plan_.width == components_) {  // nothing stands between the axis and the components: one line
+        if (b && plan_.width == components_) {  // the axis is directly before the components: one contiguous axis
             plan_.count *= components_;
             plan_.width = components_ = 1;
         }
@@ -50,7 +50,7 @@ public:
 
     std::int64_t count() const { return plan_.outer * plan_.width / components_; }
 
-    // As numbers of type `to`, count() of them.
+    // Writes count() numbers of type `to`.
     void write(Scalar to, void* data) const {
         if (!partial_) return;
         const devlib::TotalsPlan totals{plan_.partial,
@@ -96,7 +96,7 @@ private:
     std::optional<Array> right_;
     std::int64_t components_ = 1;
     devlib::SumPlan plan_{};
-    std::optional<CudaMemory> partial_;  // none where there is nothing to add
+    std::optional<CudaMemory> partial_;  // none if there is nothing to add
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ void CudaPrimitives::scan(const Array& from, const Array& to, bool inclusive) {
     if (from.size() == 0) return;
     const Workplace at(from);
     const Array source = contiguous(from);
-    // In place only where both are the same elements; other overlaps go through memory of their own.
+    // In place only if both are the same elements; other overlaps need a temporary.
     const bool direct = to.is_contiguous() && (to.view.data == source.view.data || !overlap(to, source));
     const Array result = direct ? to : empty(to.dtype, to.shape(), *to.device);
     const Scalar scalar = from.dtype.scalar();

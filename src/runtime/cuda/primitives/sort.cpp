@@ -16,7 +16,7 @@ constexpr OwnKernel kSortPlaces{k_sort_ptx, "weft_places"}, kSortGather{k_sort_p
 using devlib::kSortDigits, devlib::kSortWarps;
 constexpr unsigned kSortThreads = static_cast<unsigned>(kSortWarps * devlib::kWarp);
 
-// The elements that are sorted, where these are not the first ones, and the number of the segment of each.
+// The positions of the elements to sort, if they are not the first ones, and the segment number of each.
 struct Chosen {
     const std::int64_t* where = nullptr;
     const std::int64_t* segments = nullptr;
@@ -55,7 +55,7 @@ public:
         sort_bytes(bytes);
     }
 
-    // Brings the elements of a contiguous array into the order of the keys.
+    // Permutes the elements of a contiguous array into the order of the keys.
     void gather(const Array& array) const {
         const std::int64_t bytes = array.dtype.size_bytes();
         const Array before = clone(array);
@@ -88,7 +88,7 @@ private:
     devlib::SortPlan plan_{};
 };
 
-// Of the first elements of the two; writes back what had gaps.
+// Sorts the chosen among the first `length` elements, and copies the result back to arrays with gaps.
 void sort_on_device(const Array& keys, const Array& values, std::int64_t length, std::int64_t count,
                     const Chosen& chosen) {
     const Workplace at(keys);

@@ -13,7 +13,7 @@ namespace weft::runtime::nanovdb {
 
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 14;  // points that are worth a task
+constexpr std::int64_t kGrain = 1 << 14;  // the least number of points in a task
 constexpr int kLeafBits = 9, kLowerBits = 12, kUpperBits = 15;
 constexpr int kNodeBits = kLowerBits + kUpperBits;
 
@@ -30,7 +30,7 @@ void sort_unique(std::vector<T>& values) {
     values.erase(std::unique(values.begin(), values.end()), values.end());
 }
 
-// The corner of a root tile as a number of the same order.
+// The corner of a root tile as an integer of the same order.
 std::uint64_t corner_key(Coordinate at) {
     const auto part = [](std::int32_t x) { return static_cast<std::uint64_t>((x >> 12) + (1 << 19)); };
     return part(at.i) << 40 | part(at.j) << 20 | part(at.k);
@@ -42,7 +42,7 @@ Coordinate corner_of(std::uint64_t key) {
     return {part(key >> 40), part(key >> 20), part(key)};
 }
 
-// Each voxel as: number of its root tile, entries in the nodes, voxel in the leaf; ascending, each once.
+// A key for each distinct voxel, ascending: number of its root tile, entries in the nodes, voxel in the leaf.
 std::vector<std::uint64_t> sorted_voxels(std::span<const Coordinate> points, bool by_leaf, Topology& topology) {
     std::vector<std::uint64_t> keys(points.size()), corners;
     in_parallel(points.size(), kGrain, [&](std::size_t begin, std::size_t end) {
@@ -74,7 +74,7 @@ void count_lower_nodes(Topology& topology) {
         topology.lower_nodes += n == 0 || leaves[n] >> kLowerBits != leaves[n - 1] >> kLowerBits;
 }
 
-// Where the nodes of a grid lie.
+// The offsets of a grid's nodes.
 struct Places {
     Places(GridType type, const Capacity& capacity) : layout(layout_of(type)) {
         root = grid::kBytes + tree::kBytes;
@@ -87,7 +87,7 @@ struct Places {
     std::uint64_t root, upper, lower, leaf, end;
 };
 
-// A box of voxels, both ends included; none at first.
+// A box of voxels, both ends included; initially empty.
 struct Box {
     std::int32_t low[3] = {INT32_MAX, INT32_MAX, INT32_MAX}, high[3] = {INT32_MIN, INT32_MIN, INT32_MIN};
 
@@ -196,7 +196,7 @@ private:
         std::memcpy(leaf + leaf::kBoxMin, box.low, sizeof box.low);
         for (int a = 0; a < 3; ++a)
             write(leaf + leaf::kBoxExtent + a, static_cast<std::uint8_t>(box.high[a] - box.low[a]));
-        write(leaf + leaf::kFlags, std::uint8_t{2});  // it has a box
+        write(leaf + leaf::kFlags, std::uint8_t{2});  // the leaf has a box
         if (mask)
             std::memcpy(leaf + leaf::kValueMask, mask, 64);
         else
@@ -221,8 +221,8 @@ private:
         return box;
     }
 
-    // The nodes of one level above `children`, whose keys are ascending. Returns their boxes, and leaves their keys in
-    // parents_.
+    // Writes the nodes of one level above `children`, whose keys are ascending. Returns the boxes of these nodes; their
+    // keys are left in parents_.
     std::vector<Box> write_nodes(const std::vector<Box>& child_boxes, const Level& level, int bits, std::uint64_t place,
                                  Size bytes, Size table, std::uint64_t child_place, Size child_bytes,
                                  std::vector<std::uint64_t> children) {
@@ -338,7 +338,7 @@ private:
     const Layout& layout_;
     std::vector<std::byte> background_;
     std::vector<std::uint64_t> first_;    // index of each leaf's first active voxel
-    std::vector<std::uint64_t> parents_;  // keys of the nodes that were written last
+    std::vector<std::uint64_t> parents_;  // keys of the level that was written last
     Box whole_;
 };
 
@@ -403,7 +403,7 @@ void write_dense(std::span<std::byte> grid, Bytes values, const std::array<std::
             const auto [offset, origin] = leaves[n];
             const std::int64_t from[3] = {std::int64_t{origin.i} - first.i, std::int64_t{origin.j} - first.j,
                                           std::int64_t{origin.k} - first.k};
-            std::int64_t low[3], high[3];  // of the voxels of the leaf that are in the box
+            std::int64_t low[3], high[3];  // range of the leaf's voxels within the box
             for (int a = 0; a < 3; ++a) {
                 low[a] = std::clamp<std::int64_t>(-from[a], 0, 8);
                 high[a] = std::clamp<std::int64_t>(extent[a] - from[a], 0, 8);

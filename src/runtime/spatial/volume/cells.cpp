@@ -7,7 +7,7 @@ namespace weft::runtime::nanovdb {
 namespace {
 
 constexpr std::int64_t kMostConstants = 16;
-// So many cells for each leaf, of 8 bytes: at most an eighth of the smallest leaf of floats.
+// Limit of the table's cells, 8 bytes each: per leaf, at most an eighth of the smallest leaf of floats.
 constexpr std::int64_t kCellsPerLeaf = 32, kCellsAnyway = 4096;
 constexpr std::int64_t kLowerCells = 16;  // cells along an edge of an entry of an upper node
 
@@ -54,7 +54,7 @@ const unsigned char* CellTable::leaf_of(const std::byte* value) {
     std::unique_ptr<std::byte[]>& leaf = constants_[key];
     if (!leaf) {
         if (static_cast<std::int64_t>(constants_.size()) > kMostConstants) return nullptr;
-        // A leaf of indices without active voxels: none has a place.
+        // A leaf of indices without active voxels, none of which has a value in the external array.
         const bool has_places = shape_of(type_).leaf_kind == LeafKind::on_index;
         if (has_places && key.find_first_not_of('\0') != std::string::npos) return nullptr;
         leaf = std::make_unique<std::byte[]>(layout.leaf_bytes);
@@ -66,7 +66,7 @@ const unsigned char* CellTable::leaf_of(const std::byte* value) {
     return reinterpret_cast<const unsigned char*>(leaf.get());
 }
 
-// False where a part of the cube is outside of the leaves' box.
+// False if a part of the cube is outside of the leaves' box.
 bool CellTable::set(Coordinate corner, std::int64_t cells, const std::byte* value) {
     const std::int64_t from[3] = {corner.i >> 3, corner.j >> 3, corner.k >> 3};
     for (int a = 0; a < 3; ++a)

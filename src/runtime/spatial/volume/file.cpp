@@ -25,14 +25,14 @@ constexpr std::uint64_t kGridBytes = 0, kFileBytes = 8, kNameKey = 16, kVoxels =
 constexpr std::uint64_t kOpenVdb = 0x56444220;
 constexpr std::uint64_t kBloscBlock = 1ull << 30;
 
-// How many times as large as its compressed form zlib's output can be.
+// The largest ratio of zlib's decompression.
 constexpr std::uint64_t kMostZip = 1032;
 
 [[noreturn]] void wrong(std::string_view api, const std::string& what) {
     throw UsageError(api, "this is no NanoVDB file that can be read: " + what);
 }
 
-// What is left of a file.
+// The unread part of a file.
 class Rest {
 public:
     Rest(Bytes file, std::string_view api) : file_(file), api_(api) {}
@@ -95,7 +95,7 @@ std::span<std::byte> bytes_of(const Memory& memory) {
     return {static_cast<std::byte*>(memory->data), static_cast<std::size_t>(memory->size_bytes)};
 }
 
-// A grid that has been read, by itself.
+// Returns a grid after checking its structure, size and checksum.
 Memory checked(Memory memory, std::string_view api) {
     const Bytes bytes = bytes_of(memory);
     const GridDescription grid = check_grid(bytes, api);
@@ -106,7 +106,7 @@ Memory checked(Memory memory, std::string_view api) {
     return memory;
 }
 
-// The next grid, of `grid_bytes` bytes when it is not compressed.
+// Reads the next grid, of `grid_bytes` bytes after decompression.
 Memory take_grid(Rest& rest, std::uint64_t grid_bytes, std::uint64_t file_bytes, Codec codec) {
     const std::uint64_t begin = rest.position();
     const std::uint64_t most = codec == Codec::none  ? rest.size()
@@ -129,7 +129,7 @@ Memory take_grid(Rest& rest, std::uint64_t grid_bytes, std::uint64_t file_bytes,
             unblosc(bytes_of(memory), rest);
             break;
     }
-    // Some writers leave the sizes of the compressed blocks out of this number.
+    // Some writers do not count the sizes of the compressed blocks here.
     const std::uint64_t blocks = codec == Codec::blosc ? (grid_bytes + kBloscBlock - 1) / kBloscBlock
                                  : codec == Codec::zip ? 1
                                                        : 0;
@@ -205,7 +205,7 @@ void append_blosc(std::vector<std::byte>& to, Bytes grid, std::string_view api) 
         const Bytes block = grid.first(std::min<std::uint64_t>(grid.size(), kBloscBlock));
         const std::size_t most = block.size() + kBloscOverhead;
         const auto room = std::make_unique_for_overwrite<std::byte[]>(most);
-        // As NanoVDB's own tools do: numbers of four bytes, their first bytes together, by LZ4.
+        // As NanoVDB's own tools do: four-byte numbers, byte-shuffled, compressed by LZ4.
         const int size = library.compress(9, 1, 4, block.size(), block.data(), room.get(), most, "lz4", 1 << 18, 1);
         if (size <= 0) throw UsageError(api, "blosc could not compress the grid");
         append_size(to, static_cast<std::uint64_t>(size));
@@ -214,7 +214,7 @@ void append_blosc(std::vector<std::byte>& to, Bytes grid, std::string_view api) 
     }
 }
 
-// The grid as it stands in a file of its own.
+// The grid as the only one of a file.
 std::vector<std::byte> alone(Bytes bytes, const GridDescription& description) {
     std::vector<std::byte> grid(bytes.begin(), bytes.end());
     write(grid.data() + grid::kIndex, std::uint32_t{0});
@@ -240,7 +240,7 @@ Array read_grids(Bytes file, std::string_view api) {
         write(at + grid::kIndex, static_cast<std::uint32_t>(n));
         write(at + grid::kCount, static_cast<std::uint32_t>(grids.size()));
         write(at + grid::kChecksum, kNoChecksum);
-        // The next grid begins where this one ends, at a multiple of 32.
+        // Grids begin at multiples of 32.
         size += aligned(static_cast<std::uint64_t>(grids[n]->size_bytes), kAlignment);
     }
     const std::int64_t shape[] = {static_cast<std::int64_t>(size)};

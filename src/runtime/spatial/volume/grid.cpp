@@ -22,8 +22,8 @@ struct Tree {
     std::array<std::uint32_t, 3> nodes{};
 };
 
-// Where the nodes of a grid are. Every offset is checked before it is followed; the number of nodes of each kind is
-// what the tree says, so that a file whose nodes point to each other's children ends the walk soon.
+// Walks the nodes of a grid. Every offset is checked before it is followed. The number of visited nodes of each kind is
+// limited to the tree's, so that the walk ends soon even if nodes share children.
 class Walk {
 public:
     using Wrong = std::function<void(const std::string&)>;
@@ -81,7 +81,7 @@ private:
         return static_cast<std::int32_t>(static_cast<std::uint32_t>(part & 0x1fffff) << 12);
     }
 
-    // The place of a node `offset` bytes after the one at `from`; it may also lie before.
+    // The offset of a node `offset` bytes after the one at `from`, or before it (modulo 2^64).
     std::uint64_t place(std::uint64_t from, std::uint64_t offset, std::uint64_t size, const char* what) const {
         const std::uint64_t result = from + offset;
         if (result % kAlignment != 0 || result < grid::kBytes + tree::kBytes || result > grid_.size() ||
@@ -117,7 +117,7 @@ private:
     Wrong wrong_;
 };
 
-// What has to hold in leaves besides their place.
+// Checks of leaves besides their position.
 class LeafCheck {
 public:
     LeafCheck(Bytes grid, GridType type, std::uint64_t value_count, Walk::Wrong wrong)
@@ -187,7 +187,7 @@ std::vector<BlindData> blind_data(Bytes grid, const Walk::Wrong& wrong) {
         data.value_size = read<std::uint32_t>(at + blind::kValueSize);
         const auto type = read<std::uint32_t>(at + blind::kType);
         data.type = type < kGridTypes ? static_cast<GridType>(type) : GridType::unknown;
-        // Before version 32.5 there were flags where the size of a value stands now.
+        // Before version 32.5, this field contained flags.
         if (read<std::uint32_t>(grid.data() + grid::kVersion) < version(32, 5, 0))
             data.value_size = static_cast<std::uint32_t>(shape_of(data.type).bytes);
         data.name = text(at + blind::kName, blind::kBytes - blind::kName, wrong, "the name of its blind data");
@@ -218,7 +218,7 @@ std::uint32_t crc(std::uint32_t start, const std::byte* from, std::uint64_t size
     return static_cast<std::uint32_t>(crc32_z(start, reinterpret_cast<const Bytef*>(from), size));
 }
 
-// The sum of the sums of blocks of 4096 bytes, the last of which takes the rest.
+// The checksum of the checksums of blocks of 4096 bytes; the last block includes the rest.
 std::uint32_t blocked_crc(Bytes bytes) {
     constexpr std::uint64_t kBlock = 4096;
     const std::uint64_t blocks = bytes.size() / kBlock;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kPointsGrain = 1 << 14;
 
-// Three numbers of this type for each point; none where the array is another.
+// The scalar type of an array with three numbers for each point. Throws for other arrays.
 Scalar checked_scalar(const Array& points, std::string_view api, std::string_view name) {
     const Type type = points.dtype;
     const bool are_vectors = points.ndim == 1 && type.is_vector() && type.rows() == 3;
@@ -29,7 +29,7 @@ Scalar checked_scalar(const Array& points, std::string_view api, std::string_vie
     return scalar;
 }
 
-// The voxel nearest to a place in the world. False where there is none.
+// The voxel nearest to a place in the world. False if there is none.
 template <typename T>
 bool nearest(const Map& map, const T* place, Coordinate& voxel) {
     std::int32_t* const to[] = {&voxel.i, &voxel.j, &voxel.k};

@@ -11,7 +11,7 @@ namespace weft::runtime::spatial {
 
 using namespace nanovdb;
 
-// As kernels read it: types/objects.cpp has these fields in this order.
+// Layout that kernels read: types/objects.cpp has these fields in this order.
 static_assert(offsetof(devlib::VolumeDescriptor, grid) == 256 &&
               offsetof(devlib::VolumeDescriptor, voxel_count) == 252);
 
@@ -50,7 +50,7 @@ VolumeView::VolumeView(Bytes bytes, const GridDescription& grid, Array of) : gri
         (child != 0 ? tile.upper : tile.value) = d.grid + (child != 0 ? d.root + child : at + layout.tile_value);
         tiles_.push_back(tile);
     }
-    // Of equal keys the first counts, as where tiles are looked at one after the other.
+    // Among equal keys the first is kept, as a sequential search would find it.
     std::stable_sort(tiles_.begin(), tiles_.end(), [](const auto& a, const auto& b) { return a.key < b.key; });
     const auto same = [](const auto& a, const auto& b) { return a.key == b.key; };
     tiles_.erase(std::unique(tiles_.begin(), tiles_.end(), same), tiles_.end());
