@@ -52,6 +52,23 @@ def test_a_file_gives_back_the_volume(tmp_path, codec):
         assert zlib.decompress(path.read_bytes()[16 + 176 + 1 + 8 :])[:8] == b"NanoVDB1"
 
 
+@pytest.mark.parametrize("checksum", [2**64 - 1, 0x12345678_9ABCDEF0, 0x0003FFFF_04000000 | 32 << 21])
+def test_grids_alone_may_begin_as_files_do(tmp_path, checksum):
+    """Until version 32.8 NanoVDB wrote the first eight bytes of a file at the front of a grid, too."""
+    values = dense()
+    path = wp.Volume.load_from_numpy(values).save_to_nvdb(tmp_path / "grid.nvdb", "none")
+    grid = bytearray(path.read_bytes()[16 + 176 + 1 :])
+    grid[:8] = b"NanoVDB0"
+    struct.pack_into("<QI", grid, 8, checksum, 32 << 21 | 6 << 10)
+    if checksum != 2**64 - 1:
+        with pytest.raises(RuntimeError, match="checksum"):
+            wp.Volume.load_from_nvdb(bytes(grid))
+        return
+    np.testing.assert_array_equal(values_of(wp.Volume.load_from_nvdb(bytes(grid)), (10, 10, 10)), values)
+    several = wp.Volume.load_from_nvdb(bytes(grid) + path.read_bytes())
+    np.testing.assert_array_equal(values_of(several.load_next_grid(), (10, 10, 10)), values)
+
+
 @pytest.mark.parametrize("codec", ["zip", "blosc"])
 def test_files_may_leave_the_sizes_of_blocks_out_of_the_size_of_a_grid(tmp_path, codec):
     """As some writers do: the grid is said to take 8 bytes less than it takes."""

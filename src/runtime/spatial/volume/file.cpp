@@ -224,6 +224,19 @@ std::vector<std::byte> alone(Bytes bytes, const GridDescription& description) {
     return grid;
 }
 
+// A grid without a file's header. Until version 32.8 both begin with the same eight bytes: then the version stands
+// behind a checksum in a grid, and in a file before the number of a codec.
+bool begins_with_grid(Bytes bytes) {
+    if (bytes.size() < grid::kFlags) return false;
+    const auto magic = read<std::uint64_t>(bytes.data());
+    const auto is_version = [&](std::uint64_t at) {
+        return read<std::uint32_t>(bytes.data() + at) >> 21 == kMajorVersion;
+    };
+    const bool is_file = is_version(header::kVersion) &&
+                         read<std::uint16_t>(bytes.data() + header::kCodec) <= static_cast<std::uint16_t>(Codec::blosc);
+    return magic == kMagicGrid || (magic == kMagicAny && !is_file && is_version(grid::kVersion));
+}
+
 }  // namespace
 
 Array read_grids(Bytes file, std::string_view api) {
@@ -231,8 +244,7 @@ Array read_grids(Bytes file, std::string_view api) {
     std::vector<Memory> grids;
     if (rest.is_empty()) wrong(api, "it is empty");
     while (!rest.is_empty()) {
-        const bool is_raw = rest.size() >= 8 && read<std::uint64_t>(file.data() + rest.position()) == kMagicGrid;
-        is_raw ? take_raw_grid(rest, grids) : take_segment(rest, grids);
+        begins_with_grid(file.subspan(rest.position())) ? take_raw_grid(rest, grids) : take_segment(rest, grids);
     }
     std::uint64_t size = 0;
     for (std::size_t n = 0; n < grids.size(); ++n) {
