@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "frontend/objects.h"
+#include "frontend/python_ast.h"
 #include "frontend/python_environment.h"
 #include "frontend/source_text.h"
 #include "frontend/tree_reader.h"
@@ -175,6 +176,19 @@ namespace {
 
 std::uint64_t redefinitions = 0;
 
+// Python's collector would go over the growing tree of a long function many times: half of the time of its parser.
+class PausedCollector {
+public:
+    PausedCollector() = default;
+    ~PausedCollector() {
+        if (was_enabled_) PyGC_Enable();
+    }
+    PausedCollector(const PausedCollector&) = delete;
+
+private:
+    const bool was_enabled_ = PyGC_Disable() != 0;
+};
+
 // What all functions of one `def` share: closures that a factory makes have one code object, hence one tree.
 struct SharedTree {
     nb::object lives;  // a weak reference, which takes the entry away with the code object
@@ -200,7 +214,9 @@ const SharedTree& shared_tree(nb::handle function, bool is_gradient) {
     const nb::object code = function.attr("__code__");
     PyObject* const key = code.ptr();
     if (const auto found = trees->find(key); found != trees->end()) return found->second;
+    const PausedCollector paused;
     const ParsedFunction parsed = parse_function(function);
+    ask_for_signals();
     PythonEnvironment names(nb::borrow(function), parsed.source, {});
     IsAdjoint finds_adjoint;
     if (is_gradient) finds_adjoint = [&](const syntax::Expression& e) { return is_adjoint(names, e); };

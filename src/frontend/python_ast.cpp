@@ -162,4 +162,8 @@ const char* unsupported_statement(Node node) {
     }
 }
 
+void ask_for_signals() {
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
 }  // namespace weft::frontend

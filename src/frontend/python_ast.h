@@ -74,4 +74,7 @@ syntax::CompareOperator compare_operator(nb::handle op);
 const char* unsupported_expression(Node node);
 const char* unsupported_statement(Node node);
 
+// Throws what a signal's handler raises: Ctrl-C ends the reading of a long function. The caller holds Python's lock.
+void ask_for_signals();
+
 }  // namespace weft::frontend

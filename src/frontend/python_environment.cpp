@@ -9,6 +9,7 @@
 #include "frontend/frontend.h"
 #include "frontend/name_watch.h"
 #include "frontend/objects.h"
+#include "frontend/python_ast.h"
 #include "sema/scope/walk.h"
 #include "support/error.h"
 
@@ -165,9 +166,9 @@ nb::object PythonEnvironment::closure_value(std::size_t index) const {
     return value ? nb::steal(value) : nb::object();
 }
 
-// An analysis asks for names all the time: Ctrl-C ends it here.
+void PythonEnvironment::go_on() { ask_for_signals(); }
+
 Binding PythonEnvironment::lookup(std::string_view name) {
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
     Binding found = find_name(name);
     if (is_constant(found)) constants_.emplace(name);
     return found;

@@ -23,6 +23,7 @@ public:
     PythonEnvironment(nb::object function, SourcePtr source, std::vector<ExpressionPlace> places);
     ~PythonEnvironment() override;
 
+    void go_on() override;
     sema::Binding lookup(std::string_view name) override;
     sema::Binding attribute(const sema::Binding& object, std::string_view name) override;
     std::optional<sema::Construction> construction(Type type) override;

@@ -18,6 +18,7 @@ Block TreeReader::block(nb::handle list) {
         if (kind == Node::Break && !broke_.empty() && !broke_.back().empty()) {
             result.push_back(set_flag(broke_.back(), true, span(node)));
         }
+        ask_for_signals();
         result.push_back(std::make_unique<Statement>(Statement{statement(node), span(node)}));
     }
     return result;

@@ -218,6 +218,7 @@ public:
     LoggingEnvironment(QuestionLog& log, std::shared_ptr<const FunctionSource> original)
         : log_(log), original_(std::move(original)) {}
 
+    void go_on() override { environment().go_on(); }
     Binding lookup(std::string_view name) override {
         Question question{.function = number(), .name = std::string(name)};
         return log_.note(std::move(question), environment().lookup(name));

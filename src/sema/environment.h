@@ -92,6 +92,8 @@ public:
 class Environment {
 public:
     virtual ~Environment() = default;
+    // Called before each statement. It may throw, which ends the analysis.
+    virtual void go_on() {}
     virtual Binding lookup(std::string_view name) = 0;
     virtual Binding attribute(const Binding& object, std::string_view name) = 0;
     // The method of this name of a struct's class; kind unknown where it has none.

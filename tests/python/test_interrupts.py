@@ -283,3 +283,123 @@ def test_the_wait_for_a_compilation_ends(then, tmp_path):
         for _ in range(3):
             a = a @ m + a.T @ m
         assert float(printed[1]) == a[0, 0]
+
+
+LONG = """
+import os, signal, sys, threading
+import numpy as np
+import warp as wp
+wp.set_device("cpu")
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+
+asks = True
+
+def soon():
+    if asks:
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+    return 0.0
+
+LINES = 9000
+text = "import warp as wp\\nfrom __main__ import soon\\n"
+text += "@wp.kernel\\ndef long(x: wp.array[float]):\\n    s = x[0] + wp.static(soon())\\n"
+text += "".join("    s = s * 0.5 + 1.0\\n" for _ in range(LINES)) + "    s = s + x\\n"
+open("long_kernel.py", "w").write(text)
+sys.path.insert(0, ".")
+
+@wp.kernel
+def doubles(x: wp.array[float]):
+    x[wp.tid()] *= 2.0
+
+x = wp.ones(3)
+
+def attempt():
+    try:
+        import long_kernel
+        wp.launch(long_kernel.long, 1, inputs=[x])
+    except KeyboardInterrupt:
+        print("interrupted")
+    except wp.CompileError as error:
+        print("read to its end", "s + x" in str(error))
+
+attempt()
+wp.launch(doubles, 3, inputs=[x])
+print(x.numpy().tolist())
+asks = False
+attempt()
+"""
+
+
+def test_the_analysis_of_a_long_kernel_ends(tmp_path):
+    """Its last line is an error, which the signal comes before."""
+    (tmp_path / "program.py").write_text(LONG)
+    environment = {**os.environ, "WARP_CACHE_PATH": str(tmp_path / "cache")}
+    command = [sys.executable, str(tmp_path / "program.py")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, env=environment)
+    assert done.stdout.splitlines() == ["interrupted", "[2.0, 2.0, 2.0]", "read to its end True"], (
+        done.stdout + done.stderr
+    )
+
+
+THREADS = """
+import signal, sys, threading
+import warp as wp
+wp.set_device("cpu")
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+matrix = wp.types.matrix((24, 24), float)
+
+def layer(power):
+    @wp.kernel(module="unique")
+    def layer(m: wp.array[matrix], o: wp.array[matrix]):
+        a = m[0]
+        for _ in range(wp.static(power)):
+            a = a * m[0] + wp.transpose(a) * m[0]
+        o[0] = a
+    return layer
+
+kernels = [layer(n) for n in (3, 4)]
+m = wp.ones(1, dtype=matrix)
+results = {}
+
+def run(n):
+    o = wp.zeros(1, dtype=matrix)
+    wp.launch(kernels[n], 1, inputs=[m, o])
+    results[n] = float(o.numpy()[0, 0, 0])
+
+threads = [threading.Thread(target=run, args=(n,)) for n in (0, 1)]
+signal.setitimer(signal.ITIMER_REAL, 0.02)
+try:
+    for thread in threads:
+        thread.start()
+    if sys.argv[1] == "compiles":
+        run(0)
+    for thread in threads:
+        thread.join()
+    print("finished")
+except KeyboardInterrupt:
+    print("interrupted")
+signal.setitimer(signal.ITIMER_REAL, 0.0)
+for thread in threads:
+    if thread.ident:
+        thread.join()
+for n in (0, 1):
+    run(n)
+print(results[0], results[1])
+"""
+
+
+@pytest.mark.parametrize("main_thread", ["compiles", "waits"])
+def test_compilations_of_other_threads_go_on(main_thread, tmp_path):
+    (tmp_path / "program.py").write_text(THREADS)
+    environment = {**os.environ, "WARP_CACHE_PATH": str(tmp_path / "cache")}
+    command = [sys.executable, str(tmp_path / "program.py"), main_thread]
+    for expected in ("interrupted", None):  # the second process finds what the first one wrote
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+        assert done.returncode == 0, done.stderr
+        outcome, numbers = done.stdout.splitlines()
+        assert expected in (outcome, None)
+        m = np.ones((24, 24))
+        for power, number in zip((3, 4), numbers.split(), strict=True):
+            a = m
+            for _ in range(power):
+                a = a @ m + a.T @ m
+            assert float(number) == a[0, 0]

@@ -68,6 +68,7 @@ Flow FunctionAnalyzer::run(WorkList work) {
             work.pop_back();
             continue;
         }
+        if (source_.environment) source_.environment->go_on();
         const syntax::Statement& next = *(*top.block)[top.next++];
         builder_.span = next.span;
         Flow flow = kFalls;
