@@ -37,8 +37,8 @@ class LaunchArrayAccessMode(enum.IntEnum):
 
 mode: str = "release"
 """``"debug"`` builds kernels with checks of array bounds, division and asserts that raise Python exceptions.
-``"check"`` does, and runs each launch on the CPU on the emulated CUDA device before, on copies of its arrays: it raises
-where threads race. Python has to be started with the environment variable ``WARP_CUDA_DRIVER=emulated``."""
+``"check"`` does, and kernels on the CPU also raise for races of threads, and for reads of memory that was never
+written."""
 
 fast_math: bool = False
 """Allows the compiler to reorder floating-point operations, and to take functions that are right within 4 units in the
@@ -256,13 +256,7 @@ class _Config(_types.ModuleType):
     def __setattr__(self, name: str, value) -> None:
         if name in _VERSIONS:
             raise _weft.usage_error(f"config.{name}: a version cannot be set", AttributeError)
-        if name == "mode":
-            _weft.set_option(name, "debug" if value == "check" else value)
-            checking = None
-            if value == "check":
-                from warp._kernels import checking
-            _weft.set_launch_check(checking and checking.check_launch)
-        elif name == "cpu_threads":
+        if name == "cpu_threads":
             _weft.set_option(name, _DEFAULT_THREADS if value is None else value)
         elif name in _RUNTIME:
             _weft.set_option(name, value)

@@ -9,7 +9,8 @@ namespace weft {
 
 namespace runtime {
 class Interrupts;
-}
+class Accesses;
+}  // namespace runtime
 
 // What every call of a kernel's entry gets beside its argument block.
 struct LaunchContext {
@@ -17,6 +18,7 @@ struct LaunchContext {
     Fault* fault;                               // null unless the kernel was built with checks
     Fault* not_finite = nullptr;                // for FaultKind::not_finite, which is no error by itself
     runtime::Interrupts* interrupts = nullptr;  // null unless one thread may run for long and be left
+    runtime::Accesses* accesses = nullptr;      // of a launch of one worker, noted
     bool exclusive = false;  // all threads are in one chunk, and no other launch with atomics runs meanwhile
 };
 

@@ -27,6 +27,7 @@ inline constexpr int kMostOperationsInLanes = 10000;
 
 struct Options {
     bool debug = false;              // bounds, division and assert checks that write a Fault
+    bool notes_accesses = false;     // with `debug` and one lane: the runtime hears of each access (weft_access)
     bool fast_math = false;          // allow reassociation and approximations
     bool fuse_fp = true;             // products and the sums that use them are rounded once
     bool line_info = false;          // debug information with the user's lines

@@ -240,6 +240,7 @@ LaneValue Emitter::apply_in_lanes(const Operation& operation) {
     const std::vector<LeafType> leaves = leaf_types(stored->type);
     const bool used = uses_result(operation);
     Address address = address_of(operation.operands[0], indices);
+    note_access(operation, address, AccessKind::atomic);
     LaneValue old{stored->type, {}, {}};
     const auto apply = [&](std::size_t i, llvm::Value* lane) {
         const LeafType& type = leaves[i];

@@ -353,6 +353,7 @@ void Emitter::emit_load(const Operation& operation) {
     Type type = operation.result()->type;
     auto load = [&] {
         Address address = address_of(operation.operands[0], indices);
+        note_access(operation, address, AccessKind::read);
         return load_from(address, type);
     };
     if (!options_.debug) {
@@ -366,6 +367,7 @@ void Emitter::emit_load(const Operation& operation) {
         return set(operation.result(), load());
     }
 
+    keep_part_address(operation);
     llvm::Value* ok = check_access(operation, indices);
     llvm::BasicBlock *inside = new_block("access"), *after = new_block("access.done");
     LaneValue nothing = zero_value(type, false);
@@ -383,7 +385,9 @@ void Emitter::emit_store(const Operation& operation) {
     const ir::Value* stored = operation.operands.back();
     auto store = [&] {
         Address address = address_of(operation.operands[0], indices);
+        note_access(operation, address, AccessKind::write);
         store_to(address, stored->type, value(stored));
+        note_access(operation, address, AccessKind::written);
     };
     if (!options_.debug) {
         if (!counts_from_end_in_few(operation.operands[0], indices)) return store();

@@ -65,6 +65,7 @@ void Emitter::emit_extract_at(const Operation& operation) {
     int width = leaves_per_part(source->type, indices);
     int parts = leaf_count(source->type) / width;
     Leaf position = flat_position(operation, 1, indices);
+    note_part(operation, position, width * info(source->type.scalar()).bytes());
     LaneValue whole{operation.result()->type, {}, {}};
     for (int n = 0; n < width; ++n) {
         Leaf chosen = aggregate.leaves[static_cast<std::size_t>(n)];

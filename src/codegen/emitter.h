@@ -340,6 +340,15 @@ protected:
     void emit_print(const ir::Operation& operation);
     void emit_raise(const ir::Operation& operation);
     void emit_require(const ir::Operation& operation, FaultKind kind);
+    // ---- emit_access.cpp ----
+    // Tells the runtime of an access at this address, if Options::notes_accesses is set.
+    void note_access(const ir::Operation& operation, const Address& address, AccessKind kind);
+    void note_parts(const ir::Operation& operation, std::vector<LeafType> parts, const Address& address,
+                    AccessKind kind);
+    // The numbers of a loaded element that the kernel uses at known places; part_addresses_ gets it for the others.
+    std::vector<LeafType> parts_used(const ir::Operation& load);
+    void keep_part_address(const ir::Operation& load);
+    void note_part(const ir::Operation& extract, const Leaf& position, std::int64_t bytes);
     void emit_assert(const ir::Operation& operation);
     // ---- emit_library.cpp ----
     void emit_call_library(const ir::Operation& operation);
@@ -387,8 +396,11 @@ protected:
     llvm::SmallVector<llvm::Value*, kMaxDims> coordinates_;  // of lane 0 of the group, i64
     // Choices of indices that count from the end, where code is written at present for indices that do not.
     std::unordered_set<const ir::Operation*> from_start_;
-    bool is_rare_ = false;                       // code is written at present that hardly ever runs
-    std::int64_t local_bytes_ = 0;               // of one thread's local arrays so far
+    bool is_rare_ = false;          // code is written at present that hardly ever runs
+    std::int64_t local_bytes_ = 0;  // of one thread's local arrays so far
+    // For noted accesses: the users of each value, and addresses of loaded elements of which components are used.
+    std::unordered_multimap<const ir::Value*, const ir::Operation*> users_;
+    std::unordered_map<const ir::Value*, llvm::Value*> part_addresses_;
     std::vector<const ir::Operation*> checked_;  // of a kernel: one for each check, those of callees first
     llvm::Value* thread_of_caller_ = nullptr;    // in callees that take the launch
     llvm::BasicBlock* leave_ = nullptr;          // where the entry ends

@@ -50,6 +50,14 @@ struct FaultReport {
     std::uint32_t site;
 };
 
+// An access that the runtime hears of.
+struct AccessReport {
+    llvm::Value *pointer, *thread;
+    std::int64_t bytes, unit;  // of it, and of each of its numbers
+    AccessKind kind;
+    std::uint32_t site;
+};
+
 class TargetHooks {
 public:
     virtual ~TargetHooks() = default;
@@ -81,6 +89,8 @@ protected:
 
     // ---- reports ----
     virtual void report_fault(const FaultReport& fault) = 0;
+    // Precondition: Options::notes_accesses is set, which is for CPUs.
+    virtual void report_access(const AccessReport& access);
     virtual void report_raise(llvm::Value* thread, std::uint32_t site, llvm::Value* format, Values arguments) = 0;
     virtual void report_print(llvm::Value* format, Values arguments) = 0;
 

@@ -14,7 +14,7 @@ Digest cache_key(const ir::Module& module, const Options& options) {
     // By name, so that an option that is added does not compile before it stands here. What is left out does not decide
     // about the code: `native` says which compiler makes what the C++ of the user means, and where that is kept.
     const auto& [target, codegen, optimization_level, native] = options;
-    const auto& [debug, fast_math, fuse_fp, line_info, lanes, short_rows, dense, noalias, null_arrays,
+    const auto& [debug, notes_accesses, fast_math, fuse_fp, line_info, lanes, short_rows, dense, noalias, null_arrays,
                  private_gradients, huge, most_threads, least_blocks] = codegen;
     const auto& [kind, triple, processor, features] = target;
     std::string text;
@@ -34,6 +34,7 @@ Digest cache_key(const ir::Module& module, const Options& options) {
     add_number("lanes", lanes);
     add_number("short_rows", short_rows);
     add_number("debug", debug);
+    add_number("notes_accesses", notes_accesses);
     add_number("fast_math", fast_math);
     add_number("fuse_fp", fuse_fp);
     add_number("line_info", line_info);

@@ -157,6 +157,7 @@ jit::Options jit_options(const CompileOptions& options) {
     jit::Options result;
     result.target = code.target;
     result.codegen.debug = lowering.debug;
+    result.codegen.notes_accesses = code.notes_accesses;
     result.codegen.fast_math = code.fast_math;
     result.codegen.fuse_fp = code.fuse_fp;
     result.codegen.line_info = code.line_info;

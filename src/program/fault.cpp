@@ -3,6 +3,8 @@
 #include "program/fault.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -39,6 +41,7 @@ std::string path_of(const Value& value, const CallPlace* place) {
         const std::string path = path_of(whole, place);
         return path.empty() ? path : path + "[...]";
     }
+    if (operation.op == ir::Op::components) return path_of(whole, place);
     if (operation.op != ir::Op::extract && operation.op != ir::Op::member) return {};
     std::string text = path_of(whole, place);
     Type type = operation.op == ir::Op::member ? whole.type.element() : whole.type;
@@ -51,30 +54,36 @@ std::string path_of(const Value& value, const CallPlace* place) {
     return text;
 }
 
+struct Argument {
+    const ArrayView* view = nullptr;
+    Type type;
+};
+
 // The array argument of the launch that this array is, or is a part of; null for one that was loaded from memory.
-const ArrayView* argument_of(const CompiledKernel& kernel, const Value& array, const std::byte* block) {
+Argument argument_of(const CompiledKernel& kernel, const Value& array, const std::byte* block) {
     const auto& parameters = kernel.module->functions.front()->parameters();
     std::vector<std::int64_t> path;  // of fields, the outermost last
     const Value* value = &array;
     while (const Operation* definition = value->definition) {
         const bool same_memory = definition->op == ir::Op::view || definition->op == ir::Op::slice ||
                                  definition->op == ir::Op::components || definition->op == ir::Op::member;
-        if (!same_memory && definition->op != ir::Op::extract) return nullptr;
+        if (!same_memory && definition->op != ir::Op::extract) return {};
         if (definition->op == ir::Op::extract)
             path.insert(path.end(), definition->ints.rbegin(), definition->ints.rend());
         value = definition->operands[0];
     }
     const auto at = std::find(parameters.begin(), parameters.end(), value);
-    if (at == parameters.end()) return nullptr;
+    if (at == parameters.end()) return {};
     std::int64_t offset = kernel.layout.offsets[static_cast<std::size_t>(at - parameters.begin())];
     Type type = value->type;
     for (; !path.empty(); path.pop_back()) {
-        if (!type.is_struct()) return nullptr;
+        if (!type.is_struct()) return {};
         const Type::Field& field = type.fields()[static_cast<std::size_t>(path.back())];
         offset += field.offset;
         type = field.type;
     }
-    return type.is_array() ? reinterpret_cast<const ArrayView*>(block + offset) : nullptr;
+    if (!type.is_array()) return {};
+    return {reinterpret_cast<const ArrayView*>(block + offset), type};
 }
 
 // An array without elements still has strides; None has nothing.
@@ -83,12 +92,53 @@ bool is_none(const ArrayView* view) {
     return view && !view->data && std::ranges::all_of(view->shape, zero) && std::ranges::all_of(view->strides, zero);
 }
 
-std::string thread_text(const Fault& fault, int tid_rank) {
+std::string thread_text(const std::int64_t (&thread)[kMaxDims], int tid_rank) {
     std::string text = "(";
     const int rank = std::max(tid_rank, 1);
-    for (int axis = 0; axis < rank; ++axis) text += (axis ? ", " : "") + std::to_string(fault.thread[axis]);
+    for (int axis = 0; axis < rank; ++axis) text += (axis ? ", " : "") + std::to_string(thread[axis]);
     return text + (rank == 1 ? ",)" : ")");
 }
+std::string thread_text(const Fault& fault, int tid_rank) { return thread_text(fault.thread, tid_rank); }
+
+// Which element of an array, or of its gradient, lies at an address: "[3, 0]"; "" if none does.
+std::string element_text(const ArrayView& view, Type array, bool of_gradient, std::int64_t address) {
+    std::int64_t offset =
+        address - static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(of_gradient ? view.grad : view.data));
+    std::vector<int> axes;
+    for (int axis = 0; axis < array.ndim(); ++axis) {
+        axes.push_back(axis);
+        if (view.strides[axis] < 0) offset -= (view.shape[axis] - 1) * view.strides[axis];
+    }
+    std::ranges::stable_sort(axes, [&](int a, int b) { return std::abs(view.strides[a]) > std::abs(view.strides[b]); });
+    std::vector<std::int64_t> indices(axes.size(), 0);
+    for (const int axis : axes) {
+        const std::int64_t stride = std::abs(view.strides[axis]);
+        if (stride == 0) continue;
+        const std::int64_t at = std::clamp<std::int64_t>(offset / stride, 0, view.shape[axis] - 1);
+        offset -= at * stride;
+        indices[static_cast<std::size_t>(axis)] = view.strides[axis] < 0 ? view.shape[axis] - 1 - at : at;
+    }
+    if (offset < 0 || offset >= array.element().size_bytes()) return {};
+    std::string text;
+    for (const std::int64_t index : indices) text += (text.empty() ? "[" : ", ") + std::to_string(index);
+    return text + "]";
+}
+
+// The element of an argument that a noted access touches, as the user wrote it: "'x'[3]", "the gradient of 'x'[3]".
+std::string accessed_text(const CompiledKernel& kernel, const Operation& access, std::int64_t address,
+                          const std::byte* block) {
+    const Value* array = access.operands[0];
+    const Value* const gradient = ir::gradient_holding(array);
+    if (gradient) array = gradient->definition->operands[0];
+    const std::string path = path_of(*array, access.inlined);
+    std::string text = gradient ? "the gradient of " : "";
+    text += path.empty() ? "an array" : "'" + path + "'";
+    const Argument argument = argument_of(kernel, *array, block);
+    return argument.view ? text + element_text(*argument.view, argument.type, gradient != nullptr, address) : text;
+}
+
+// Of an operation that reads or writes.
+const char* access_text(const Operation& access) { return access.op == ir::Op::store ? "written" : "read"; }
 
 // One note for each call on the way from the kernel to the operation, the innermost first.
 std::vector<Note> notes_of(const Operation& operation, const Value* array) {
@@ -118,13 +168,32 @@ std::string function_of(const ir::Module& module, const Operation& operation) {
     return {};
 }
 
-// The operation that the failed check belongs to.
-const Operation& faulty_operation(const CompiledKernel& kernel, const Fault& fault) {
+// The operation that a check belongs to.
+const Operation& operation_at(const CompiledKernel& kernel, std::int32_t site) {
     const std::vector<std::int32_t>& sites = kernel.description.sites;
-    WEFT_CHECK(kernel.module && fault.site >= 0 && fault.site < static_cast<std::int32_t>(sites.size()),
+    WEFT_CHECK(kernel.module && site >= 0 && site < static_cast<std::int32_t>(sites.size()),
                "a kernel reported a fault at an unknown place");
-    const auto number = static_cast<std::size_t>(sites[static_cast<std::size_t>(fault.site)]);
+    const auto number = static_cast<std::size_t>(sites[static_cast<std::size_t>(site)]);
     return *ir::numbered_operations(*kernel.module, *kernel.module->functions.front()).at(number);
+}
+const Operation& faulty_operation(const CompiledKernel& kernel, const Fault& fault) {
+    return operation_at(kernel, fault.site);
+}
+
+// Two threads that access the same bytes: the line of each.
+[[noreturn]] void throw_race(const CompiledKernel& kernel, const Fault& fault, const std::byte* block,
+                             const std::string& where) {
+    const Operation &second = operation_at(kernel, fault.site), &first = operation_at(kernel, fault.axis);
+    std::int64_t coordinates[kMaxDims];
+    std::memcpy(coordinates, fault.message, sizeof coordinates);
+    const std::string other = "thread " + thread_text(coordinates, kernel.description.tid_rank);
+    std::vector<Note> notes = notes_of(second, second.operands[0]);
+    notes.push_back({Note::Kind::note, std::string(access_text(first)) + " by " + other + " here", first.span});
+    for (Note& note : notes_of(first, first.operands[0])) notes.push_back(std::move(note));
+    throw UsageError("launch()", second.span,
+                     "race: " + accessed_text(kernel, second, fault.index, block) + " is " + access_text(second) +
+                         " here, and " + access_text(first) + " by " + other + where,
+                     notes, ErrorCategory::runtime);
 }
 
 }  // namespace
@@ -185,9 +254,9 @@ void throw_fault(const CompiledKernel& kernel, const Fault& fault, const std::by
                           " has no gradient. help: make it with requires_grad=True",
                       indexed, ErrorCategory::value);
             }
-            if (is_array && (is_none(argument_of(kernel, *indexed, block)) ||
+            if (is_array && (is_none(argument_of(kernel, *indexed, block).view) ||
                              static_cast<FaultKind>(fault.kind) == FaultKind::null_array)) {
-                const ArrayView* const argument = argument_of(kernel, *indexed, block);
+                const ArrayView* const argument = argument_of(kernel, *indexed, block).view;
                 const bool is_argument = argument != nullptr;
                 if (is_argument && !is_none(argument)) {
                     raise("the array " + quoted_or(name, "indexed here") + " is empty: it has no elements to index",
@@ -224,6 +293,12 @@ void throw_fault(const CompiledKernel& kernel, const Fault& fault, const std::by
         case FaultKind::no_object:
             raise(no_object_text(fault, path_of(*operation.operands[0], operation.inlined)), nullptr,
                   ErrorCategory::value);
+            break;
+        case FaultKind::race:
+            throw_race(kernel, fault, block, where);
+        case FaultKind::unwritten:
+            raise(accessed_text(kernel, operation, fault.index, block) + " is read, and was never written",
+                  operation.operands[0], ErrorCategory::value);
             break;
         case FaultKind::none:
         case FaultKind::not_finite:

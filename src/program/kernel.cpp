@@ -77,6 +77,7 @@ Variant Kernel::configured(const runtime::Device& device) const {
     variant.line_info = options_.line_info.value_or(set.line_info || variant.debug || is_emulated(device));
     variant.finite = set.verify_fp;
     variant.gpu = device.ordinal + 1;
+    variant.notes_accesses = set.notes_accesses && variant.debug && variant.gpu == 0;
     variant.serial = set.serial || (variant.debug && variant.gpu == 0);
     return variant;
 }
@@ -112,6 +113,7 @@ CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement,
     else if (variant.gpu > 0)
         code_options.target = *runtime::cuda_device(variant.gpu - 1).target();
     const bool is_gpu = code_options.target.kind == Target::Kind::cuda;
+    code_options.notes_accesses = variant.notes_accesses;
     code_options.fast_math = variant.fast_math;
     code_options.fuse_fp = options_.fuse_fp.value_or(true);
     code_options.line_info = variant.line_info;
@@ -146,7 +148,8 @@ CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement,
     // An adjoint gains by them whatever the lanes: it goes through the items once, and not three times.
     const bool gains_by_runs = (in_lanes && !variant.serial) || !derivation.gradients.empty();
     lowering.runs = gains_by_runs && !variant.debug && !is_gpu;
-    lowering.shares = code_options.lanes <= 1 && !variant.nulls;
+    // Not all functions that kernels share know the thread.
+    lowering.shares = code_options.lanes <= 1 && !variant.nulls && !variant.notes_accesses;
     lowering.gradients = derivation.gradients;
     lowering.tangents = derivation.tangents;
     lowering.numbers = derivation.numbers;

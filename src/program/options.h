@@ -40,6 +40,7 @@ struct LoweringOptions {
 // What code generation depends on besides.
 struct CodeOptions {
     Target target = jit::host_target();
+    bool notes_accesses = false;  // codegen::Options::notes_accesses
     bool fast_math = false;
     bool fuse_fp = true;
     bool line_info = false;
@@ -87,13 +88,14 @@ struct Variant {
     bool single = false;             // for a launch of one thread: not in lanes
     bool serial = false;             // one thread after the other
     bool grid_order = false;         // LoweringOptions::grid_order
+    bool notes_accesses = false;     // finds races, and reads of what was never written; with `debug`
     int launch_rank = 0;             // transform::fit_to_launch()
     int gpu = 0;                     // one more than the number of the CUDA device that it is for; 0: for CPUs
 
     std::size_t index() const {
         return debug | fast_math << 1 | line_info << 2 | keeps_returned << 3 | finite << 4 | private_gradients << 5 |
-               nulls << 6 | short_rows << 7 | single << 8 | serial << 9 | grid_order << 10 | launch_rank << 11 |
-               gpu << 15;
+               nulls << 6 | short_rows << 7 | single << 8 | serial << 9 | grid_order << 10 | notes_accesses << 11 |
+               launch_rank << 12 | gpu << 16;
     }
 };
 

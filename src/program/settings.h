@@ -13,7 +13,8 @@ namespace weft::program {
 bool serial_by_environment();
 
 struct Settings {
-    bool debug = false;  // config.mode == "debug"
+    bool debug = false;           // config.mode is "debug" or "check"
+    bool notes_accesses = false;  // config.mode is "check"
     bool fast_math = false;
     bool line_info = false;
     bool cache_kernels = true;

@@ -34,7 +34,19 @@ enum class FaultKind : std::int32_t {
     not_finite,
     raised,
     no_object,  // `index` is the id, `size` the ObjectKind that was asked for
+    race,       // `index` is the address, `axis` the site of the other access, `message` its thread's coordinates
+    unwritten,  // `index` is the address
 };
+
+// How code that notes its accesses (codegen::Options::notes_accesses) calls them.
+enum class AccessKind : std::int32_t {
+    read,
+    write,    // is about to take place
+    written,  // has taken place
+    atomic,
+};
+// Memory that was never written holds this if accesses are noted: a NaN in float32 and, twice, in float64.
+inline constexpr std::uint32_t kUnwritten = 0xfffbc3d5;
 
 // Offsets of the parameters in the argument block: each at the next multiple of its alignment, in order.
 struct ArgumentLayout {

@@ -1,7 +1,7 @@
 """a + b, 2.0 * a, a < b, a += b of arrays: each operator is a function that is mapped over the elements (mapping.py).
 
 They mean what they mean in a kernel: `/` and `%` of integers are C's, `*` of matrices is their product. `==` is none of
-them: arrays are equal where they are the same object.
+them: arrays are equal if they are the same object.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _apply(function: Callable, operands: list[Any], out: array | None, api: str)
 
 
 def _whole_power(base: array, exponent: Any, out: array | None, api: str) -> Any:
-    """``a ** n`` where n is a small whole number: products, which integers have too. None where it is not."""
+    """``a ** n`` where n is a small whole number: products, which integers have too. None if it is not."""
     info = _weft.type_info(base.dtype)
     if isinstance(exponent, bool) or not isinstance(exponent, int) or info is None or info["kind"] != "scalar":
         return None

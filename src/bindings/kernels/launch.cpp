@@ -198,16 +198,6 @@ nb::object launch_adjoint(const Slots& slots) {
         given(kDevice));
 }
 
-// config.mode = "check": what looks at each launch on the CPU before it takes place. Null in the other modes.
-PyObject* launch_check = nullptr;
-
-void check_launch(const nb::object& kernel, const Dimensions& dims, std::span<PyObject* const> values) {
-    nb::list extents, arguments;
-    for (const std::int64_t extent : dims.span()) extents.append(extent);
-    for (PyObject* const value : values) arguments.append(nb::borrow(value));
-    nb::borrow(launch_check)(kernel, nb::tuple(extents), arguments);
-}
-
 // max_blocks and block_dim.
 void shape_blocks(const Slots& slots, const runtime::Device& device, program::Grid& grid) {
     const auto read = [&](Slot slot, const char* name, int least, int most, std::int32_t& to) {
@@ -290,8 +280,6 @@ nb::object launch(const Slots& slots) {
         return make_launch_command(kernel_object, {block.data(), block.data() + block_bytes}, dims,
                                    std::move(arguments), std::move(holders), device);
     }
-    if (launch_check && device.is_cpu && !runtime::current_recording(device))
-        check_launch(kernel_object, dims, {values.data(), values.count()});
     program::Grid grid = program::make_grid(dims.span(), compiled.description.tid_rank, kernel->key);
     if (!device.is_cpu) shape_blocks(slots, device, grid);
     if (program::settings().print_launches) {
@@ -374,13 +362,6 @@ static constexpr runtime::WaitingHost kWaitingHost{
 };
 
 void bind_launch(nb::module_& m) {
-    m.def(
-        "set_launch_check",
-        [](nb::handle check) {
-            Py_XDECREF(std::exchange(launch_check, check.is_none() ? nullptr : nb::handle(check).inc_ref().ptr()));
-        },
-        nb::arg("check").none(),
-        "Called with kernel, dim and arguments before each launch on the CPU; None: nothing is. It may raise.");
     program::host() = {.interrupted = &interrupted,
                        .stop = [] { throw nb::python_error(); },
                        .leave = []() -> void* { return is_call_of_xla() ? nullptr : PyEval_SaveThread(); },

@@ -12,6 +12,7 @@
 #include "jit/jit.h"
 #include "program/kept_images.h"
 #include "program/settings.h"
+#include "runtime/cpu/accesses.h"
 #include "runtime/cpu/code_listeners.h"
 #include "runtime/cpu/pool.h"
 #include "runtime/pool.h"
@@ -86,13 +87,15 @@ void set_option(const std::string& name, nb::handle value) {
     program::Settings& settings = program::settings();
     if (name == "mode") {
         std::string mode;
-        if (!nb::try_cast(value, mode) || (mode != "debug" && mode != "release")) {
+        if (!nb::try_cast(value, mode) || (mode != "debug" && mode != "release" && mode != "check")) {
             throw UsageError(
                 "config.mode",
                 "is " + std::string(nb::repr(value).c_str()) + ", expected \"release\", \"debug\" or \"check\"",
                 ErrorCategory::value);
         }
-        settings.debug = mode == "debug";
+        settings.debug = mode != "release";
+        settings.notes_accesses = mode == "check";
+        runtime::mark_new_memory(settings.notes_accesses);
     } else if (name == "fast_math") {
         settings.fast_math = as_bool(value, name);
     } else if (name == "lineinfo") {

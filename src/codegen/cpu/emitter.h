@@ -74,6 +74,7 @@ protected:
     std::pair<llvm::Value*, llvm::Value*> take_long_scratch(const ir::Operation& operation,
                                                             std::int64_t row_bytes) override;
     void report_fault(const FaultReport& fault) override;
+    void report_access(const AccessReport& access) override;
     void report_raise(llvm::Value* thread, std::uint32_t site, llvm::Value* format, Values arguments) override;
     void report_print(llvm::Value* format, Values arguments) override;
     llvm::Value* find_object(llvm::Value* id, std::int64_t kind) override;

@@ -41,6 +41,12 @@ void CpuEmitter::report_fault(const FaultReport& fault) {
                   number(static_cast<std::uint32_t>(fault.axis)), number(fault.site)});
 }
 
+void CpuEmitter::report_access(const AccessReport& access) {
+    const auto number = [&](std::int64_t value) { return builder_.getInt32(static_cast<std::uint32_t>(value)); };
+    call_runtime(Import::weft_access, {launch_, access.pointer, i64(access.bytes), access.thread, number(access.unit),
+                                       number(static_cast<std::int64_t>(access.kind)), number(access.site)});
+}
+
 void CpuEmitter::report_raise(llvm::Value* thread, std::uint32_t site, llvm::Value* format, Values arguments) {
     llvm::SmallVector<llvm::Value*, 8> all{launch_, thread, builder_.getInt32(site), format};
     all.append(arguments.begin(), arguments.end());

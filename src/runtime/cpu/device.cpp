@@ -7,6 +7,7 @@
 #include <fstream>
 #include <vector>
 
+#include "runtime/cpu/accesses.h"
 #include "runtime/cpu/block_cache.h"
 #include "runtime/cpu/copy.h"
 #include "runtime/cpu/deferred.h"
@@ -152,6 +153,7 @@ void* CpuDevice::allocate(std::int64_t size_bytes, bool zeroed, Stream& stream) 
         return data;
     }
     const Block block = take_block(size_bytes);
+    if (!zeroed && block.data && marks_new_memory()) mark_unwritten(block.data, size_bytes);
     if (zeroed && !block.is_zero && block.data) run_clear(block.data, size_bytes);
     if (zeroed && block.data && stream.recording())
         clear(block.data, size_bytes, stream);  // the graph clears it at each launch

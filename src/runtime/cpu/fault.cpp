@@ -13,15 +13,20 @@ weft::Fault* claim(const weft::LaunchContext* context, weft::Fault* fault, std::
     if (fault == nullptr ||
         !std::atomic_ref(fault->claimed).compare_exchange_strong(unclaimed, 1, std::memory_order_relaxed))
         return nullptr;
-    for (int dimension = weft::kMaxDims - 1; dimension >= 0; --dimension) {
-        const std::int64_t extent = context->dim[dimension] > 0 ? context->dim[dimension] : 1;
-        fault->thread[dimension] = thread % extent;
-        thread /= extent;
-    }
+    weft::thread_coordinates(*context, thread, fault->thread);
     return fault;
 }
 
 }  // namespace
+
+void weft::thread_coordinates(const LaunchContext& context, std::int64_t thread,
+                              std::int64_t (&coordinates)[kMaxDims]) {
+    for (int dimension = kMaxDims - 1; dimension >= 0; --dimension) {
+        const std::int64_t extent = context.dim[dimension] > 0 ? context.dim[dimension] : 1;
+        coordinates[dimension] = thread % extent;
+        thread /= extent;
+    }
+}
 
 extern "C" void weft_fault(const weft::LaunchContext* context, std::int32_t kind, std::int64_t thread,
                            std::int64_t index, std::int64_t size, std::int32_t axis, std::int32_t site) noexcept {

@@ -5,6 +5,11 @@
 
 #include "binary/cpu_abi.h"
 
+namespace weft {
+// Of the thread with this number in the grid, row-major over context.dim.
+void thread_coordinates(const LaunchContext& context, std::int64_t thread, std::int64_t (&coordinates)[kMaxDims]);
+}  // namespace weft
+
 // For `raise`. The text is printf(format, ...).
 extern "C" void weft_raise(const weft::LaunchContext* context, std::int64_t thread, std::int32_t site,
                            const char* format, ...) noexcept __attribute__((format(printf, 4, 5)));

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/cpu/accesses.h"
 #include "runtime/cpu/atomics_lock.h"
 #include "runtime/cpu/deferred.h"
 #include "runtime/cpu/device.h"
@@ -93,6 +94,8 @@ bool CpuKernel::run(KernelEntryPoint entry, const void* arguments, const Grid& g
     context.not_finite = options.not_finite;
     Interrupts interrupts(options.interrupted, {&code_, 1});
     context.interrupts = preempts(interrupts);
+    Accesses accesses;  // takes no memory before there is one
+    if (options.serial) context.accesses = &accesses;
     const CpuEntry& code = description().cpu();
     std::optional<spatial::Reading> reading;
     if (code.finds_objects) {

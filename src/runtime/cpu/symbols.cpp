@@ -16,6 +16,7 @@
 #include <type_traits>
 #include <unordered_map>
 
+#include "runtime/cpu/accesses.h"
 #include "runtime/cpu/copy_lanes.h"
 #include "runtime/cpu/fault.h"
 #include "runtime/cpu/interrupts.h"

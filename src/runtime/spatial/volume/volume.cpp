@@ -191,7 +191,7 @@ void Volume::write_dense(Bytes values, const std::array<std::int64_t, 3>& extent
     written.finish();
 }
 
-void Volume::replace(const Topology& topology, const Recipe& recipe, const Capacity& capacity) {
+void Volume::replace(const nanovdb::Topology& topology, const Recipe& recipe, const Capacity& capacity) {
     keep_apart(id_);
     HostWrite written(bytes_);
     build_grid(span_of(written.array()), topology, recipe, capacity);
