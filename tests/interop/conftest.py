@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,3 +52,11 @@ def library(request) -> Framework:
 def writable_library(request) -> Framework:
     """Each framework whose arrays may be written."""
     return framework(request.param)
+
+
+@pytest.fixture
+def inductor() -> None:
+    """For tests that need the default compiler of ``torch.compile``. It passes its folders to the linker unquoted."""
+    torch = importlib.util.find_spec("torch")
+    if torch is not None and " " in str(torch.origin):
+        pytest.skip("the compiler of PyTorch links nothing in a folder with a space in its name")

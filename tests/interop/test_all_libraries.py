@@ -104,6 +104,7 @@ def test_a_start_up_call_is_not_needed_and_does_no_harm(start):
 # ---- all at once ----
 
 
+@pytest.mark.usefixtures("inductor")
 @pytest.mark.parametrize("order", ["weft first", "weft last"])
 def test_four_compilers_and_their_threads_in_one_process(order, tmp_path):
     """PyTorch, JAX, Paddle, Numba and Weft bring LLVM or OpenMP of their own. The times are shown (pytest -s)."""

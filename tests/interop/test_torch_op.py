@@ -195,6 +195,7 @@ def test_a_compiled_program_has_the_same_gradients(name, dynamic):
     close(torch.autograd.grad(found, given, seeds), torch.autograd.grad(expected, given, seeds))
 
 
+@pytest.mark.usefixtures("inductor")
 def test_inductor_compiles_around_it():
     torch.compiler.reset()
     (x,) = arguments([(6,)])
