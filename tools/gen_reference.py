@@ -31,11 +31,13 @@ SECTIONS = {
     "CUDA devices": (
         "What programs ask about CUDA, and what the CPU answers. See [devices](../guide/devices.md).",
         """get_cuda_driver_version get_cuda_toolkit_version get_cuda_supported_archs get_cuda_max_cluster_dim
-        get_suggested_block_size can_access map_cuda_device unmap_cuda_device is_mempool_supported is_mempool_enabled
+        get_cuda_kernel_properties get_suggested_block_size
+        can_access map_cuda_device unmap_cuda_device is_mempool_supported is_mempool_enabled
         set_mempool_enabled get_mempool_release_threshold set_mempool_release_threshold get_mempool_used_mem_current
         get_mempool_used_mem_high is_mempool_access_supported is_mempool_access_enabled set_mempool_access_enabled
         is_peer_access_supported is_peer_access_enabled set_peer_access_enabled ScopedMempool ScopedMempoolAccess
-        ScopedPeerAccess""",
+        ScopedPeerAccess Allocator Allocator. set_cuda_allocator set_device_allocator get_device_allocator
+        ScopedAllocator CudaManagedAllocator""",
     ),
     "Streams, events and graphs": (
         "Order and repetition of work. See [devices](../guide/devices.md), [graphs](../guide/graphs.md).",
@@ -90,7 +92,8 @@ SECTIONS = {
     ),
     "Profiling": (
         "See [profiling](../guide/profiling.md).",
-        "ScopedTimer timing_begin timing_end timing_print TimingResult",
+        """ScopedTimer timing_begin timing_end timing_print TimingResult ScopedMemoryTracker ScopedMemoryTracker.
+        print_memory_report cuda_profiler_start cuda_profiler_stop ScopedCudaProfiler""",
     ),
     "Logging": (
         "See [profiling](../guide/profiling.md).",

@@ -48,7 +48,7 @@ LANGUAGE = {
     " array_layout array_keywords pickling huge_arrays"
     " names_and_constructors slice_steps shared_functions partial_groups options scattered serial"
     " option_effects changed_globals robustness minima_of_generators graph_coloring cuda_graphs modules type_questions"
-    " inspection formats names"
+    " inspection formats names address_of allocators code_transformers cuda_options memory_tracker"
     " gathered_vectors joined_launches data_classes language_forms",
     "errors": "error_classes faults programs pointers mistakes_at_launches",
     "builtins": "table typed atomics fast_math libraries_of_gpus bfloat16 geometry noise utility decompositions random"

@@ -158,13 +158,18 @@ _LATER = {
     name: module
     for module, names in {
         "warp._devices.cuda": """ScopedMempool ScopedMempoolAccess ScopedPeerAccess can_access get_cuda_driver_version
-            get_cuda_max_cluster_dim get_cuda_supported_archs get_cuda_toolkit_version get_mempool_release_threshold
+            get_cuda_kernel_properties get_cuda_max_cluster_dim get_cuda_supported_archs get_cuda_toolkit_version
+            get_mempool_release_threshold
             get_mempool_used_mem_current get_mempool_used_mem_high get_suggested_block_size
             is_conditional_graph_supported is_mempool_access_enabled is_mempool_access_supported is_mempool_enabled
             is_mempool_supported is_peer_access_enabled is_peer_access_supported map_cuda_device
             set_mempool_access_enabled set_mempool_enabled set_mempool_release_threshold set_peer_access_enabled
             unmap_cuda_device""",
+        "warp._devices.allocators": """Allocator CudaManagedAllocator ScopedAllocator get_device_allocator
+            set_cuda_allocator set_device_allocator""",
         "warp._support.diagnostics": "print_diagnostics",
+        "warp._support.memory_tracker": "ScopedMemoryTracker print_memory_report",
+        "warp._support.profiler": "ScopedCudaProfiler cuda_profiler_start cuda_profiler_stop",
         "warp._devices.enums": """CaptureMode DeterministicMode MemoryKind TextureAddressMode TextureFilterMode
             TextureResourceFlags""",
         "warp.errors": "WarpDeterminismError",

@@ -129,10 +129,15 @@ host_compiler: str | None = None
 Nothing else needs a compiler."""
 
 deterministic: DeterministicMode = DeterministicMode.NOT_GUARANTEED
-"""``wp.DeterministicMode.RUN_TO_RUN`` and ``GPU_TO_GPU``: results of float atomics do not change from run to run.
+"""``wp.DeterministicMode.RUN_TO_RUN`` and ``GPU_TO_GPU``: results of float atomics do not change from run to run. A
+member, its name in any case, or a bool, True for ``RUN_TO_RUN``. Modules, kernels and launches may say otherwise.
 Launches whose results depend on the order of threads run on one CPU thread then: those that add floats to elements
 which threads share, use what an atomic gave, change an array by atomics of two kinds, or read or store what they change
 by atomics. The others use all threads."""
+
+track_memory: bool = False
+"""Keeps track of the memory of arrays, for ``wp.print_memory_report()``. Each later
+allocation takes some microseconds more."""
 
 # Accepted for programs of this and of earlier releases, and kept. They have no effect (but load_module_max_workers),
 # and say so once when they are set: _WITHOUT_EFFECT below.
@@ -158,7 +163,6 @@ line_directives: bool = True
 llvm_cuda: bool = False
 load_module_max_workers: int = 0
 ptx_target_arch: int | None = None
-track_memory: bool = False
 use_precompiled_headers: bool = True
 verbose_warnings: bool = False
 
@@ -195,6 +199,22 @@ _DEFAULTS = {name: globals()[name] for name in _OPTIONS}
 _DEFAULT_THREADS = _weft.build_info()["threads"]
 
 
+def _deterministic_mode(value, what: str) -> DeterministicMode:
+    """The mode of a member, its name or a bool. `what` begins the error."""
+    if isinstance(value, DeterministicMode):
+        return value
+    if isinstance(value, bool):
+        return DeterministicMode.RUN_TO_RUN if value else DeterministicMode.NOT_GUARANTEED
+    if isinstance(value, str) and value.upper() in DeterministicMode.__members__:
+        return DeterministicMode[value.upper()]
+    message = f"{what} is {value!r}, expected a member of wp.DeterministicMode, its name, or a bool"
+    raise _weft.usage_error(message, ValueError)
+
+
+def _is_deterministic(value, what: str) -> bool:
+    return _deterministic_mode(value, what) != DeterministicMode.NOT_GUARANTEED
+
+
 _MATHDX = "Weft multiplies and decomposes matrices by code of its own"
 # Options of wp.config, of modules and of kernels that are kept and do nothing: why, and what does something instead.
 _WITHOUT_EFFECT = {
@@ -207,6 +227,7 @@ _WITHOUT_EFFECT = {
     "default_grid_stride": "the threads of a CUDA launch always go through a grid that is larger than they are",
     "deterministic_debug": "nothing is told about how results are kept the same",
     "deterministic_max_records": "no records are kept: launches whose results depend on it keep their order",
+    "enable_cuda_smem_spilling": "kernels use no shared memory of blocks",
     "enable_cpu_blocks": "threads of a CPU have no blocks",
     "enable_graph_capture_module_load_by_default": "a capture compiles what it needs",
     "enable_mathdx_fft": "there is no Fourier transform yet",
@@ -214,6 +235,7 @@ _WITHOUT_EFFECT = {
     "enable_mathdx_solver": _MATHDX,
     "enable_tiles_in_stack_memory": "there are no tiles yet",
     "enable_vector_component_overwrites": "components can always be overwritten, with exact gradients",
+    "grid_stride": "the threads of a CUDA launch always go through a grid that is larger than they are",
     "extra_build_options": "kernels are built without other sources",
     "host_path": "no toolchain of the machine is needed. help: host_compiler, for functions in C++",
     "legacy_cpu_linker": "Weft has one linker",
@@ -221,7 +243,6 @@ _WITHOUT_EFFECT = {
     "llvm_cuda": "kernels for CUDA devices are always compiled by LLVM",
     "ptx_target_arch": "PTX is for the architecture of the device. help: wp.compile_aot_module(arch=...)",
     "strip_hash": "files in the kernel cache are named by their content",
-    "track_memory": "memory is not tracked",
     "use_precompiled_headers": "kernels have no headers",
     "verbose_warnings": "warnings are whole already",
 }
@@ -261,10 +282,15 @@ class _Config(_types.ModuleType):
         elif name in _RUNTIME:
             _weft.set_option(name, value)
         elif name == "deterministic":
-            if not isinstance(value, DeterministicMode):
-                message = f"config.deterministic: is {value!r}, expected a member of wp.DeterministicMode"
-                raise _weft.usage_error(message, ValueError)
+            value = _deterministic_mode(value, "config.deterministic:")
             _weft.set_option(name, value != DeterministicMode.NOT_GUARANTEED)
+        elif name == "track_memory":
+            if not isinstance(value, bool):
+                raise _weft.usage_error(f"config.track_memory: is {value!r}, expected True or False", TypeError)
+            if value != self.track_memory:
+                from warp._support import memory_tracker
+
+                memory_tracker.track_program(value)
         elif name == "launch_array_access_mode":
             if not isinstance(value, LaunchArrayAccessMode):
                 message = f"config.{name}: is {value!r}, expected a member of wp.config.LaunchArrayAccessMode"

@@ -50,10 +50,15 @@ __all__ = [
 
 
 # Names that had their place here in earlier releases.
+_LATE = {"AllocatorRmm": "warp._devices.allocators"}
 _EARLIER = {"ScopedDevice", "ScopedMempool", "ScopedStream", "ScopedTimer", "map", "transform_expand"}
 
 
 def __getattr__(name: str) -> Any:
+    if name in _LATE:
+        import importlib
+
+        return getattr(importlib.import_module(_LATE[name]), name)
     if name in _EARLIER:
         import warp
 
@@ -62,7 +67,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_LATE})
 
 
 def create_warp_function(func: Callable) -> tuple[Function, Module]:

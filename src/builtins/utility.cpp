@@ -288,6 +288,15 @@ constexpr Entry kEntries[] = {
      "The gradient of a function that returns one number: `wp.grad(f)(x, y)` gives its derivatives by the parameters "
      "that have one.",
      nullptr, false},
+    {"address_of", "(expr: T) -> uint64",
+     "The address of an array, of an element, or of a field or a component of one: for functions in C++. Gradients do "
+     "not see stores there.",
+     nullptr, false},
+    {"index", "(a: Vec[n,S], i: int32) -> S", "The component a[i].", nullptr},
+    {"index", "(a: Mat[r,c,S], i: int32) -> Vec[c,S]", "The row a[i].", nullptr},
+    {"index", "(a: Mat[r,c,S], i: int32, j: int32) -> S", "The entry a[i, j].", nullptr},
+    {"index", "(a: Quat[F], i: int32) -> F", "The component a[i].", nullptr},
+    {"index", "(a: Transform[F], i: int32) -> F", "The component a[i].", nullptr},
     {"type", "(value: T) -> none", "The type of a value, to make others of it: `type(x)(0.0)`.", nullptr, false},
     {"len", "(a: T) -> int32", "Length of a vector, rows of a matrix, first dimension of an array, items of a tuple.",
      nullptr, false},

@@ -40,8 +40,9 @@ struct Options {
     // Arrays have more than 2^31 - 1 elements along a dimension: with one lane, 32-bit integers that come from extents
     // are computed in 64 bits too, wherever they decide about elements.
     bool huge = false;
-    // Of CUDA kernels: threads of a block, and blocks that a multiprocessor is to have room for. 0: nobody says.
-    int most_threads = 0, least_blocks = 0;
+    // Of CUDA kernels: threads of a block, blocks that a multiprocessor is to have room for, and registers of a thread.
+    // 0: no limit.
+    int most_threads = 0, least_blocks = 0, max_registers = 0;
 };
 
 // What launches of such code promise to the analyses.

@@ -15,7 +15,7 @@ Digest cache_key(const ir::Module& module, const Options& options) {
     // about the code: `native` says which compiler makes what the C++ of the user means, and where that is kept.
     const auto& [target, codegen, optimization_level, native] = options;
     const auto& [debug, notes_accesses, fast_math, fuse_fp, line_info, lanes, short_rows, dense, noalias, null_arrays,
-                 private_gradients, huge, most_threads, least_blocks] = codegen;
+                 private_gradients, huge, most_threads, least_blocks, max_registers] = codegen;
     const auto& [kind, triple, processor, features] = target;
     std::string text;
     const auto add = [&](std::string_view name, std::string_view value) {
@@ -45,6 +45,7 @@ Digest cache_key(const ir::Module& module, const Options& options) {
     add_number("huge", huge);
     add_number("most_threads", most_threads);
     add_number("least_blocks", least_blocks);
+    add_number("max_registers", max_registers);
     add("ir", ir::print(module, /*names=*/false));
     // Debug information carries the user's places, which the text without names leaves out.
     if (line_info) {

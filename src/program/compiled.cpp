@@ -56,6 +56,18 @@ std::shared_ptr<const runtime::Executable> executable_for(const LoweredKernel& l
     return runtime::load(std::move(binary));
 }
 
+// Properties of launches, which the key of the code does not contain.
+void ask(CompiledKernel& compiled, const CodeOptions& options) {
+    compiled.serial = options.serial;
+    compiled.deterministic = options.deterministic;
+    compiled.cluster = options.cluster;
+}
+
+bool is_asked(const CompiledKernel& compiled, const CodeOptions& options) {
+    return compiled.serial == options.serial && compiled.deterministic == options.deterministic &&
+           compiled.cluster == options.cluster;
+}
+
 std::shared_ptr<CompiledKernel> build_now(const LoweredKernel& lowered, const CompileOptions& options,
                                           const jit::Options& jit, const Digest& key) {
     const std::string& name = lowered.module->functions.front()->name;
@@ -63,7 +75,7 @@ std::shared_ptr<CompiledKernel> build_now(const LoweredKernel& lowered, const Co
     auto executable = executable_for(lowered, jit, key, options.code, use);
     auto compiled = std::make_shared<CompiledKernel>(prepare(std::move(executable), name, lowered));
     compiled->cache = use;
-    compiled->serial = options.code.serial;
+    ask(*compiled, options.code);
     if (options.code.private_gradients)
         for (const transform::Scattered& scattered : lowered.scattered)
             compiled->private_gradients.push_back(
@@ -120,9 +132,9 @@ Compiled build_once(const Digest& key, const Build& build) {
 // first made for, and with what the key does not know.
 Compiled as_asked(Compiled compiled, const LoweredKernel& lowered, const CodeOptions& options) {
     const KernelEntry& entry = compiled->description;
-    if (entry.remarks.empty() && entry.sites.empty() && compiled->serial == options.serial) return compiled;
+    if (entry.remarks.empty() && entry.sites.empty() && is_asked(*compiled, options)) return compiled;
     auto own = std::make_shared<CompiledKernel>(*compiled);
-    own->serial = options.serial;
+    ask(*own, options);
     own->remarks.clear();
     const std::vector<const ir::Operation*> operations = ir::numbered_operations(*lowered.module->functions.front());
     for (const Remark& remark : entry.remarks) {
@@ -171,6 +183,7 @@ jit::Options jit_options(const CompileOptions& options) {
     result.codegen.huge = code.huge;
     result.codegen.most_threads = code.most_threads;
     result.codegen.least_blocks = code.least_blocks;
+    result.codegen.max_registers = code.max_registers;
     result.optimization_level = code.optimization_level;
     result.native.compiler = code.host_compiler;
     if (code.cache) result.native.cache = jit::cache_folder(code.cache_folder);

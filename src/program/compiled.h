@@ -9,6 +9,7 @@
 #include "jit/jit.h"
 #include "program/lowered.h"
 #include "program/options.h"
+#include "program/settings.h"
 #include "runtime/executable.h"
 
 namespace weft::program {
@@ -21,8 +22,12 @@ struct CompiledKernel : KernelFacts {
     std::vector<std::string> remarks;          // of the description, with the lines that the kernel has now
     std::shared_ptr<const ir::Module> module;  // of code that checks: what a fault is explained by
     std::vector<runtime::PrivateGradient> private_gradients;
-    bool serial = false;  // one thread after the other
+    bool serial = false;                // one thread after the other
+    std::optional<bool> deterministic;  // of the kernel or its module, in place of wp.config
+    int cluster = 1;                    // blocks of a cluster on CUDA devices
     double compile_ms = 0.0;
+    // Whether launches run their threads in order, for the same results in every run.
+    bool keeps_order() const { return loaded->is_ordered() && is_deterministic(deterministic); }
     enum class Cache { unused, found, stored, refused } cache = Cache::unused;  // refused: its folder cannot be written
 };
 

@@ -52,7 +52,7 @@ std::int64_t id_offset(const KernelFacts& kernel, int number) {
 // Sums that are to be the same in every run are those of threads in their own order.
 bool GridOrder::is_possible(const KernelFacts& kernel, const runtime::Device& device, const Grid& grid) {
     return !kernel.grid_queries.empty() && kernel.tid_rank == 1 && device.is_host_memory &&
-           spatial::may_need_order(grid.count) && !(kernel.grid_order_rounds && settings().deterministic);
+           spatial::may_need_order(grid.count) && !(kernel.grid_order_rounds && is_deterministic(std::nullopt));
 }
 
 GridOrder::GridOrder(const KernelFacts& kernel, runtime::Device& device, const std::byte* block, const Grid& grid,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "codegen/codegen.h"
 #include "jit/cache.h"
@@ -124,10 +125,19 @@ CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement,
     code_options.null_arrays = variant.nulls;
     code_options.private_gradients = variant.private_gradients;
     code_options.serial = variant.serial;
+    code_options.deterministic = options_.deterministic;
     code_options.huge = arrangement.huge;
     if (is_gpu) {
         code_options.most_threads = options_.most_threads;
         code_options.least_blocks = options_.least_blocks;
+        code_options.max_registers = options_.max_registers;
+        code_options.cluster = options_.cluster;
+        if (options_.external_parameters)
+            throw UsageError("launch()",
+                             "kernel '" + name_ +
+                                 "' has entry_point_abi='external_constant_params', and Weft's kernels take their "
+                                 "arguments as parameters. help: entry_point_abi='warp'",
+                             ErrorCategory::value);
     }
     code_options.cache = settings().cache_kernels;
     code_options.cache_folder = settings().cache_folder;
@@ -242,6 +252,16 @@ const CompiledKernel& Kernel::choose(Variant variant, const std::byte* block) {
     return chosen;
 }
 
+std::vector<int> Kernel::compiled_for() const {
+    constexpr int kGpuShift = 15;  // Variant::index()
+    std::set<int> found;
+    for (const auto& [at, specialization] : plain_) {
+        const auto is_there = [](const auto& compiled) { return compiled != nullptr; };
+        if (std::ranges::any_of(specialization->compiled, is_there)) found.insert(static_cast<int>(at >> kGpuShift));
+    }
+    return {found.begin(), found.end()};
+}
+
 // ---- change ----
 
 // Everything of the analysed kernel, and the options that shape code: but not its name, nor where it stands.
@@ -252,7 +272,8 @@ Digest Kernel::hash() {
     for (const int option :
          {static_cast<int>(variant.debug), static_cast<int>(shaping.fast_math), static_cast<int>(shaping.fuse_fp),
           static_cast<int>(shaping.line_info), shaping.optimization_level, shaping.lanes,
-          static_cast<int>(options_.enable_backward), options_.most_threads, options_.least_blocks})
+          static_cast<int>(options_.enable_backward), options_.most_threads, options_.least_blocks,
+          options_.max_registers, options_.cluster, options_.deterministic ? 1 + *options_.deterministic : 0})
         text += "\n" + std::to_string(option);
     return jit::hash_bytes(text);
 }

@@ -74,6 +74,8 @@ public:
 
     // What decides about the machine code, and the options: equal for kernels that do the same.
     Digest hash();
+    // For which devices there is code of the kernel itself, as Variant::gpu.
+    std::vector<int> compiled_for() const;
     bool knows_hash() const { return code_[0] || code_[1]; }
     // Whether the latest code was made for another kernel of the same `def`.
     bool was_shared() const { return was_shared_; }

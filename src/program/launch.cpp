@@ -64,6 +64,7 @@ static bool launch_in_grid_order(Kernel& kernel, const CompiledKernel& compiled,
 std::shared_ptr<const CompiledKernel> code_in_grid_order(Kernel& kernel, const CompiledKernel& compiled,
                                                          runtime::Device& device, const std::byte* block,
                                                          const Grid& grid) {
+    const Determinism wanted(is_deterministic(kernel.options().deterministic));
     if (!GridOrder::is_possible(compiled, device, grid)) return nullptr;
     const std::optional<Variant> variant = variant_in_grid_order(kernel, compiled, device, block, grid);
     if (!variant) return nullptr;
@@ -75,6 +76,7 @@ std::shared_ptr<const CompiledKernel> code_in_grid_order(Kernel& kernel, const C
 void launch(Kernel& kernel, const CompiledKernel& compiled, runtime::Device& device, const std::byte* block,
             const Grid& grid, const FiniteCheck* check) {
     if (!compiled.grid_queries.empty()) {
+        const Determinism wanted(is_deterministic(kernel.options().deterministic));
         if (launch_in_grid_order(kernel, compiled, device, block, grid)) return;
         runtime::Stream& stream = runtime::current_stream(device);
         runtime::Recording* const recording = check ? nullptr : stream.recording();
@@ -200,7 +202,7 @@ void check_after(const Kernel& kernel, const KernelFacts& adjoint) {
 // Whether each worker gets scattered gradients of its own. Which of them adds what differs from run to run.
 bool wants_private_gradients(const Variant& variant, const KernelFacts& adjoint, const std::byte* block,
                              std::int64_t threads, const runtime::Device& device) {
-    if (variant.serial || variant.finite || settings().deterministic) return false;
+    if (variant.serial || variant.finite || is_deterministic(std::nullopt)) return false;
     std::vector<runtime::GradientView> scattered;
     for (const auto& [parameter, additions] : adjoint.scattered) {
         const auto at = static_cast<std::size_t>(parameter);
@@ -219,6 +221,7 @@ Variant variant_of(const Kernel& kernel, const DerivedLaunch& what) {
 }  // namespace
 
 const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, const FiniteCheck* check) {
+    const Determinism wanted(is_deterministic(kernel.options().deterministic));
     Variant variant = variant_of(kernel, what);
     const KernelFacts& facts = kernel.facts(variant, {}, what.derivation);
     check_returned_values(kernel, what, facts);

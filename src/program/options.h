@@ -53,7 +53,9 @@ struct CodeOptions {
     bool serial = false;             // one lane; launches run it on one CPU thread
     bool huge = false;               // codegen::Options::huge; one lane
     // codegen::Options, the same
-    int most_threads = 0, least_blocks = 0;
+    int most_threads = 0, least_blocks = 0, max_registers = 0;
+    std::optional<bool> deterministic;  // KernelOptions::deterministic
+    int cluster = 1;                    // KernelOptions::cluster
     bool cache = true;
     std::filesystem::path cache_folder;  // empty: jit::cache_folder() chooses
     std::string host_compiler;           // of functions in C++; empty: one is looked for
@@ -74,6 +76,10 @@ struct KernelOptions {
     std::optional<int> optimization_level, max_unroll;
     std::optional<int> lanes;                // threads per vector; 1 is the scalar code
     int most_threads = 0, least_blocks = 0;  // launch_bounds, for CUDA devices; 0: not given
+    int max_registers = 0;                   // of a thread on CUDA devices; 0: the driver chooses
+    int cluster = 1;                         // blocks of a cluster, for CUDA devices
+    bool external_parameters = false;        // entry_point_abi, which CUDA devices do not have
+    std::optional<bool> deterministic;       // settings().deterministic
     bool enable_backward = true;
 };
 

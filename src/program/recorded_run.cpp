@@ -47,8 +47,9 @@ public:
           block_(block, block + kernel_->layout.size_bytes),
           grid_(grid),
           options_{.serial = kernel_->serial,
-                   .keeps_order = kernel_->loaded->is_ordered() && settings().deterministic,
-                   .private_gradients = kernel_->private_gradients} {}
+                   .keeps_order = kernel_->keeps_order(),
+                   .private_gradients = kernel_->private_gradients,
+                   .cluster = kernel_->cluster} {}
 
     void run() override {
         const PreparedLaunch launch(*kernel_, ordered_.get(), stream_.device(), block_.data(), grid_);
@@ -114,8 +115,9 @@ public:
     void capture(runtime::Stream& stream) {
         const runtime::LaunchOptions options{.fault = may_fail() ? &fault_ : nullptr,
                                              .serial = kernel_->serial,
-                                             .keeps_order = kernel_->loaded->is_ordered() && settings().deterministic,
-                                             .private_gradients = kernel_->private_gradients};
+                                             .keeps_order = kernel_->keeps_order(),
+                                             .private_gradients = kernel_->private_gradients,
+                                             .cluster = kernel_->cluster};
         kernel_->loaded->launch(block_, grid_, options, stream);
     }
     void run() override {}

@@ -70,8 +70,9 @@ void run(const CompiledKernel& kernel, runtime::Stream& stream, const std::byte*
     runtime::LaunchOptions options{.fault = kernel.description.sites.empty() ? nullptr : &fault,
                                    .not_finite = not_finite,
                                    .serial = kernel.serial,
-                                   .keeps_order = kernel.loaded->is_ordered() && settings().deterministic,
-                                   .private_gradients = kernel.private_gradients};
+                                   .keeps_order = kernel.keeps_order(),
+                                   .private_gradients = kernel.private_gradients,
+                                   .cluster = kernel.cluster};
     const std::span arguments(block, static_cast<std::size_t>(kernel.layout.size_bytes));
     bool finished = true;
     if (runs_without_host(kernel, grid)) {

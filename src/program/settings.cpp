@@ -12,4 +12,11 @@ bool serial_by_environment() {
 
 Settings current_settings;
 
+thread_local std::optional<bool> Determinism::wanted_;
+
+bool is_deterministic(std::optional<bool> of_kernel) {
+    if (Determinism::wanted_) return *Determinism::wanted_;
+    return of_kernel.value_or(current_settings.deterministic);
+}
+
 }  // namespace weft::program

@@ -34,4 +34,20 @@ struct Settings {
 extern Settings current_settings;
 inline Settings& settings() { return current_settings; }  // a launch asks several times
 
+// While it lives, launches of this thread are deterministic, or not, whatever their kernels and wp.config say.
+class Determinism {
+public:
+    explicit Determinism(std::optional<bool> wanted) : before_(wanted_) { wanted_ = wanted; }
+    ~Determinism() { wanted_ = before_; }
+    Determinism(const Determinism&) = delete;
+    Determinism& operator=(const Determinism&) = delete;
+
+private:
+    friend bool is_deterministic(std::optional<bool> of_kernel);
+    static thread_local std::optional<bool> wanted_;
+    std::optional<bool> before_;
+};
+// Whether a launch of a kernel that says so, or nothing, gives the same sums in every run.
+bool is_deterministic(std::optional<bool> of_kernel);
+
 }  // namespace weft::program

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/allocator.h"
 #include "runtime/copy_plan.h"
 #include "runtime/graph.h"
+#include "runtime/memory_watch.h"
 #include "runtime/out_of_memory.h"
 #include "runtime/pinned.h"
 #include "support/error.h"
@@ -33,6 +35,22 @@ BufferPtr pinned_buffer(std::int64_t size_bytes, bool zeroed, Device& device) {
     buffer->release = [data] { free_pinned(data); };
     if (zeroed) device.clear(data, size_bytes, current_stream(device));
     return buffer;
+}
+
+// Precondition: `size_bytes` is not 0.
+BufferPtr take_buffer(std::int64_t size_bytes, bool zeroed, Device& device) {
+    BufferPtr buffer = pinned_buffer(size_bytes, zeroed, device);
+    if (!buffer) buffer = buffer_of_program(size_bytes, zeroed, device);
+    if (!buffer) buffer = make_buffer(take_or_throw(size_bytes, zeroed, device), size_bytes, device);
+    if (is_memory_watched()) buffer->watched = note_taken(device, size_bytes);
+    return buffer;
+}
+
+// The array's buffer, for those who watch.
+void describe(const Array& array) {
+    if (array.buffer->watched == 0) return;
+    describe_taken(array.buffer->watched,
+                   "array[" + array.dtype.python_name() + ", " + shape_text(array.shape()) + "]");
 }
 
 void check_axis(const Array& array, int axis) {
@@ -113,6 +131,7 @@ Array join(const Array& array, Type dtype) {
 
 Buffer::~Buffer() {
     if (keep_for_graphs(*this)) return;
+    if (watched != 0) note_freed(watched);
     if (release) {
         release();
     } else if (data) {
@@ -122,14 +141,12 @@ Buffer::~Buffer() {
 
 BufferPtr allocate(std::int64_t size_bytes, Device& device) {
     if (size_bytes == 0) return make_buffer(nullptr, 0, device);
-    if (BufferPtr pinned = pinned_buffer(size_bytes, false, device)) return pinned;
-    return make_buffer(take_or_throw(size_bytes, false, device), size_bytes, device);
+    return take_buffer(size_bytes, false, device);
 }
 
 BufferPtr allocate_zeroed(std::int64_t size_bytes, Device& device) {
     if (size_bytes == 0) return make_buffer(nullptr, 0, device);
-    if (BufferPtr pinned = pinned_buffer(size_bytes, true, device)) return pinned;
-    return make_buffer(take_or_throw(size_bytes, true, device), size_bytes, device);
+    return take_buffer(size_bytes, true, device);
 }
 
 std::int64_t Array::size() const {
@@ -254,6 +271,7 @@ Array empty(Type dtype, std::span<const std::int64_t> shape, Device& device) {
     Array array = with_shape(dtype, shape, device);
     array.buffer = allocate(count * dtype.size_bytes(), device);
     array.view.data = array.buffer->data;
+    describe(array);
     return array;
 }
 
@@ -262,6 +280,7 @@ Array zeros(Type dtype, std::span<const std::int64_t> shape, Device& device) {
     Array array = with_shape(dtype, shape, device);
     array.buffer = allocate_zeroed(count * dtype.size_bytes(), device);
     array.view.data = array.buffer->data;
+    describe(array);
     return array;
 }
 

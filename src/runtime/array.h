@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -47,6 +48,8 @@ struct Buffer {
     References references;             // the memory that array fields of structs in here point to
     Zeros zeros;                       // the range that is known to be zero
     bool is_read_only = false;         // lent by its owner for reading only
+    std::uint64_t watched = 0;         // its number in watches (memory_watch.h); 0: none
+    std::optional<int> kind;           // wp.MemoryKind, by a program's own allocator
     // The first: structs in memory point to this array as one without a gradient. The second: it got a gradient
     // afterwards, which those structs do not see.
     bool is_kept_without_gradient = false, got_gradient_later = false;

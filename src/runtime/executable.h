@@ -44,6 +44,7 @@ struct LaunchOptions {
     bool serial = false;       // one thread after the other, in order
     bool keeps_order = false;  // the order of threads is the same in each run
     std::span<const PrivateGradient> private_gradients = {};
+    int cluster = 1;  // blocks of a cluster on GPUs that have clusters
     // If not null, a launch on the host polls this function and ends early when it returns true.
     bool (*interrupted)() = nullptr;
 };
@@ -73,6 +74,10 @@ public:
     virtual std::string origin(Device& /*device*/) const { return "machine code of this process"; }
     // Threads per block, and the least number of blocks, that occupy most of the device.
     virtual std::pair<int, int> suggested_block(Device& /*device*/) const { return {1, 1}; }
+    // Registers, and bytes of local memory, of a thread on a CUDA device.
+    virtual std::pair<int, int> thread_needs(Device& /*device*/) const { return {0, 0}; }
+    // The most blocks of a cluster, with blocks of so many threads and so much shared memory besides the kernel's own.
+    virtual int most_clustered(Device& /*device*/, int /*threads*/, int /*shared_bytes*/) const { return 1; }
 
     // Enqueues a launch. `arguments` is only used during the call. False if the launch was interrupted.
     virtual bool launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,

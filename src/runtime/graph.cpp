@@ -128,6 +128,7 @@ bool keep_for_graphs(Buffer& buffer) {
     kept->size_bytes = buffer.size_bytes;
     kept->device = buffer.device;
     kept->release = std::exchange(buffer.release, {});
+    kept->watched = std::exchange(buffer.watched, 0);
     kept->references.add_all(buffer.references, *kept);
     (*user)->freed_.push_back(std::move(kept));
     return true;

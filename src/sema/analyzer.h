@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -198,6 +199,9 @@ private:
     Value array_at(const std::vector<Actual>& arguments, Span span);
     Value tid(int rank);
     Value call_static(const syntax::Call& call, Span span);
+    Value address_of(const syntax::Call& call, Span span);
+    Value index_function(const syntax::Call& call, Span span);
+    std::vector<ir::Value*> first_component(Type element, std::span<const PartStep> steps, Span span);
     // What Python makes of the expression when the kernel is built; `spelled` is how messages name it.
     Value evaluated(const syntax::Expression& expression, const std::string& spelled = "this expression");
     // ---- call/overload.cpp ----

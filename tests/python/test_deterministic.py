@@ -120,3 +120,94 @@ def test_gradients_have_the_same_bits(deterministic, size):
         assert np.abs(x.grad.numpy()).max() > 1
         runs.add(x.grad.numpy().tobytes() + loss.numpy().tobytes())
     assert len(runs) == 1
+
+
+def in_order(x, **launch):
+    """What `tickets` makes of x where threads run in order: x itself."""
+    numbers, results = wp.zeros(N, dtype=float), wp.zeros(N + 1000, dtype=int)
+    wp.launch(launch.pop("kernel", tickets), dim=N, inputs=[x, x, numbers, results], **launch)
+    return (numbers.numpy() == x.numpy()).all()
+
+
+def take_ticket(x: wp.array[float], at: wp.array[float], numbers: wp.array[float], results: wp.array[int]):
+    i = wp.tid()
+    k = wp.atomic_add(results, 0, 1)
+    numbers[k] = x[i]
+
+
+MODES = [wp.DeterministicMode.RUN_TO_RUN, wp.DeterministicMode.GPU_TO_GPU, "run_to_run", "GPU_TO_GPU", True]
+
+
+@pytest.fixture
+def four_threads():
+    threads, wp.config.cpu_threads = wp.config.cpu_threads, 4
+    yield
+    wp.config.cpu_threads = threads
+    wp.config.deterministic = wp.DeterministicMode.NOT_GUARANTEED
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+def test_a_kernel_alone_is_deterministic(four_threads, mode):
+    x, _ = inputs()
+    kernel = wp.kernel(take_ticket, module="unique", deterministic=mode)
+    assert all(in_order(x, kernel=kernel) for _ in range(5))
+    same = wp.kernel(take_ticket, module="unique", module_options={"deterministic": mode})
+    assert all(in_order(x, kernel=same) for _ in range(5))
+    loose = wp.kernel(take_ticket, module="unique", module_options={"deterministic": mode}, deterministic=False)
+    assert not all(in_order(x, kernel=loose) for _ in range(50)), "the kernel's own option goes first"
+
+
+def test_a_launch_alone_is_deterministic(four_threads):
+    x, _ = inputs()
+    kernel = wp.kernel(take_ticket, module="unique")
+    for mode in MODES:
+        assert all(in_order(x, kernel=kernel, deterministic=mode) for _ in range(3))
+    assert not all(in_order(x, kernel=kernel) for _ in range(50))
+    wp.config.deterministic = True
+    assert wp.config.deterministic is wp.DeterministicMode.RUN_TO_RUN
+    assert in_order(x, kernel=kernel, deterministic=None)
+    assert not all(in_order(x, kernel=kernel, deterministic="not_guaranteed") for _ in range(50))
+    strict = wp.kernel(take_ticket, module="unique", deterministic=True)
+    assert not all(in_order(x, kernel=strict, deterministic=False) for _ in range(50))
+
+
+def test_modules_say_it_for_their_kernels(four_threads):
+    x, _ = inputs()
+    module = wp.get_module("tests_of_deterministic_modules")
+    kernel = wp.kernel(take_ticket, module=module)
+    wp.set_module_options({"deterministic": "run_to_run"}, module)
+    assert wp.get_module_options(module)["deterministic"] == "run_to_run"
+    assert all(in_order(x, kernel=kernel) for _ in range(5))
+    wp.set_module_options({"deterministic": wp.DeterministicMode.NOT_GUARANTEED}, module)
+    wp.config.deterministic = wp.DeterministicMode.RUN_TO_RUN
+    assert not all(in_order(x, kernel=kernel) for _ in range(50))
+
+
+def test_graphs_keep_the_choice_of_their_capture(four_threads):
+    x, _ = inputs()
+    numbers, results = wp.zeros(N, dtype=float), wp.zeros(N + 1000, dtype=int)
+    wp.load_module(device=wp.get_device())
+    with wp.ScopedCapture() as capture:
+        results.zero_()
+        wp.launch(take_ticket_now, dim=N, inputs=[x, x, numbers, results], deterministic=True)
+    for _ in range(5):
+        wp.capture_launch(capture.graph)
+        assert (numbers.numpy() == x.numpy()).all()
+
+
+take_ticket_now = wp.kernel(take_ticket)
+
+
+@pytest.mark.parametrize("mode", ["always", 1, 2.0, []])
+def test_other_modes_are_errors(mode):
+    x = wp.zeros(1)
+    for use in (
+        lambda: wp.kernel(take_ticket, deterministic=mode),
+        lambda: wp.set_module_options({"deterministic": mode}, "tests_of_wrong_modes"),
+        lambda: wp.launch(take_ticket_now, dim=1, inputs=[x, x, x, wp.zeros(1, dtype=int)], deterministic=mode),
+        lambda: setattr(wp.config, "deterministic", mode),
+    ):
+        with pytest.raises(ValueError, match="expected a member of wp.DeterministicMode, its name, or a bool"):
+            use()
+    with pytest.raises(ValueError, match="record_cmd=True makes one for later"):
+        wp.launch(take_ticket_now, dim=1, record_cmd=True, deterministic=True)

@@ -134,7 +134,7 @@ def test_conditions_outside_of_a_graph():
         wp.capture_while(count, None)
 
 
-def test_launches_form_no_clusters(device):
+def test_cpus_have_no_clusters(device):
     @wp.kernel(cluster_dim=2)
     def kernel(x: wp.array[float]):
         x[0] = 1.0

@@ -137,10 +137,10 @@ def test_kernels_without_the_decorator():
 
 
 def test_names_and_options_of_the_decorator():
-    named = wp.kernel(plain, name="renamed", enable_backward=False, launch_bounds=(256, 2), cuda_max_registers=32)
+    named = wp.kernel(plain, name="renamed", enable_backward=False, launch_bounds=(256, 2), cluster_dim=1)
     assert named.key == named.__name__ == "renamed"
-    assert named.options == {"enable_backward": False, "launch_bounds": (256, 2), "cuda_max_registers": 32}
-    assert (named.launch_bounds, named.cuda_max_registers, named.cluster_dim) == ((256, 2), 32, None)
+    assert named.options == {"enable_backward": False, "launch_bounds": (256, 2), "cluster_dim": 1}
+    assert (named.launch_bounds, named.cuda_max_registers, named.cluster_dim) == ((256, 2), None, 1)
     assert wp.get_module(__name__).kernels["renamed"] is named and value_of(named) == 2.0
     for wrong, kind in (
         ({"name": "a b"}, ValueError),
@@ -380,3 +380,29 @@ def test_a_module_gives_every_option_a_value():
     options = module.resolve_options(wp.config)
     assert options["fast_math"] is True and options["mode"] == wp.config.mode
     assert set(options) == set(module.options) and module.references == set()
+
+
+def test_a_module_says_where_it_is_compiled():
+    module = wp.get_module("tests_of_execs")
+
+    def double(x: wp.array[float]):
+        x[wp.tid()] *= 2.0
+
+    kernel = wp.kernel(double, module=module, name="double")
+    other = wp.kernel(double, module=module, name="other")
+    assert module.execs == {} and module.hashers == {}
+    x = wp.ones(3, dtype=float)
+    wp.launch(kernel, dim=3, inputs=[x])
+    device = wp.get_device()
+    ((key, code),) = module.execs.items()
+    assert key == (device.context, 256 if device.is_cuda else 1)
+    assert (code.device, code.block_dim, code.kernel_names) == (device, key[1], ["double"])
+    assert code.module_hash == module.hash_module()
+    ((block_dim, hasher),) = module.hashers.items()
+    assert block_dim == key[1] and hasher.get_module_hash() == module.get_module_hash()
+    assert hasher.hash_kernel(kernel) == hasher.kernel_hashes[kernel] == kernel.hash
+    module.load(device)
+    assert module.execs[key].kernel_names == ["double", "other"]
+    module.unload()
+    assert module.execs == {} and module.hashers == {}
+    assert other.compiled_on() == []

@@ -34,14 +34,6 @@ def test_names_are_absent_where_the_page_says_so():
     assert wrong == []
 
 
-def test_a_name_without_a_behaviour_is_an_attribute_error():
-    names = re.findall(r"^`wp\.(\w+)` is listed", PAGE.partition("# Names without a behaviour")[2], re.M)
-    assert names == ["address_of"]
-    for name in names:
-        with pytest.raises(AttributeError, match=f"module 'warp' has no attribute '{name}'"):
-            getattr(wp, name)
-
-
 @pytest.mark.parametrize("name, file, test, case", [row[1:5] for row in ROWS if row[2]])
 def test_the_test_of_a_name_is_there_and_about_it(name, file, test, case):
     text = (ROOT / file).read_text()

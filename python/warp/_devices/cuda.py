@@ -21,6 +21,7 @@ __all__ = [
     "ScopedPeerAccess",
     "can_access",
     "get_cuda_driver_version",
+    "get_cuda_kernel_properties",
     "get_cuda_max_cluster_dim",
     "get_cuda_supported_archs",
     "get_cuda_toolkit_version",
@@ -284,21 +285,52 @@ class ScopedPeerAccess(_ScopedAccess):
 def get_cuda_max_cluster_dim(
     kernel: Any, device: Any = None, block_dim: int | None = None, dynamic_smem_bytes: int = 0
 ) -> int:
-    """The most blocks that one cluster of a kernel's launch can have: 1 on every device.
-
-    Weft launches blocks without clusters. A kernel keeps its ``cluster_dim``, which has no effect.
+    """The most blocks that one cluster of a kernel's launch can have: 1 on the CPU, and on CUDA devices before
+    architecture 90.
 
     Args:
         kernel: the kernel.
         device: where it would run.
-        block_dim, dynamic_smem_bytes: accepted; they change nothing.
+        block_dim: threads of a block; 256 if it is None.
+        dynamic_smem_bytes: shared memory of a block.
     Raises:
-        UsageError: ``kernel`` is none, or there is no such device.
+        UsageError: ``kernel`` is none or generic, or there is no such device.
     """
     if not isinstance(kernel, Kernel):
         raise _usage_error(f"get_cuda_max_cluster_dim(): expected a kernel, got {kernel!r}", TypeError)
-    get_device(device)
-    return 1
+    found = get_device(device)
+    if not found.is_cuda:
+        return 1
+    return kernel.most_clustered(found, 256 if block_dim is None else block_dim, dynamic_smem_bytes)
+
+
+def get_cuda_kernel_properties(kernel: Any, device: Any = None, block_dim: int | None = None) -> dict[str, int]:
+    """The needs of a thread of a kernel on a CUDA device, by the driver.
+
+    Args:
+        kernel: the kernel; of a generic one an overload.
+        device: the CUDA device.
+        block_dim: threads of a block, an int from 1 on; code is the same for all.
+    Returns:
+        ``register_count``, registers of a thread, and ``local_memory_size``, bytes of a thread's local memory.
+    Raises:
+        UsageError (a TypeError): ``kernel`` is none; (a RuntimeError): it is generic, or the device is the CPU; (a
+            ValueError): there is no such device, or ``block_dim`` is no such int.
+    """
+    api = "get_cuda_kernel_properties()"
+    if not isinstance(kernel, Kernel):
+        raise _usage_error(f"{api}: expected a kernel, got {kernel!r}", TypeError)
+    found = get_device(device)
+    if not found.is_cuda:
+        raise _usage_error(f"{api}: {found.alias!r} is no CUDA device", RuntimeError)
+    if kernel.is_generic:
+        message = f"{api}: kernel {kernel.key!r} is generic. help: wp.overload(kernel, types)"
+        raise _usage_error(message, RuntimeError)
+    is_count = isinstance(block_dim, int) and not isinstance(block_dim, bool) and block_dim > 0
+    if block_dim is not None and not is_count:
+        raise _usage_error(f"{api}: block_dim is {block_dim!r}, expected an int from 1 on", ValueError)
+    registers, local_bytes = kernel.thread_needs(found)
+    return {"register_count": registers, "local_memory_size": local_bytes}
 
 
 def map_cuda_device(alias: str, context: int | None = None) -> Any:

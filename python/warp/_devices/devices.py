@@ -59,3 +59,17 @@ class ScopedDevice:
 
     def __exit__(self, exc_type, exc_value, traceback):
         set_device(self._outer.pop())
+
+
+def _compile_arch(device: Device) -> int | None:
+    """The CUDA architecture that kernels are compiled for on the device, as 90 for 9.0; None for the CPU."""
+    return device.arch if device.is_cuda else None
+
+
+def _output_format(device: Device, preferred_cuda_output: str | None = None) -> str | None:
+    """The form in which the driver gets kernels of a CUDA device: always "ptx"; None for the CPU."""
+    return "ptx" if device.is_cuda else None
+
+
+Device.get_cuda_compile_arch = _compile_arch
+Device.get_cuda_output_format = _output_format

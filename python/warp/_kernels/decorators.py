@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import Any
 
 import warp._weft as _weft
+from warp import config
 from warp._kernels.kernels import checked_name, module_of, python_function, unique_kernel
 from warp._kernels.modules import check_options
 from warp._weft import Kernel, usage_error
@@ -45,6 +46,26 @@ def _check_count(name: str, value: Any) -> None:
         raise usage_error(f"kernel(): {name} is {value}, expected at least 1", ValueError)
 
 
+def _check_cuda_options(
+    launch_bounds: Any, registers: int | None, cluster: int | None, abi: str | None, enable_backward: bool | None
+) -> None:
+    if registers is not None and registers > 255:
+        message = f"cuda_max_registers is {registers}, expected at most 255, which a thread can have"
+        raise usage_error("kernel(): " + message, ValueError)
+    if registers is not None and launch_bounds is not None:
+        message = "launch_bounds and cuda_max_registers both decide about registers. help: leave one out"
+        raise usage_error("kernel(): " + message, ValueError)
+    if cluster is not None and cluster > 16:
+        message = f"cluster_dim is {cluster}, expected at most 16, the largest cluster of any GPU"
+        raise usage_error("kernel(): " + message, ValueError)
+    if abi not in (None, "warp", "external_constant_params"):
+        message = f"entry_point_abi is {abi!r}, expected 'warp' or 'external_constant_params'"
+        raise usage_error("kernel(): " + message, ValueError)
+    if abi == "external_constant_params" and enable_backward is not False:
+        message = "entry_point_abi='external_constant_params' is for kernels without gradients. help: "
+        raise usage_error("kernel(): " + message + "enable_backward=False", ValueError)
+
+
 def kernel(
     f: Callable | None = None,
     *,
@@ -58,6 +79,7 @@ def kernel(
     enable_cuda_smem_spilling: bool | None = None,
     cluster_dim: int | None = None,
     entry_point_abi: str | None = None,
+    deterministic: Any = None,
 ) -> Any:
     """Makes a kernel of a Python function; used as ``@wp.kernel`` or ``@wp.kernel(...)``.
 
@@ -75,8 +97,15 @@ def kernel(
         module_options: options for this kernel, where they differ from its module's: see ``wp.set_module_options``.
         launch_bounds: for CUDA devices, the most threads of a block, or a tuple of it and the least number of blocks
             per multiprocessor.
-        grid_stride: for CUDA devices, whether a thread may run several points of the grid.
-        cuda_max_registers, enable_cuda_smem_spilling, cluster_dim, entry_point_abi: for CUDA devices.
+        grid_stride, enable_cuda_smem_spilling: accepted. A thread of a CUDA launch always runs several points of a grid
+            that is larger than its blocks, and kernels use no shared memory; other values than these are warned about.
+        cuda_max_registers: for CUDA devices, the most registers of a thread, from 1 to 255; not beside launch_bounds.
+        cluster_dim: for CUDA devices of architecture 90 and later, how many blocks a cluster has, from 1 to 16; an
+            error at the launch on earlier ones.
+        entry_point_abi: "warp"; with "external_constant_params", for kernels that have ``enable_backward=False``,
+            launches on CUDA devices are an error.
+        deterministic: a ``wp.DeterministicMode``, its name or a bool, in place of the module's and of
+            ``wp.config.deterministic``.
     Returns:
         A ``wp.Kernel``, for ``wp.launch``.
     Raises:
@@ -91,15 +120,22 @@ def kernel(
     _check_flag("enable_cuda_smem_spilling", enable_cuda_smem_spilling)
     _check_count("cuda_max_registers", cuda_max_registers)
     _check_count("cluster_dim", cluster_dim)
-    if entry_point_abi not in (None, "warp", "external_constant_params"):
-        message = f"entry_point_abi is {entry_point_abi!r}, expected 'warp' or 'external_constant_params'"
-        raise usage_error("kernel(): " + message, ValueError)
+    _check_cuda_options(launch_bounds, cuda_max_registers, cluster_dim, entry_point_abi, enable_backward)
+    if deterministic is not None:
+        config._deterministic_mode(deterministic, "kernel(): deterministic")
+    if grid_stride is False:
+        config._warn_of_no_effect("grid_stride", False, "kernel(): grid_stride=False", stacklevel=2)
+    if enable_cuda_smem_spilling:
+        what = "kernel(): enable_cuda_smem_spilling=True"
+        config._warn_of_no_effect("enable_cuda_smem_spilling", False, what, stacklevel=2)
     for option, value in (
         ("launch_bounds", _check_launch_bounds(launch_bounds)),
         ("grid_stride", grid_stride),
         ("cuda_max_registers", cuda_max_registers),
         ("enable_cuda_smem_spilling", enable_cuda_smem_spilling),
         ("cluster_dim", cluster_dim),
+        ("entry_point_abi", entry_point_abi),
+        ("deterministic", deterministic),
     ):
         if value is not None:
             own[option] = value

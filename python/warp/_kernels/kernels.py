@@ -66,10 +66,10 @@ def plan_kernel(func: Any, key: Any, module: Any, options: Any, code_transformer
     """(function, name, key, module, options for C++, own options) of ``wp.Kernel(...)``."""
     api = "Kernel()"
     function = python_function(func, "kernel()")
-    for name, value in (("code_transformers", code_transformers), ("source", source)):
-        if value:
-            message = f"{name} cannot be used: the text of the function is compiled as it is"
-            raise _usage_error(f"{api}: {message}", TypeError)
+    if code_transformers or source is not None:
+        from warp._kernels.transformed import transformed_function  # few programs have any
+
+        function = transformed_function(function, code_transformers or (), source, api)
     if key is not None and not (isinstance(key, str) and key):
         raise _usage_error(f"{api}: key is {key!r}, expected a string", TypeError)
     given = key  # of any characters: it is a name in messages and in the module's table

@@ -7,11 +7,9 @@ Every kernel is compiled by itself, when it is first launched. A module is what 
 from __future__ import annotations
 
 import hashlib
-import inspect
 import os
 import platform
 import sys
-import textwrap
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -20,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import warp._weft as _weft
 from warp import config
+from warp._kernels.module_hashes import ModuleExec, ModuleHasher, kernel_digest
 from warp._support.progress import ProgressLine
 from warp._weft import Kernel
 from warp._weft import usage_error as _usage_error
@@ -40,8 +39,15 @@ __all__ = [
     "set_module_options",
 ]
 
-# Options of a kernel itself that are for CUDA devices: kept, and without effect on the CPU.
-CUDA_OPTIONS = ("launch_bounds", "grid_stride", "cuda_max_registers", "enable_cuda_smem_spilling", "cluster_dim")
+# Options of a kernel itself that are for CUDA devices, without effect on the CPU.
+CUDA_OPTIONS = (
+    "launch_bounds",
+    "grid_stride",
+    "cuda_max_registers",
+    "enable_cuda_smem_spilling",
+    "cluster_dim",
+    "entry_point_abi",
+)
 
 # Options that shape the machine code: the name that the C++ side has for it.
 _CODE_OPTIONS = {
@@ -93,9 +99,8 @@ def check_options(options: Any, api: str, keep_unknown: bool = False) -> dict[st
         if name not in known and not keep_unknown:
             message = f"there is no module option {name!r}; expected one of {', '.join(sorted(known))}"
             raise _usage_error(f"{api}: {message}", ValueError)
-        if name == "deterministic" and value != config.deterministic:
-            message = f"deterministic is {value!r}; it is an option of the whole process. help: wp.config.deterministic"
-            raise _usage_error(f"{api}: {message}", ValueError)
+        if name == "deterministic" and value is not None:
+            config._deterministic_mode(value, f"{api}: deterministic")
         if name == "mode" and value not in ("debug", "release", None):
             raise _usage_error(f"{api}: mode is {value!r}, expected 'debug' or 'release'", ValueError)
     _weft.check_kernel_options(code_options(options), api)
@@ -112,6 +117,14 @@ def code_options(options: dict[str, Any]) -> dict[str, Any]:
         for name, value in options.items()
         if name in _CODE_OPTIONS and value is not None
     }
+    deterministic = options.get("deterministic")
+    if deterministic is not None:
+        found["deterministic"] = config._is_deterministic(deterministic, "deterministic")
+    for name, ours in (("cuda_max_registers", "max_registers"), ("cluster_dim", "cluster")):
+        if options.get(name) is not None:
+            found[ours] = options[name]
+    if options.get("entry_point_abi") == "external_constant_params":
+        found["external_parameters"] = True
     bounds = options.get("launch_bounds")
     if bounds is not None:  # the most threads of a block, the least blocks of a multiprocessor
         found["launch_bounds"] = (*bounds, 0)[:2]
@@ -214,6 +227,23 @@ class Module:
         """Other modules that it needs: none, since each kernel is compiled with all that it calls."""
         return set()
 
+    @property
+    def execs(self) -> dict[tuple[Any, int], ModuleExec]:
+        """The compiled code, by (context of the device, threads of a block): ``(None, 1)`` for the CPU.
+
+        It is empty before the first launch or ``load()``, and after ``unload()``.
+        """
+        devices: dict[Any, None] = {}
+        for kernel in self.kernels.values():
+            devices.update(dict.fromkeys(kernel.compiled_on()))
+        made = (ModuleExec(self, device, 256 if device.is_cuda else 1) for device in devices)
+        return {(each.device.context, each.block_dim): each for each in made}
+
+    @property
+    def hashers(self) -> dict[int, ModuleHasher]:
+        """Hashes of the compiled code, by the threads of a block."""
+        return {block_dim: ModuleHasher(self) for _, block_dim in self.execs}
+
     def choose(self, options: dict[str, Any], api: str) -> None:
         """Sets options for all kernels, those defined before and after."""
         self.chosen.update(check_options(options, api, keep_unknown=True))
@@ -235,7 +265,7 @@ class Module:
     def hash_module(self) -> bytes:
         """Tells what the kernels of the module compile to. It changes with them, with functions that they call, with
         constants, structs and options that they use, and with nothing else."""
-        parts = sorted(key.encode() + _kernel_digest(kernel) for key, kernel in self.kernels.items())
+        parts = sorted(key.encode() + kernel_digest(kernel) for key, kernel in self.kernels.items())
         parts = parts or [self._declared]
         parts.append(repr(sorted(self.chosen.items(), key=str)).encode())
         return hashlib.sha256(b"|".join(parts)).digest()
@@ -276,21 +306,6 @@ class Module:
 
     def _add_function(self, function: Any) -> None:
         self._functions[function.key] = function
-
-
-def _kernel_digest(kernel: Kernel) -> bytes:
-    """What a kernel compiles to; of one that is generic or has a mistake, its text and that of its instances."""
-    if not kernel.is_generic:
-        try:
-            return kernel._content_hash()
-        except (_weft.CompileError, _weft.UsageError):
-            pass  # the launch says what is wrong; here it is told from others by its text
-    try:
-        text = textwrap.dedent(inspect.getsource(kernel.func))
-    except OSError:
-        text = kernel.func.__code__.co_code.hex()
-    parts = [text.encode(), *(_kernel_digest(instance) for instance in kernel.instances)]
-    return hashlib.sha256(b"|".join(parts)).digest()
 
 
 _modules: dict[str, Module] = {}
@@ -345,8 +360,9 @@ def set_module_options(options: dict[str, Any], module: Any = None) -> None:
 
     Args:
         options: ``fast_math``, ``fuse_fp``, ``enable_backward``, ``lineinfo`` (bools), ``mode`` ("debug" or "release"),
-            ``optimization_level`` (0 to 3), ``max_unroll``, ``lanes``: where they differ from ``wp.config``; others are
-            for CUDA devices, or a program's own, and are kept. Options of ``@wp.kernel`` itself go before these.
+            ``optimization_level`` (0 to 3), ``max_unroll``, ``lanes``, ``deterministic``: where they differ from
+            ``wp.config``; others are for CUDA devices, or a program's own, and are kept. Options of ``@wp.kernel``
+            itself go before these.
         module: a name, a Python module or a ``wp.Module``; the calling module where it is None.
     Raises:
         UsageError: an option has an impossible value.

@@ -180,6 +180,8 @@ PyObject* get_memory_kind(PyObject* self, void*) {
         static PyObject* enums = nullptr;
         const runtime::Array& of = array.array;
         const char* kind = "HOST";
+        if (of.buffer && of.buffer->kind)
+            return function_of("warp._devices.enums", enums, "MemoryKind")(*of.buffer->kind).release().ptr();
         if (of.device->cuda())
             kind = runtime::is_pooled(of) ? "CUDA_MEMPOOL" : "CUDA_DEVICE";
         else if (runtime::is_pinned(of.address()))
@@ -225,7 +227,8 @@ PyGetSetDef array_attributes[] = {
      "Address of the first element; None for an empty array. It can be set to another place in the same memory.",
      nullptr},
     {"device", get_device, array_set_device, "The Device whose memory it is.", nullptr},
-    {"memory_kind", get_memory_kind, nullptr, "A wp.MemoryKind: HOST, PINNED, CUDA_DEVICE or CUDA_MEMPOOL.", nullptr},
+    {"memory_kind", get_memory_kind, nullptr,
+     "A wp.MemoryKind: HOST, PINNED, CUDA_DEVICE, CUDA_MEMPOOL, or what the program's own allocator says.", nullptr},
     {"pinned", get_pinned, array_set_pinned,
      "Whether pinned memory of the CPU was asked for, which CUDA devices copy from and to while Python goes on; "
      "without such a device it is ordinary memory.",

@@ -104,6 +104,14 @@ program::KernelOptions read_options(nb::dict given, const std::string& api = "ke
             options.line_info = flag();
         else if (option == "launch_bounds")
             std::tie(options.most_threads, options.least_blocks) = nb::cast<std::pair<int, int>>(value);
+        else if (option == "max_registers")
+            options.max_registers = number(1, 255);
+        else if (option == "cluster")
+            options.cluster = number(1, 16);
+        else if (option == "external_parameters")
+            options.external_parameters = flag();
+        else if (option == "deterministic")
+            options.deterministic = flag();
         else if (option == "enable_backward")
             options.enable_backward = flag();
         else if (option == "optimization_level")
@@ -307,6 +315,39 @@ void bind_kernels(nb::module_& m) {
             nb::arg("device"),
             "The block size that suits the kernel on a CUDA device, and the least number of blocks that fill it: for "
             "wp.get_suggested_block_size().")
+        .def(
+            "compiled_on",
+            [](PyKernel& self) {
+                nb::list devices;
+                if (self.is_generic()) {
+                    for (nb::handle instance : self.instances())
+                        for (nb::handle device : nb::list(instance.attr("compiled_on")()))
+                            if (!nb::cast<bool>(devices.attr("__contains__")(device))) devices.append(device);
+                    return devices;
+                }
+                if (!self.knows_hash()) return devices;
+                for (const int gpu : self.core().compiled_for())
+                    devices.append(device_to_python(gpu > 0 ? runtime::cuda_device(gpu - 1) : runtime::host_device()));
+                return devices;
+            },
+            "The devices for which the kernel, or an instance of it, has been compiled: a list. All CPUs are one.")
+        .def(
+            "thread_needs",
+            [](PyKernel& self, nb::handle on) {
+                runtime::Device& device = device_from_python(on, "get_cuda_kernel_properties()");
+                return self.core().compiled(self.core().configured(device)).loaded->thread_needs(device);
+            },
+            nb::arg("device"), "Registers, and bytes of local memory, of a thread on a CUDA device.")
+        .def(
+            "most_clustered",
+            [](PyKernel& self, nb::handle on, int threads, int shared_bytes) {
+                runtime::Device& device = device_from_python(on, "get_cuda_max_cluster_dim()");
+                return self.core()
+                    .compiled(self.core().configured(device))
+                    .loaded->most_clustered(device, threads, shared_bytes);
+            },
+            nb::arg("device"), nb::arg("threads"), nb::arg("shared_bytes"),
+            "The most blocks of a cluster of the kernel on a device; 1 if it has no clusters.")
         .def(
             "listing", &listing, nb::arg("stage") = "ir", nb::arg("line_info") = false, nb::arg("adjoint") = false,
             nb::arg("tangents") = false, nb::arg("device") = nb::none(),

@@ -92,6 +92,7 @@ enum Slot : int {
     kRecordCmd,
     kMaxBlocks,
     kBlockDim,
+    kDeterministic,
     kSlotCount
 };
 using Slots = Signature<kSlotCount>::Values;
@@ -215,6 +216,18 @@ void shape_blocks(const Slots& slots, const runtime::Device& device, program::Gr
     read(kMaxBlocks, "max_blocks", 0, std::numeric_limits<std::int32_t>::max(), grid.max_blocks);
 }
 
+// deterministic: a wp.DeterministicMode, its name, or a bool.
+bool wants_determinism(const Slots& slots) {
+    static PyObject* config = nullptr;
+    if (flag(slots[kRecordCmd], false))
+        throw UsageError("launch()",
+                         "deterministic is about this launch, and record_cmd=True makes one for later. help: "
+                         "@wp.kernel(deterministic=...)",
+                         ErrorCategory::value);
+    return nb::cast<bool>(function_of("warp.config", config, "_is_deterministic")(nb::handle(slots[kDeterministic]),
+                                                                                  "launch(): deterministic"));
+}
+
 nb::object launch(const Slots& slots) {
     PyKernel* kernel = kernel_pointer(slots[kKernel]);
     if (!kernel) {
@@ -229,6 +242,8 @@ nb::object launch(const Slots& slots) {
         device_of_stream = &given.device();
         stream.emplace(std::move(given.stream));
     }
+    std::optional<program::Determinism> determinism;
+    if (is_given(slots[kDeterministic])) determinism.emplace(wants_determinism(slots));
     if (flag(slots[kAdjoint], false)) return launch_adjoint(slots);
     runtime::Device& device = device_of_stream ? *device_of_stream : device_from_python(slots[kDevice], "launch()");
 
@@ -300,7 +315,7 @@ PyObject* launch_entry(PyObject*, PyObject* const* arguments, Py_ssize_t positio
     static const Signature<kSlotCount> signature(
         "launch()",
         {"kernel", "dim", "inputs", "outputs", "adj_inputs", "adj_outputs", "device", "stream", "adjoint",
-         "record_tape", "record_cmd", "max_blocks", "block_dim"},
+         "record_tape", "record_cmd", "max_blocks", "block_dim", "deterministic"},
         1);
     return guarded([&] {
         Slots slots = signature.parse(arguments, positional, keywords);
@@ -315,7 +330,8 @@ PyObject* launch_entry(PyObject*, PyObject* const* arguments, Py_ssize_t positio
 
 constexpr const char* kLaunchDoc =
     "launch($module, kernel, dim=None, inputs=(), outputs=(), adj_inputs=(), adj_outputs=(), device=None, "
-    "stream=None, adjoint=False, record_tape=True, record_cmd=False, max_blocks=0, block_dim=256)\n--\n\n"
+    "stream=None, adjoint=False, record_tape=True, record_cmd=False, max_blocks=0, block_dim=256, "
+    "deterministic=None)\n--\n\n"
     "Runs a kernel once for every point of a grid.\n\n"
     "Args:\n"
     "    kernel: a function decorated with @wp.kernel.\n"
@@ -331,6 +347,8 @@ constexpr const char* kLaunchDoc =
     "        `adjoint`, as it was in 2021.\n"
     "    record_cmd: do not run, but return a wp.Launch whose launch() runs with these arguments.\n"
     "    max_blocks, block_dim: shape CUDA launches; the CPU has no use for them.\n"
+    "    deterministic: a wp.DeterministicMode, its name or a bool, in place of those of the kernel, its module and\n"
+    "        wp.config. A gradient that a tape takes of the launch follows those.\n"
     "Returns:\n"
     "    None, or a wp.Launch with record_cmd=True.\n"
     "Raises:\n"

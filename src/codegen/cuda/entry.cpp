@@ -28,8 +28,9 @@ void CudaEmitter::emit_entry(KernelEntry& entry) {
     cuda.most_threads = options_.most_threads;
     if (options_.most_threads > 0) function->addFnAttr("nvvm.maxntid", std::to_string(options_.most_threads));
     // ptxas would rather wait between loads than take more than 32 registers, unless it is told how many it may have.
-    if (cuda.together > 1 && options_.most_threads == 0)
-        function->addFnAttr("nvvm.maxnreg", std::to_string(kRegistersTogether));
+    const bool waits = cuda.together > 1 && options_.most_threads == 0;
+    const int registers = options_.max_registers > 0 ? options_.max_registers : waits ? kRegistersTogether : 0;
+    if (registers > 0) function->addFnAttr("nvvm.maxnreg", std::to_string(registers));
     if (options_.least_blocks > 0) function->addFnAttr("nvvm.minctasm", std::to_string(options_.least_blocks));
     if (debug_) debug_->finalize();
     describe(cuda);

@@ -77,6 +77,10 @@ __attribute__((visibility("default"))) const char* weftEmulatedLastFault();
 // Of the allocation at this address only so many bytes were asked for, and it is larger so that atomics of 8 and 16
 // bits may change whole words. A plain access of fewer than four bytes behind them is out of bounds.
 __attribute__((visibility("default"))) void weftEmulatedAsked(CUdeviceptr address, size_t bytes);
+// Whether a profiler would collect: between cuProfilerStart() and cuProfilerStop().
+__attribute__((visibility("default"))) int weftEmulatedProfiles();
+// The most blocks of a cluster of any launch; 0 if none had clusters.
+__attribute__((visibility("default"))) unsigned weftEmulatedClusters();
 }
 
 }  // namespace weft::emulator

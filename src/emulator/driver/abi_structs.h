@@ -22,12 +22,22 @@ struct CUDA_MEMCPY2D {
     size_t dstPitch;
     size_t WidthInBytes, Height;
 };
+struct CUlaunchAttribute {
+    int id;
+    int pad;
+    union {
+        char bytes[64];
+        struct {
+            unsigned int x, y, z;
+        } clusterDim;
+    } value;
+};
 struct CUlaunchConfig {
     unsigned int gridDimX, gridDimY, gridDimZ;
     unsigned int blockDimX, blockDimY, blockDimZ;
     unsigned int sharedMemBytes;
     CUstream hStream;
-    void* attrs;
+    CUlaunchAttribute* attrs;
     unsigned int numAttrs;
 };
 struct CUgraphEdgeData {

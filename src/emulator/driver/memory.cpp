@@ -155,6 +155,18 @@ CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
     });
 }
 
+// The memory of the device, which the host reaches as well: nothing moves.
+CUresult cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned int flags) {
+    return locked([&](State& state) {
+        Context& context = current_context();
+        require(address && bytes > 0);
+        require(flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST);
+        require_no_unsafe_capture();
+        *address = allocate(context.device, bytes);
+        if (!context.primary) state.of_contexts[*address] = &context;
+    });
+}
+
 // Waits for all that the context has to do.
 CUresult cuMemFree_v2(CUdeviceptr address) {
     return entry([&] {

@@ -181,6 +181,21 @@ void check(const Kernel& kernel, const CUlaunchConfig& config) {
     require(config.sharedMemBytes <= kernel.dynamic_shared);
 }
 
+// Other attributes than clusters are not there.
+void check(const CUlaunchAttribute& attribute, const CUlaunchConfig& config, CUfunction function) {
+    State& state = State::instance();
+    const std::lock_guard lock(state.mutex);
+    require(attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, CUDA_ERROR_NOT_SUPPORTED);
+    require(state.architecture() >= 90, CUDA_ERROR_NOT_SUPPORTED);
+    const auto [x, y, z] = attribute.value.clusterDim;
+    require(x && y && z, CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    require(config.gridDimX % x == 0 && config.gridDimY % y == 0 && config.gridDimZ % z == 0,
+            CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    require(uint64_t(x) * y * z <= (state.kernel(function)->large_clusters ? 16u : 8u),
+            CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    state.largest_cluster = std::max(state.largest_cluster, x * y * z);
+}
+
 void launch(CUfunction function, const CUlaunchConfig& config, void** parameters, void** extra) {
     State& state = State::instance();
     auto plan = std::make_shared<LaunchPlan>();
@@ -336,6 +351,8 @@ CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfuncti
             // virtual registers: what hardware would need is not known here
             case CU_FUNC_ATTRIBUTE_NUM_REGS:
                 *value = int(std::min<size_t>(kernel.code->source->registers.size(), 64));
+                if (const uint32_t most = kernel.code->source->max_registers; most > 0)
+                    *value = std::min(*value, int(most));
                 break;
             case CU_FUNC_ATTRIBUTE_PTX_VERSION:
                 *value = program.module.version;
@@ -362,6 +379,10 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
     return locked([&](State& state) {
         Kernel& kernel = *state.kernel(function);
         if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) return;
+        if (attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) {
+            kernel.large_clusters = value != 0;
+            return;
+        }
         require(attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
         require(value >= 0 && uint64_t(value) + kernel.code->shared_size <= 232448);
         kernel.dynamic_shared = uint32_t(value);
@@ -410,11 +431,43 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
     });
 }
 
-// Attributes of a launch ask for clusters and the like, which are not there.
+// Blocks of one cluster are executed like any others: a kernel without the instructions of clusters cannot tell.
+CUresult cuOccupancyMaxPotentialClusterSize(int* blocks, CUfunction function, const CUlaunchConfig* config) {
+    return locked([&](State& state) {
+        require(blocks && config);
+        require(state.architecture() >= 90, CUDA_ERROR_NOT_SUPPORTED);
+        *blocks = state.kernel(function)->large_clusters ? 16 : 8;
+    });
+}
+
+CUresult cuProfilerStart() {
+    return locked([&](State& state) {
+        current_context();
+        state.profiles = true;
+    });
+}
+
+CUresult cuProfilerStop() {
+    return locked([&](State& state) {
+        current_context();
+        state.profiles = false;
+    });
+}
+
+unsigned weftEmulatedClusters() {
+    const std::lock_guard lock(State::instance().mutex);
+    return State::instance().largest_cluster;
+}
+
+int weftEmulatedProfiles() {
+    const std::lock_guard lock(State::instance().mutex);
+    return State::instance().profiles ? 1 : 0;
+}
+
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra) {
     return entry([&] {
         require(config);
-        require(config->numAttrs == 0, CUDA_ERROR_NOT_SUPPORTED);
+        for (unsigned i = 0; i < config->numAttrs; ++i) check(config->attrs[i], *config, function);
         launch(function, *config, parameters, extra);
     });
 }

@@ -49,6 +49,7 @@ struct Kernel {
     Module* module = nullptr;
     const CodeFunction* code = nullptr;
     uint32_t dynamic_shared = 0;  // the most that a launch may ask for
+    bool large_clusters = false;  // of more than 8 blocks
 };
 
 struct Module {
@@ -106,7 +107,9 @@ public:
 
     std::recursive_mutex mutex;
     bool initialised = false;
-    bool forked = false;  // the process is a child of the one that called cuInit
+    bool profiles = false;         // between cuProfilerStart() and cuProfilerStop()
+    unsigned largest_cluster = 0;  // of any launch
+    bool forked = false;           // the process is a child of the one that called cuInit
     Device devices[AddressSpace::kDevices];
     std::set<Context*> contexts;
     std::vector<std::unique_ptr<Context>> made;  // besides the primary ones; those that were destroyed too

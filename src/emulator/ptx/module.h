@@ -90,6 +90,7 @@ struct Function {
     std::unordered_map<std::string_view, std::vector<std::string_view>> targets;  // .branchtargets
     uint32_t max_threads[3] = {0, 0, 0};                                          // .maxntid
     uint32_t required_threads[3] = {0, 0, 0};                                     // .reqntid
+    uint32_t max_registers = 0;                                                   // .maxnreg; 0: not given
     uint32_t line = 0;
 };
 

@@ -173,7 +173,10 @@ void Parser::function_options(Function& function) {
             threads = function.max_threads;
         } else if (accept(".reqntid")) {
             threads = function.required_threads;
-        } else if (accept(".minnctapersm") || accept(".maxnreg") || accept(".maxnctapersm")) {
+        } else if (accept(".maxnreg")) {
+            function.max_registers = uint32_t(integer("a number of registers"));
+            continue;
+        } else if (accept(".minnctapersm") || accept(".maxnctapersm")) {
             integer("a number");
             continue;
         } else if (accept(".pragma")) {

@@ -24,6 +24,8 @@ namespace weft::runtime {
 void free_late_memory();
 
 class CudaDevice;
+class ProgramAllocator;
+struct Buffer;
 
 // The device's default pool, which other libraries of the process may share.
 class CudaPool final : public Pool {
@@ -122,6 +124,9 @@ public:
     void put_clear(void* data, std::int64_t size_bytes, Stream& stream);
     // Wraps a stream of another library.
     std::shared_ptr<Stream> adopt_stream(cuda::CUstream foreign);
+    // From a program's own allocator: runtime/allocator.h.
+    std::shared_ptr<Buffer> take_from(std::shared_ptr<ProgramAllocator> allocator, std::int64_t size_bytes,
+                                      bool zeroed);
     // Waits for the work in this stream only.
     void wait(Stream& stream);
 

@@ -47,6 +47,28 @@ using CUgraphConditionalHandle = unsigned long long;
 using CUstreamCaptureMode = int;
 using CUstreamCaptureStatus = int;
 using CUhostFn = void (*)(void*);
+// Of launches: 4 is the one that makes clusters.
+struct CUlaunchAttribute {
+    int id;
+    int reserved;
+    union {
+        char value[64];
+        struct {
+            unsigned x, y, z;
+        } cluster;
+    };
+};
+static_assert(sizeof(CUlaunchAttribute) == 72);
+struct CUlaunchConfig {
+    unsigned grid_x, grid_y, grid_z;
+    unsigned block_x, block_y, block_z;
+    unsigned shared_bytes;
+    CUstream stream;
+    CUlaunchAttribute* attributes;
+    unsigned attribute_count;
+};
+static_assert(sizeof(CUlaunchConfig) == 56);
+using CUfunction_attribute = int;
 struct CUgraphEdgeData;  // always null
 struct CUgraphNodeParams {
     int type;
@@ -79,6 +101,9 @@ enum Attribute : int {
     kMaxSharedMemoryPerBlockOptin = 97,
     kMemoryPoolsSupported = 115,
 };
+inline constexpr CUfunction_attribute kLocalBytes = 3, kRegisters = 4, kMayHaveLargeClusters = 14;
+inline constexpr int kClusterDimension = 4;
+inline constexpr unsigned kManagedForAll = 1;  // every stream reaches managed memory
 inline constexpr CUjit_option kErrorLogBuffer = 5, kErrorLogBufferBytes = 6, kGenerateLines = 13;
 inline constexpr CUjitInputType kInputIsPtx = 1;
 inline constexpr CUmemPool_attribute kReleaseThreshold = 4, kUsedMemory = 7, kMostUsedMemory = 8;

@@ -13,15 +13,15 @@ namespace weft::runtime {
 
 using namespace cuda;
 
+using GridShape = CudaKernel::GridShape;
+
 namespace {
 
 constexpr int kThreadsOfBlock = 256;  // default threads per block
+// Blocks of a cluster: on every GPU that has them, and for kernels that ask for more.
+constexpr int kMostPortable = 8, kMostClustered = 16;
 
-struct GridShape {
-    unsigned x = 1, y = 1, z = 1;  // blocks
-    unsigned threads = 1;
-    bool together = false;  // CudaLaunch
-};
+bool has_clusters(const CudaDevice& device) { return device.cuda()->arch >= 90; }
 
 // A grid with the launch's own axes (binary/cuda_abi.h), if most threads of its rows have work and most rows form whole
 // groups; else none.
@@ -134,6 +134,68 @@ std::pair<int, int> CudaKernel::suggested_block(Device& device) const {
     return {threads, blocks};
 }
 
+std::pair<int, int> CudaKernel::thread_needs(Device& device) const {
+    auto& gpu = static_cast<CudaDevice&>(device);
+    const CUfunction function = function_on(gpu);
+    const CudaDevice::Inside inside(gpu);
+    int registers = 0, local_bytes = 0;
+    gpu.check(driver().cuFuncGetAttribute(&registers, kRegisters, function), "cuFuncGetAttribute");
+    gpu.check(driver().cuFuncGetAttribute(&local_bytes, kLocalBytes, function), "cuFuncGetAttribute");
+    return {registers, local_bytes};
+}
+
+int CudaKernel::most_clustered(Device& device, int threads, int shared_bytes) const {
+    auto& gpu = static_cast<CudaDevice&>(device);
+    if (!has_clusters(gpu) || !driver().cuOccupancyMaxPotentialClusterSize) return 1;
+    const CUfunction function = function_on(gpu);
+    const CudaDevice::Inside inside(gpu);
+    gpu.check(driver().cuFuncSetAttribute(function, kMayHaveLargeClusters, 1), "cuFuncSetAttribute");
+    const CUlaunchConfig config{.grid_x = kMostClustered,
+                                .grid_y = 1,
+                                .grid_z = 1,
+                                .block_x = static_cast<unsigned>(threads),
+                                .block_y = 1,
+                                .block_z = 1,
+                                .shared_bytes = static_cast<unsigned>(shared_bytes)};
+    int most = 1;
+    gpu.check(driver().cuOccupancyMaxPotentialClusterSize(&most, function, &config),
+              "cuOccupancyMaxPotentialClusterSize");
+    return most;
+}
+
+// In clusters, if the kernel asks for them. A grid has whole ones: the last may have blocks without elements.
+void CudaKernel::launch_blocks(CudaDevice& device, CUfunction function, const GridShape& shape, int cluster,
+                               CUstream stream, void** parameters) const {
+    if (cluster == 1) {
+        device.check(driver().cuLaunchKernel(function, shape.x, shape.y, shape.z, shape.threads, 1, 1, 0, stream,
+                                             parameters, nullptr),
+                     "cuLaunchKernel");
+        return;
+    }
+    if (!has_clusters(device) || !driver().cuLaunchKernelEx)
+        throw UsageError("launch()",
+                         "kernel '" + description().name + "' has cluster_dim=" + std::to_string(cluster) + ", and '" +
+                             device.alias + "' is of architecture " + std::to_string(device.cuda()->arch) +
+                             "; clusters need 90 (Hopper) or later. help: leave cluster_dim out",
+                         ErrorCategory::value);
+    if (cluster > kMostPortable)
+        device.check(driver().cuFuncSetAttribute(function, kMayHaveLargeClusters, 1), "cuFuncSetAttribute");
+    const auto blocks = static_cast<unsigned>(cluster);
+    CUlaunchAttribute attribute{.id = kClusterDimension, .reserved = 0, .value = {}};
+    attribute.cluster = {blocks, 1, 1};
+    const CUlaunchConfig config{.grid_x = (shape.x + blocks - 1) / blocks * blocks,
+                                .grid_y = shape.y,
+                                .grid_z = shape.z,
+                                .block_x = shape.threads,
+                                .block_y = 1,
+                                .block_z = 1,
+                                .shared_bytes = 0,
+                                .stream = stream,
+                                .attributes = &attribute,
+                                .attribute_count = 1};
+    device.check(driver().cuLaunchKernelEx(&config, function, parameters, nullptr), "cuLaunchKernelEx");
+}
+
 bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
                         Stream& stream) const {
     if (grid.count == 0) return true;
@@ -185,9 +247,8 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
         launch.log_bytes = log_bytes(entry, shape);
     }
     const TimedWork timed(queue, kTimedKernel, "kernel ", description().name);
-    device.check(driver().cuLaunchKernel(function, shape.x, shape.y, shape.z, shape.threads, 1, 1, 0, queue.handle(),
-                                         parameters, nullptr),
-                 "cuLaunchKernel");
+    const bool in_order = options.serial || options.keeps_order;  // by one thread
+    launch_blocks(device, function, shape, in_order ? 1 : options.cluster, queue.handle(), parameters);
     if (kept_reports) recording->add_report(std::move(report), std::move(kept_reports));
     if (reports) queue.reports().add({std::move(report), std::move(reports)});
     return true;

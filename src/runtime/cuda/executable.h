@@ -19,16 +19,25 @@ class CudaExecutable;
 
 class CudaKernel final : public LoadedKernel {
 public:
+    struct GridShape {
+        unsigned x = 1, y = 1, z = 1;  // blocks
+        unsigned threads = 1;
+        bool together = false;  // CudaLaunch
+    };
     CudaKernel(const KernelEntry& description, CudaExecutable& executable);
 
     void prepare(Device& device) const override;
     std::string origin(Device& device) const override;
     std::pair<int, int> suggested_block(Device& device) const override;
+    std::pair<int, int> thread_needs(Device& device) const override;
+    int most_clustered(Device& device, int threads, int shared_bytes) const override;
     bool launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
                 Stream& stream) const override;
 
 private:
     cuda::CUfunction function_on(CudaDevice& device) const;
+    void launch_blocks(CudaDevice& device, cuda::CUfunction function, const GridShape& shape, int cluster,
+                       cuda::CUstream stream, void** parameters) const;
 
     CudaExecutable& executable_;
     std::shared_ptr<const std::vector<std::string>> formats_;

@@ -2,8 +2,12 @@
 // to each other's memory.
 #include <algorithm>
 #include <atomic>
+#include <map>
+#include <mutex>
 #include <string>
+#include <utility>
 
+#include "runtime/allocator.h"
 #include "runtime/array.h"
 #include "runtime/cuda/capture.h"
 #include "runtime/cuda/device.h"
@@ -189,6 +193,94 @@ private:
 }  // namespace
 
 void free_late_memory() { LateFrees::free_if_idle(); }
+
+// It knows nothing of streams: it gets memory back when the device's work is done.
+BufferPtr CudaDevice::take_from(std::shared_ptr<ProgramAllocator> allocator, std::int64_t size_bytes, bool zeroed) {
+    context();
+    void* data = nullptr;
+    {
+        const Inside inside(*this);
+        data = allocator->allocate(size_bytes);
+    }
+    auto buffer = std::make_shared<Buffer>();
+    buffer->data = data;
+    buffer->size_bytes = size_bytes;
+    buffer->device = this;
+    buffer->kind = allocator->memory_kind();
+    if (properties_.has_pools) {
+        const std::lock_guard lock(plain_mutex_);
+        plain_.insert(data);
+        has_plain_ = true;
+    }
+    buffer->release = [this, data, size_bytes, allocator = std::move(allocator)] {
+        forget_plain(data);
+        LateFrees::add(this, [this, data, size_bytes, allocator] {
+            const Inside inside(*this, std::nothrow);
+            allocator->deallocate(data, size_bytes);
+        });
+    };
+    if (zeroed) clear(data, size_bytes, current_stream(*this));
+    return buffer;
+}
+
+namespace {
+
+struct OwnAllocators {
+    std::mutex mutex;
+    std::map<Device*, std::shared_ptr<ProgramAllocator>> by_device;
+};
+
+OwnAllocators& own_allocators() {
+    static auto* const one = new OwnAllocators;
+    return *one;
+}
+
+}  // namespace
+
+void set_allocator(Device& device, std::shared_ptr<ProgramAllocator> allocator) {
+    std::shared_ptr<ProgramAllocator> former;  // its last owner lets go after the lock is given back
+    const std::lock_guard lock(own_allocators().mutex);
+    former = std::exchange(own_allocators().by_device[&device], std::move(allocator));
+    if (!own_allocators().by_device[&device]) own_allocators().by_device.erase(&device);
+    has_allocators = !own_allocators().by_device.empty();
+}
+
+std::shared_ptr<ProgramAllocator> allocator_of(Device& device) {
+    if (!has_allocators.load(std::memory_order_relaxed)) return nullptr;
+    const std::lock_guard lock(own_allocators().mutex);
+    const auto found = own_allocators().by_device.find(&device);
+    return found == own_allocators().by_device.end() ? nullptr : found->second;
+}
+
+BufferPtr find_buffer_of_program(std::int64_t size_bytes, bool zeroed, Device& device) {
+    std::shared_ptr<ProgramAllocator> allocator = allocator_of(device);
+    return allocator ? as_cuda(device).take_from(std::move(allocator), size_bytes, zeroed) : nullptr;
+}
+
+std::uintptr_t allocate_managed(std::int64_t size_bytes) {
+    if (!find_driver() || !driver().cuMemAllocManaged)
+        throw UsageError("CudaManagedAllocator.allocate()", "there is no CUDA driver with managed memory");
+    CUdeviceptr made = 0;
+    cuda::check(driver().cuMemAllocManaged(&made, static_cast<std::size_t>(size_bytes), kManagedForAll),
+                "cuMemAllocManaged", "the current CUDA context");
+    return made;
+}
+
+void free_managed(std::uintptr_t address) {
+    cuda::check(driver().cuMemFree_v2(address), "cuMemFree", "the current CUDA context");
+}
+
+void set_profiling(Device& device, bool is_on) {
+    CudaDevice& gpu = as_cuda(device);
+    gpu.context();
+    const CudaDevice::Inside inside(gpu);
+    const auto call = is_on ? driver().cuProfilerStart : driver().cuProfilerStop;
+    const char* const name = is_on ? "cuProfilerStart" : "cuProfilerStop";
+    if (!call)
+        throw UsageError(is_on ? "cuda_profiler_start()" : "cuda_profiler_stop()",
+                         std::string("the CUDA driver has no ") + name);
+    gpu.check(call(), name);
+}
 
 // If freeing in the stream's order fails, the memory is freed by a synchronous call later.
 void CudaDevice::give_back(void* data, Stream& stream) {

@@ -184,6 +184,8 @@ Value FunctionAnalyzer::call_language_builtin(const std::string& name, const syn
     if (name == "type") return type_of_argument(actuals(call), span);
     if (name == "adjoint") fail(span, "wp.adjoint is no function", {help("write wp.adjoint[x], in a @wp.func_grad")});
     if (name == "grad") return gradient_of_argument(actuals(call), span);
+    if (name == "address_of") return address_of(call, span);
+    if (name == "index") return index_function(call, span);
     if (name == "len") return length_of(actuals(call), span);
     if (name == "print") return call_print(call, span);
     if (name == "printf") return call_printf(actuals(call), span);

@@ -4,6 +4,7 @@
 
 #ifdef WEFT_CUDA_HEADER
 #include WEFT_CUDA_HEADER
+#include <cudaProfiler.h>
 
 #include <cstddef>
 #include <type_traits>
@@ -31,6 +32,7 @@ constexpr bool same_size = sizeof(A) == sizeof(B) && alignof(A) == alignof(B);
 static_assert(same_size<ours::CUuuid, CUuuid>);
 static_assert(same_size<ours::CUmemAccessDesc, CUmemAccessDesc>);
 static_assert(same_size<ours::CUDA_MEMCPY2D, CUDA_MEMCPY2D>);
+static_assert(same_size<ours::CUlaunchAttribute, CUlaunchAttribute>);
 static_assert(same_size<ours::CUlaunchConfig, CUlaunchConfig>);
 static_assert(same_size<ours::CUgraphEdgeData, CUgraphEdgeData>);
 static_assert(same_size<ours::CUDA_CONDITIONAL_NODE_PARAMS, CUDA_CONDITIONAL_NODE_PARAMS>);
@@ -50,6 +52,8 @@ WEFT_SAME_PLACE(CUDA_MEMCPY2D, dstDevice)
 WEFT_SAME_PLACE(CUDA_MEMCPY2D, dstPitch)
 WEFT_SAME_PLACE(CUDA_MEMCPY2D, WidthInBytes)
 WEFT_SAME_PLACE(CUDA_MEMCPY2D, Height)
+WEFT_SAME_PLACE(CUlaunchAttribute, id)
+WEFT_SAME_PLACE(CUlaunchAttribute, value)
 WEFT_SAME_PLACE(CUlaunchConfig, gridDimX)
 WEFT_SAME_PLACE(CUlaunchConfig, blockDimX)
 WEFT_SAME_PLACE(CUlaunchConfig, sharedMemBytes)
