@@ -1,6 +1,6 @@
 #pragma once
 // The CUDA driver's interface, declared here because NVIDIA's cuda.h may not be shipped.
-// tests/cpp/emulator/test_driver_abi.cpp compares all of it with cuda.h where that is installed.
+// tests/cpp/emulator/test_driver_abi.cpp compares all of it with cuda.h if that is installed.
 #include <cstddef>
 #include <cstdint>
 
@@ -62,7 +62,7 @@ using CUstream = Stream*;
 using CUevent = Event*;
 using CUmemoryPool = Pool*;
 using CUarray = void*;
-struct CUctxCreateParams;  // is never given
+struct CUctxCreateParams;  // always null
 
 #include "emulator/driver/abi_structs.h"
 
@@ -71,11 +71,12 @@ extern "C" {
 #include "emulator/driver/driver.def"
 #undef WEFT_DRIVER
 
-// What no driver has: the text of the last fault of a kernel of this process, "" if there was none; its end is a NUL.
-// The pointer is valid until the calling thread asks again.
+// Unlike any driver: the text of the last fault of a kernel of this process, "" if there was none; NUL-terminated. The
+// pointer is valid until the calling thread calls this again.
 __attribute__((visibility("default"))) const char* weftEmulatedLastFault();
-// Of the allocation at this address only so many bytes were asked for, and it is larger so that atomics of 8 and 16
-// bits may change whole words. A plain access of fewer than four bytes behind them is out of bounds.
+// The program requested only this many bytes of the allocation at this address. The allocation is larger so that
+// atomics of 8 and 16 bits can access whole words. Beyond `bytes`, plain accesses of fewer than four bytes are out of
+// bounds.
 __attribute__((visibility("default"))) void weftEmulatedAsked(CUdeviceptr address, size_t bytes);
 // Whether a profiler would collect: between cuProfilerStart() and cuProfilerStop().
 __attribute__((visibility("default"))) int weftEmulatedProfiles();

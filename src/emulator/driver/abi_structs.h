@@ -1,5 +1,5 @@
-// Structs of the driver's interface, included into a namespace that has their types (abi.h; a test puts it beside
-// cuda.h).
+// Structs of the driver's interface, included into a namespace that defines their types (abi.h; a test compares them
+// with cuda.h).
 
 struct CUuuid {
     char bytes[16];

@@ -9,7 +9,7 @@ namespace weft::emulator {
 
 namespace {
 
-// What a thread allows itself: cuThreadExchangeStreamCaptureMode.
+// The thread's own capture mode: cuThreadExchangeStreamCaptureMode.
 thread_local int thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 template <class F>
@@ -34,7 +34,7 @@ std::set<Capture*> captures_where(const std::function<bool(const Stream&)>& hold
     fail(result);
 }
 
-// Whether all that the capture has put into other streams comes before this stream's frontier.
+// Whether all work that the capture has in other streams precedes this stream's frontier.
 bool is_joined(const Capture& capture) {
     std::set<const GraphNode*> before;
     std::vector<const GraphNode*> left(capture.origin->frontier.begin(), capture.origin->frontier.end());
@@ -58,7 +58,7 @@ void end(const std::shared_ptr<Capture>& capture) {
     capture->streams.clear();
 }
 
-// Into a graph that is there, or into a new one.
+// Begins a capture into an existing graph, or into a new one if `into` is null.
 void begin(State& state, CUstream handle, Graph* into, std::vector<GraphNode*> frontier, int mode) {
     require(mode >= CU_STREAM_CAPTURE_MODE_GLOBAL && mode <= CU_STREAM_CAPTURE_MODE_RELAXED);
     Stream& stream = *state.stream(handle);

@@ -1,8 +1,8 @@
 #pragma once
-// Graphs: work with its order, made by the capture of streams or node by node.
+// Graphs: ordered work, made by the capture of streams or node by node.
 //
-// A captured stream has no tasks of its own: what is put into it becomes a node, which comes after the stream's
-// frontier. Streams join a capture when they wait for an event that was recorded in it.
+// A stream that is being captured has no tasks of its own: its work becomes nodes, each after the stream's frontier. A
+// stream joins a capture when it waits for an event that was recorded in the capture.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -24,11 +24,11 @@ struct GraphNode {
     std::vector<std::unique_ptr<Graph>> bodies;  // of a child graph and of a condition
     CUgraphConditionalHandle handle = 0;         // of a condition
     bool is_loop = false;
-    CUdeviceptr memory = 0;   // that it allocates or frees
-    CUevent event = nullptr;  // that it records or waits for
+    CUdeviceptr memory = 0;   // the memory that it allocates or frees
+    CUevent event = nullptr;  // the event that it records or waits for
 };
 
-// What a graph keeps alive, until it and all that was made from it are gone.
+// An object that a graph owns, until the graph and everything made from it are destroyed.
 struct UserObject {
     void* pointer = nullptr;
     CUhostFn destroy = nullptr;
@@ -40,7 +40,7 @@ struct UserObject {
 struct Condition {
     CUgraphConditionalHandle handle = 0;
     unsigned int initial = 0;
-    bool is_assigned = false;  // the initial value, at each launch
+    bool is_assigned = false;  // the initial value is assigned at each launch
 };
 
 struct Graph {
@@ -54,7 +54,7 @@ struct Graph {
     bool has(int type, bool in_children) const;
 };
 
-// What is launched: the nodes as they were when it was made.
+// An executable graph: the nodes as they were at its creation.
 struct GraphExec {
     struct Node {
         int type = 0;
@@ -71,17 +71,17 @@ struct GraphExec {
     std::vector<Condition> conditions;
     std::vector<std::shared_ptr<UserObject>> objects;
     std::vector<std::shared_ptr<void>> memory;
-    TaskPtr last;  // its last launch, which the next one waits for
+    TaskPtr last;  // its last launch; the next one waits for it
 
     explicit GraphExec(const Graph& graph);
-    // With the state locked: a task for each node, so that other work may fall between them. `first` comes before all;
-    // the last one comes after all. `self` is what has to live as long.
+    // Precondition: the state is locked. Adds a task for each node, so that other work may run between them. `first`
+    // precedes all nodes; the returned task follows all. `self` must be this object.
     TaskPtr put(const std::shared_ptr<const GraphExec>& self, const TaskPtr& first) const;
-    // Fails where an event that a node names is gone.
+    // Fails if an event of a node has been destroyed.
     void require_events() const;
 
 private:
-    // Of the body of a condition, once.
+    // One run of a condition's body.
     class Pass;
     void assign_conditions() const;
     Pieces pieces_of(const Node& node) const;
@@ -97,19 +97,21 @@ struct Capture {
     bool is_invalid = false;
 };
 
-// With the state locked: what the stream's next task would be becomes a node. Fails where the capture is invalid.
+// Precondition: the state is locked. Adds the stream's next work to its capture as a node. Fails if the capture is
+// invalid.
 GraphNode* add_node(Stream& stream, int type, Work work);
-// The same of an event that lives outside of the capture: each launch of the graph records it, or waits for it.
+// Adds a node of an event outside of the capture: each launch of the graph records it, or waits for it.
 void add_event_node(Stream& stream, int type, CUevent event);
-// Work of the legacy stream would wait for a stream that is captured: an error, which ends the capture.
+// Work of the legacy stream would wait for a stream that is being captured: this is an error and invalidates the
+// capture.
 void require_no_implicit_capture(Stream& stream);
-// A call that might wait for a stream that is captured: an error, which ends the capture, unless the thread's mode
-// allows it.
+// A call that might wait for a stream that is being captured: this is an error and invalidates the capture, unless the
+// thread's mode allows it.
 void require_no_unsafe_capture();
-// A call that waits for the stream, or for all of the context.
+// For calls that wait for the stream, or for the whole context.
 void require_not_captured(Stream& stream);
 void require_nothing_captured(Context& context);
-// The stream, or the context, is gone.
+// For a stream that is destroyed, by itself or with its context: invalidates its capture.
 void leave_capture(Stream& stream);
 
 }  // namespace weft::emulator

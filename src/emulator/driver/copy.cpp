@@ -7,17 +7,17 @@ namespace weft::emulator {
 
 namespace {
 
-// One side of a copy: what is a device's is checked, and its bytes have marks of what was written.
+// One side of a copy. Memory of a device is checked, and has marks of its written bytes.
 struct Place {
     std::byte* data = nullptr;
     Allocation* allocation = nullptr;
     uint64_t address = 0;
 };
 
-// Who touches memory, and whether now, or an argument is judged of work that a graph will do: then the graph may have
-// memory that is not there yet.
+// The accessing device, and whether the access is made now or by a later launch of a graph. In the latter case, memory
+// may not be allocated yet.
 struct When {
-    int device;  // that copies; kBoth: each device its part
+    int device;  // the copying device; kBoth: each device accesses its own memory
     bool in_graph = false;
 };
 constexpr int kBoth = -1;
@@ -35,7 +35,7 @@ Place on_device(CUdeviceptr address, uint64_t bytes, When when) {
     return {found->data + (address - found->address), found, address};
 }
 
-// Memory of the host, which must not be an address of a device.
+// Memory of the host; fails for an address of a device.
 Place on_host(const void* memory, uint64_t bytes) {
     const auto address = reinterpret_cast<uint64_t>(memory);
     require(memory && !AddressSpace::instance().is_device_address(address) &&
@@ -48,7 +48,7 @@ Place anywhere(CUdeviceptr address, uint64_t bytes, When when) {
                                                                : on_host(reinterpret_cast<const void*>(address), bytes);
 }
 
-// The marks are copied too: what was never written is not written by a copy.
+// Copies the marks too: bytes that were never written stay unwritten in the copy.
 void copy_marks(const Place& to, const Place& from, uint64_t bytes) {
     if (!to.allocation || !to.allocation->written) return;
     if (!from.allocation || !from.allocation->written || from.allocation->complete)
@@ -65,11 +65,11 @@ using Find = std::function<std::vector<Pair>(When)>;
 bool is_pageable(const Place& place) { return !place.allocation && !AddressSpace::instance().find(place.address); }
 
 enum class Wait {
-    No,   // "async": but memory of the host that is not pinned is done with when the call returns
+    No,   // asynchronous; but host memory that is not pinned may be reused when the call returns
     Yes,  // unless both sides are a device's
 };
 
-// In its turn. What a copy may not touch any more fails as a kernel's access would.
+// Runs the copy in its turn. An access that is no longer allowed fails like a kernel's.
 void run_copy(Context& context, int device, const Find& find, uint64_t bytes) {
     try {
         const std::shared_lock running(AddressSpace::instance().running);
@@ -84,7 +84,7 @@ void run_copy(Context& context, int device, const Find& find, uint64_t bytes) {
     }
 }
 
-// The context of a stream, and whether the stream is captured.
+// The context of a stream, and whether the stream is being captured.
 std::pair<Context*, bool> owner_of(CUstream stream) {
     State& state = State::instance();
     const std::lock_guard lock(state.mutex);
@@ -92,8 +92,8 @@ std::pair<Context*, bool> owner_of(CUstream stream) {
     return {found.context, found.capture != nullptr};
 }
 
-// Rows of `bytes` bytes. The arguments are judged at once. Numbers of the host that are not pinned are read at once,
-// unless a graph will read them; others, and those of pinned memory, when the copy's turn has come.
+// Copies rows of `bytes` bytes. Arguments are checked at once. Bytes of the host that are not pinned are read at once,
+// unless a graph will read them; all other bytes are read when the copy runs.
 void copy(CUstream stream, uint64_t bytes, Wait wait, const Find& find, bool both = false) {
     const auto [context, is_captured] = owner_of(stream);
     const int device = both ? kBoth : context->device;

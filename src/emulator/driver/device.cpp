@@ -18,7 +18,7 @@ Context* known_context(CUcontext context) {
     return context;
 }
 
-// What is in the streams of the primary context is done before it goes.
+// Finishes the work in the streams of the primary context, before it is destroyed.
 void finish_work_of(CUdevice device) {
     if (device < 0 || device >= AddressSpace::kDevices || !State::instance().is_usable()) return;
     const Context* context;
@@ -141,7 +141,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
     });
 }
 
-// Everything of the context is gone, a fault too; who retained it keeps a context.
+// Destroys everything in the context, including a fault; its owners keep a valid context.
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
     finish_work_of(device);
     return locked([&](State& state) {
@@ -186,7 +186,7 @@ CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* parameters, unsig
     });
 }
 
-// Primary ones are released. The work that is in its streams is done before.
+// Primary contexts are released instead. The work in its streams is finished first.
 CUresult cuCtxDestroy_v2(CUcontext context) {
     const CUresult result =
         locked([&](State&) { require(!known_context(context)->primary, CUDA_ERROR_INVALID_CONTEXT); });

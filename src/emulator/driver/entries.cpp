@@ -33,7 +33,7 @@ const Result& result_row(CUresult result) {
     fail(CUDA_ERROR_INVALID_VALUE);
 }
 
-// "cuMemAlloc" is "cuMemAlloc_v2" of today.
+// Whether an entry is the function of this name, or a later version of it: "cuMemAlloc" is now "cuMemAlloc_v2".
 bool is_named(const char* entry, const char* name) {
     const size_t length = std::strlen(name);
     if (std::strncmp(entry, name, length) != 0) return false;

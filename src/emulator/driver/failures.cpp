@@ -1,4 +1,4 @@
-// Calls that fail because somebody wants them to, and what is alive: for the tests of programs.
+// Injected failures and counts of live objects, for tests of programs.
 //
 // WEFT_EMULATED_FAIL=cuMemAllocAsync:3:2 makes the third call of cuMemAllocAsync fail with the code 2.
 #include "emulator/driver/failures.h"
@@ -16,7 +16,7 @@ struct Wanted {
     std::string function;  // as it is exported; empty: none
     uint64_t left = 0;     // calls until the one that fails
     CUresult result = CUDA_SUCCESS;
-    std::map<std::string, uint64_t> calls;  // while they are counted
+    std::map<std::string, uint64_t> calls;  // counted only if is_counting
     bool is_counting = false;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What no driver has: functions for the tests of programs (failures.cpp).
+// Functions for tests of programs, which no driver has (failures.cpp).
 #include <cstdint>
 
 namespace weft::emulator {
@@ -7,18 +7,18 @@ namespace weft::emulator {
 extern "C" {
 
 #define WEFT_EXPORTED __attribute__((visibility("default")))
-// The call of the function that comes as the `call`-th from now on, 1 being the next, fails with `result`, and does
-// nothing. 0: none.
+// Makes one call of the function fail with `result`, without any effect: the `call`-th from now on, 1 being the next.
+// 0: none.
 WEFT_EXPORTED void weftEmulatedFail(const char* function, uint64_t call, int result);
-// How often a function was called since the calls are counted; nullptr: they are counted from now on.
+// The number of calls of the function since counting began; nullptr: begins counting.
 WEFT_EXPORTED uint64_t weftEmulatedCalls(const char* function);
-// How many "allocations", "pinned" (ones), "modules", "links", "streams", "events", "graphs" or "executables" there
-// are.
+// The number of live "allocations", "pinned" (allocations), "modules", "links", "streams", "events", "graphs" or
+// "executables".
 WEFT_EXPORTED uint64_t weftEmulatedAlive(const char* kind);
-// Makes devices that a kernel's fault has ended usable again, as a new process would: whether there were any. The text
-// of the fault stays.
+// Makes devices usable again after a kernel's fault, as in a new process; returns whether there were any. The text of
+// the fault is kept.
 WEFT_EXPORTED bool weftEmulatedRecover();
-// In place of WEFT_EMULATED_LIMIT, for kernels that begin from now on; the limit of before.
+// Replaces WEFT_EMULATED_LIMIT for kernels that begin from now on; returns the former limit.
 WEFT_EXPORTED uint64_t weftEmulatedLimit(uint64_t most);
 #undef WEFT_EXPORTED
 }

@@ -1,4 +1,4 @@
-// Graphs: their nodes, and how they run.
+// Graphs: their nodes and their execution.
 #include <algorithm>
 #include <cstdio>
 
@@ -63,7 +63,7 @@ void GraphExec::assign_conditions() const {
     }
 }
 
-// The order of nodes that do not depend on each other is chosen against the program, as that of tasks.
+// The order of independent nodes is adversarial, as that of tasks.
 class GraphExec::Pass {
 public:
     explicit Pass(const GraphExec& graph) : graph_(graph), missing_(graph.nodes.size()), next_(graph.nodes.size()) {
@@ -75,7 +75,7 @@ public:
         }
     }
 
-    // True where it was left in the middle, and the next call goes on.
+    // True if it was suspended; the next call continues.
     bool go_on(const Deadline& deadline) {
         for (;;) {
             if (graph_.context->failed != CUDA_SUCCESS) return false;
@@ -114,10 +114,10 @@ private:
     std::vector<size_t> ready_, missing_;
     std::vector<std::vector<size_t>> next_;
     size_t current_ = 0;
-    Pieces pieces_;  // of that node, which is not done yet
+    Pieces pieces_;  // of the current node, which is not done yet
 };
 
-// What is done of a node after its `whole`; null where there is nothing. A piece of a condition is a turn of it.
+// The part of a node's work after its `whole`; null if there is none. A piece of a condition is one iteration.
 Pieces GraphExec::pieces_of(const Node& node) const {
     if (node.work.in_pieces) return node.work.in_pieces();
     if (node.type == CU_GRAPH_NODE_TYPE_GRAPH) {
@@ -137,7 +137,7 @@ Pieces GraphExec::pieces_of(const Node& node) const {
     };
 }
 
-// Nodes come after those that they depend on, as they were made.
+// Each node runs after its dependencies, as they were when the graph was made.
 TaskPtr GraphExec::put(const std::shared_ptr<const GraphExec>& self, const TaskPtr& first) const {
     State& state = State::instance();
     Tasks& tasks = Tasks::instance();
@@ -182,7 +182,7 @@ TaskPtr GraphExec::put(const std::shared_ptr<const GraphExec>& self, const TaskP
 
 namespace {
 
-// A graph of the program, the one that a stream is captured into, or a body of a condition of one of these.
+// A graph of the program, the target of a stream's capture, or a condition's body in one of these.
 Graph& known_graph(State& state, CUgraph graph) {
     const std::function<bool(const Graph&)> holds = [&](const Graph& inner) {
         return &inner == graph || std::ranges::any_of(inner.nodes, [&](const auto& node) {
@@ -233,7 +233,7 @@ GraphNode* add_condition(Graph& graph, std::vector<GraphNode*> after, CUDA_CONDI
     GraphNode* node = graph.add(CU_GRAPH_NODE_TYPE_CONDITIONAL, std::move(after));
     node->handle = asked.handle;
     node->is_loop = is_loop;
-    // the program reads them in an array of the driver's
+    // the program reads them from an array that the driver owns
     auto bodies = std::make_shared<std::vector<CUgraph>>();
     for (unsigned int i = 0; i < asked.size; ++i) {
         node->bodies.push_back(std::make_unique<Graph>());
@@ -245,7 +245,7 @@ GraphNode* add_condition(Graph& graph, std::vector<GraphNode*> after, CUDA_CONDI
     return node;
 }
 
-// What may be inside of a condition; and each handle of one belongs to a node.
+// Checks that a condition's bodies have only allowed nodes, and that each handle belongs to a node.
 void check_bodies(const Graph& graph, bool is_inside) {
     for (const Condition& condition : graph.conditions)
         require(std::ranges::any_of(graph.nodes, [&](const auto& node) { return node->handle == condition.handle; }));
@@ -426,7 +426,7 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
             require(!into.capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
             require_no_implicit_capture(into);
             graph->require_events();
-            // The launches of one executable graph are in order, whatever streams they are in.
+            // The launches of one executable graph are ordered across streams.
             const TaskPtr first = Tasks::instance().put(into, nullptr, graph->last);
             last = graph->last = into.last = graph->put(graph, first);
         }
@@ -452,7 +452,7 @@ CUresult cuUserObjectRelease(CUuserObject object, unsigned int count) {
     });
 }
 
-// Each graph holds it once, however often it retains it.
+// Each graph has one reference, even if it retains the object several times.
 CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned int count, unsigned int flags) {
     return locked([&](State& state) {
         require(object && count > 0 && flags <= CU_GRAPH_USER_OBJECT_MOVE);

@@ -9,16 +9,16 @@ namespace weft::emulator {
 
 namespace {
 
-constexpr int kCudaMachine = 190;      // EM_CUDA, which not every elf.h has
-constexpr unsigned char kAbiOf13 = 8;  // from CUDA 13 on the architecture stands in the second byte of the flags
+constexpr int kCudaMachine = 190;      // EM_CUDA, which some versions of elf.h lack
+constexpr unsigned char kAbiOf13 = 8;  // from CUDA 13 on, the second byte of the flags has the architecture
 constexpr char kMark[] = "weft ptx";   // 8 characters
 constexpr char kOwner[] = "weft em";   // in the seven free bytes of the identification
 constexpr int kFirstFree = EI_ABIVERSION + 1;
 
-// Behind the header of the file.
+// After the header of the file.
 struct Rest {
     char mark[8];
-    std::uint64_t size;  // of the text with its NUL
+    std::uint64_t size;  // of the text, with its NUL
     std::uint64_t check_of_size, check_of_text;
 };
 

@@ -1,4 +1,4 @@
-// Memory of devices, pinned memory, pools.
+// Memory of devices, pinned memory and pools.
 #include <cstdlib>
 
 #include "emulator/driver/state.h"
@@ -24,14 +24,14 @@ Pool& known_pool(CUmemoryPool pool) {
     fail(CUDA_ERROR_INVALID_HANDLE);
 }
 
-// Memory that is there, and that no pending task will free.
+// Whether memory is allocated, and no pending task will free it.
 bool is_live(CUdeviceptr address) {
     const Allocation* found = space().find(address);
     return found && found->kind == Kind::Device && found->address == address && !found->freed &&
            !State::instance().going.contains(address);
 }
 
-// What a pool gave goes back to it.
+// Memory of a pool is returned to the pool.
 void release(CUdeviceptr address) {
     State& state = State::instance();
     const bool is_graphs = [&] {
@@ -44,14 +44,14 @@ void release(CUdeviceptr address) {
         }
         return state.of_graphs.contains(address);
     }();
-    // a graph has the memory, and may give it again
+    // the graph keeps the memory, and its next launch may allocate it again
     if (is_graphs)
         space().set_there(address, false);
     else
         space().release(address, Kind::Device);
 }
 
-// Memory of a graph: there from the node that allocates it to the one that frees it.
+// Memory of a graph is accessible from the node that allocates it to the node that frees it.
 void allocate_in_graph(Stream& stream, Pool& pool, CUdeviceptr* address, size_t bytes) {
     const Allocation* const given = space().allocate_pooled(pool.device, bytes);
     require(given, CUDA_ERROR_OUT_OF_MEMORY);
@@ -94,7 +94,7 @@ bool try_to_allocate(CUdeviceptr* address, size_t bytes, CUmemoryPool asked, CUs
     return true;
 }
 
-// Where there is no more, the memory that pending tasks will free is waited for, as by a pool.
+// If there is no more memory, waits for pending tasks that free some, as a pool does.
 void allocate_in_order(CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream) {
     require(address && bytes > 0);
     if (try_to_allocate(address, bytes, pool, stream)) return;
@@ -102,7 +102,7 @@ void allocate_in_order(CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CU
     require(try_to_allocate(address, bytes, pool, stream), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-// Some host memory ends with a line of its own, so that kernels may use vectors up to its end.
+// Whole pages, so that kernels may use vectors up to the end.
 void* host_memory(size_t bytes) {
     void* memory = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     require(memory, CUDA_ERROR_OUT_OF_MEMORY);
@@ -155,7 +155,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
     });
 }
 
-// The memory of the device, which the host reaches as well: nothing moves.
+// Memory of the device that the host can access too: nothing migrates.
 CUresult cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned int flags) {
     return locked([&](State& state) {
         Context& context = current_context();
@@ -167,7 +167,7 @@ CUresult cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned int flag
     });
 }
 
-// Waits for all that the context has to do.
+// Waits for all work of the context.
 CUresult cuMemFree_v2(CUdeviceptr address) {
     return entry([&] {
         const Context* context;
@@ -196,7 +196,7 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
                 free_in_graph(found, address);
                 return;
             }
-            // of a graph's memory this is the end of what the graph left
+            // for memory of a graph, this ends the lifetime that the graph left open
             require(State::instance().pooled.contains(address) || State::instance().of_graphs.contains(address));
             require(is_live(address) && State::instance().going.insert(address).second);
         }
@@ -245,7 +245,7 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
             else
                 found.most_reserved = found.reserved();
         } else {
-            // reuse policies change nothing here: addresses are not used again
+            // reuse policies have no effect here, since addresses are not reused
             require(attribute >= 1 && attribute <= 3);
         }
     });
@@ -320,7 +320,7 @@ CUresult cuMemAllocHost_v2(void** memory, size_t bytes) {
     return locked([&](State&) { allocate_host(memory, bytes); });
 }
 
-// Waits: copies may still read it.
+// Waits for all work: copies may still access the memory.
 CUresult cuMemFreeHost(void* memory) {
     return entry([&] {
         require_no_unsafe_capture();

@@ -10,11 +10,11 @@ namespace weft::emulator {
 
 namespace {
 
-// The driver's options come as numbers and pointers side by side.
+// The driver's options: parallel arrays of numbers and pointers.
 struct LogBuffer {
     char* text = nullptr;
     size_t size = 0;
-    void** written = nullptr;  // where the length goes
+    void** written = nullptr;  // receives the length
 
     void set(const std::string& message) const {
         if (!text || size == 0) return;
@@ -58,7 +58,7 @@ void load(CUmodule* module, const void* image, const LogBuffer& log) {
     Context& context = current_context();
     require_no_unsafe_capture();
     const char* text = static_cast<const char*>(image);
-    // A fat binary, of which the emulated device could take the PTX; nobody has asked for that.
+    // A fat binary. Its PTX could be used, but this is not supported.
     require(std::memcmp(text, "\x50\xed\x55\xba", 4) != 0, CUDA_ERROR_NO_BINARY_FOR_GPU);
     if (is_elf(text)) {
         std::string problem;
@@ -124,9 +124,9 @@ std::vector<std::byte> parameters_of(const CodeFunction& code, void** parameters
     return bytes;
 }
 
-// What a launch needs, each time that it is done.
+// Everything that a launch needs each time it runs.
 struct LaunchPlan {
-    std::shared_ptr<Program> program;  // the module may be unloaded meanwhile
+    std::shared_ptr<Program> program;  // keeps the code alive if the module is unloaded
     const CodeFunction* kernel = nullptr;
     CUlaunchConfig config{};
     std::vector<std::byte> parameters;
@@ -149,7 +149,7 @@ struct LaunchPlan {
     }
 };
 
-// Of one launch by the plan, which is made when its turn has come.
+// The pieces of one launch, which is created when it is its turn.
 Pieces pieces_of(const std::shared_ptr<const LaunchPlan>& plan, Context& context) {
     struct Begun {
         std::unique_ptr<Launch> launch;
@@ -231,7 +231,7 @@ CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int co
     });
 }
 
-// Waits for launches that use it.
+// Waits for launches that use the module.
 CUresult cuModuleUnload(CUmodule module) {
     return entry([&] {
         State& state = State::instance();
@@ -253,7 +253,7 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* 
     return locked([&](State& state) {
         require(function && name);
         current_context();
-        require_no_unsafe_capture();  // which may load the code
+        require_no_unsafe_capture();  // the call may load the code
         std::map<std::string, Kernel>& kernels = state.module(module)->kernels;
         const auto found = kernels.find(name);
         require(found != kernels.end(), CUDA_ERROR_NOT_FOUND);
@@ -273,7 +273,7 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule modu
     });
 }
 
-// One text of PTX becomes one image; more is not done here.
+// Links one text of PTX into one image; nothing else is supported.
 CUresult cuLinkCreate_v2(unsigned int count, CUjit_option* options, void** values, CUlinkState* link) {
     return locked([&](State& state) {
         require(link && (count == 0 || (options && values)));
@@ -297,7 +297,7 @@ CUresult cuLinkAddData_v2(CUlinkState link, CUjitInputType type, void* data, siz
     });
 }
 
-// What is wrong in the text is found when the image is loaded.
+// Errors in the text are reported when the image is loaded.
 CUresult cuLinkComplete(CUlinkState link, void** image, size_t* size) {
     return locked([&](State& state) {
         require(image && size);
@@ -348,7 +348,7 @@ CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfuncti
             case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
                 *value = int(kernel.code->local_stored);
                 break;
-            // virtual registers: what hardware would need is not known here
+            // virtual registers: the number that hardware would need is unknown
             case CU_FUNC_ATTRIBUTE_NUM_REGS:
                 *value = int(std::min<size_t>(kernel.code->source->registers.size(), 64));
                 if (const uint32_t most = kernel.code->source->max_registers; most > 0)
@@ -399,7 +399,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction fun
     });
 }
 
-// The largest multiple of a warp that keeps most threads of a multiprocessor at work.
+// The largest block size, in whole warps, with the most resident threads of a multiprocessor.
 CUresult cuOccupancyMaxPotentialBlockSize(int* blocks, int* threads, CUfunction function,
                                           CUoccupancyB2DSize shared_of_block, size_t dynamic_shared, int limit) {
     return locked([&](State& state) {
@@ -431,7 +431,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
     });
 }
 
-// Blocks of one cluster are executed like any others: a kernel without the instructions of clusters cannot tell.
+// Blocks of a cluster are executed like any others: a kernel without cluster instructions cannot observe it.
 CUresult cuOccupancyMaxPotentialClusterSize(int* blocks, CUfunction function, const CUlaunchConfig* config) {
     return locked([&](State& state) {
         require(blocks && config);

@@ -1,4 +1,4 @@
-// The opcodes whose lanes do not depend on each other, as text, for tools/gpu_check.py, which compares them with a GPU.
+// The opcodes with independent lanes, as text, for tools/gpu_check.py, which compares them with a GPU.
 #include <string>
 
 #include "emulator/lanes/table.h"
@@ -24,8 +24,8 @@ std::string all_opcodes() {
 
 }  // namespace
 
-// A line for each opcode: it, then what kind of register its result and its sources are in and how many bits these
-// have. Opcodes may appear more than once.
+// One line for each opcode: its name, then the register kind and the bits of its result and sources. Opcodes may appear
+// more than once.
 extern "C" [[gnu::visibility("default")]] const char* weftEmulatedOpcodes() {
     static const std::string text = all_opcodes();
     return text.c_str();

@@ -30,7 +30,7 @@ std::optional<uint64_t> number_in(std::string_view text, uint64_t least, uint64_
     return number && least <= *number && *number <= most ? number : std::nullopt;
 }
 
-// Gives the text of a setting to `read`, which says whether it takes it.
+// Passes the text of a setting to `read`, which returns whether it is valid.
 template <class Read>
 void read_setting(Settings& settings, const std::string& name, const char* expected, Read read) {
     const char* const text = std::getenv(name.c_str());
@@ -97,7 +97,7 @@ Settings read_environment() {
 }  // namespace
 
 const Settings& Settings::of_environment() {
-    static const Settings* const settings = new Settings(read_environment());  // never destroyed, as the state
+    static const Settings* const settings = new Settings(read_environment());  // never destroyed, like the state
     return *settings;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// What the environment says of the emulated devices: WEFT_EMULATED_ARCH and so on, as docs/guide/emulated-cuda.md lists
-// them. Read once. A setting that is empty is as one that is not there.
+// Settings of the emulated devices from the environment: WEFT_EMULATED_ARCH and so on, as docs/guide/emulated-cuda.md
+// lists them. Read once. An empty setting counts as absent.
 #include <cstdint>
 #include <string>
 
@@ -11,16 +11,16 @@ namespace weft::emulator {
 
 struct Settings {
     int architecture = 90;
-    int version = 13000;                  // of CUDA, that the driver says it has
-    uint64_t memory = uint64_t(8) << 30;  // of a device
+    int version = 13000;                  // of CUDA, as the driver reports it
+    uint64_t memory = uint64_t(8) << 30;  // per device
     uint64_t most_instructions = 0;       // of a warp in one block; 0: no limit
     bool finds_races = true;
     Order order;
-    // The call of a function that fails; no name: none.
+    // Injected failure: function, call and code; an empty name: none.
     std::string failing;
     uint64_t failing_call = 0;
     CUresult failure = CUDA_SUCCESS;
-    // What is wrong with them, and what was expected, all in one text. Empty: nothing. The driver does not start else.
+    // All errors in the settings, with the expected values, in one text. If it is not empty, the driver does not start.
     std::string problem;
 
     static const Settings& of_environment();

@@ -40,7 +40,7 @@ void State::make_current(Context* context) {
     if (context) all.push_back(context);
 }
 
-// Handles of what the context has are unknown from here on.
+// Invalidates the handles of all objects in the context.
 void State::destroy(Context& context) {
     Tasks::instance().drop(context);
     leave_capture(context.default_stream);
@@ -78,7 +78,7 @@ Context& current_context() {
     return *context;
 }
 
-// 0 and 1 are the legacy stream, 2 that of the thread.
+// 0 and 1 are the legacy stream, 2 is that of the thread.
 Stream* State::stream(CUstream handle) {
     Context& context = current_context();
     const auto number = reinterpret_cast<uintptr_t>(handle);

@@ -1,9 +1,9 @@
 #pragma once
-// What the driver keeps: devices, contexts, modules, streams, events, pools. A handle is the address of one of these;
-// it is looked up before it is used, so that a handle that was never given, or was destroyed, is an error and no crash.
+// The driver's state: devices, contexts, modules, streams, events, pools. A handle is the address of one of these. It
+// is looked up before each use, so that an invalid or destroyed handle is an error and no crash.
 //
-// What is put into a stream is kept as a task (task.h) until somebody waits for it, or becomes a node of a graph where
-// the stream is captured (graph.h).
+// Work in a stream is a task (task.h), which is kept until a thread waits for it. During a capture, it becomes a node
+// of a graph (graph.h).
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -30,9 +30,9 @@ struct Stream {
     Context* context = nullptr;
     unsigned int flags = 0;
     int priority = 0;
-    TaskPtr last;                      // null: nothing was put into it
-    std::shared_ptr<Capture> capture;  // null: its work is done
-    std::vector<GraphNode*> frontier;  // while it is captured: what its next node comes after
+    TaskPtr last;                      // null: no work yet
+    std::shared_ptr<Capture> capture;  // null: the stream is not being captured
+    std::vector<GraphNode*> frontier;  // during a capture: predecessors of its next node
 
     bool is_blocking() const { return !(flags & CU_STREAM_NON_BLOCKING); }
 };
@@ -40,15 +40,15 @@ struct Stream {
 struct Event {
     Context* context = nullptr;
     unsigned int flags = 0;
-    TaskPtr record;                    // the last one; null: never, or in a capture
-    std::shared_ptr<Capture> capture;  // that it was recorded in, last
+    TaskPtr record;                    // the last record; null: never, or in a capture
+    std::shared_ptr<Capture> capture;  // the capture of its last record
     std::vector<GraphNode*> frontier;
 };
 
 struct Kernel {
     Module* module = nullptr;
     const CodeFunction* code = nullptr;
-    uint32_t dynamic_shared = 0;  // the most that a launch may ask for
+    uint32_t dynamic_shared = 0;  // limit of a launch's dynamic shared memory, in bytes
     bool large_clusters = false;  // of more than 8 blocks
 };
 
@@ -58,7 +58,7 @@ struct Module {
     std::map<std::string, Kernel> kernels;
 };
 
-// Of cuLinkCreate().
+// The state of cuLinkCreate().
 struct Link {
     std::string text;
     std::vector<char> image;
@@ -69,12 +69,12 @@ struct Pool {
     uint64_t threshold = 0, used = 0, most = 0, most_reserved = 0;
 
     uint64_t reserved() const { return used + AddressSpace::instance().held(device); }
-    // What is free beyond the threshold, or beyond `kept`, goes back to the device.
+    // Returns free memory beyond the threshold, or beyond `kept`, to the device.
     void trim(uint64_t kept) const { AddressSpace::instance().trim_held(device, kept - std::min(kept, used)); }
     bool is_open_to[AddressSpace::kDevices] = {};
 };
 
-// Memory that a pool gave.
+// Memory from a pool.
 struct Pooled {
     Pool* pool;
     uint64_t bytes;
@@ -84,18 +84,18 @@ struct Context {
     int device = 0;
     bool primary = false;
     unsigned int flags = 0;
-    CUresult failed = CUDA_SUCCESS;  // of a kernel: every later call gives it
-    std::string fault;               // what the kernel did
+    CUresult failed = CUDA_SUCCESS;  // set by a kernel's fault: every later call returns it
+    std::string fault;               // description of the fault
     Stream default_stream, thread_stream;
     std::map<Module*, std::unique_ptr<Module>> modules;
     std::map<Stream*, std::unique_ptr<Stream>> streams;
     std::map<Event*, std::unique_ptr<Event>> events;
-    std::vector<TaskPtr> orphans;  // the last ones of blocking streams that were destroyed
+    std::vector<TaskPtr> orphans;  // the last tasks of blocking streams that were destroyed
     std::set<Context*> peers;
 };
 
 struct Device {
-    std::unique_ptr<Context> primary;  // once it is retained
+    std::unique_ptr<Context> primary;  // null until it is retained
     unsigned int primary_uses = 0, primary_flags = 0;
     Pool pool;
     Pool* current_pool = nullptr;
@@ -112,9 +112,9 @@ public:
     bool forked = false;           // the process is a child of the one that called cuInit
     Device devices[AddressSpace::kDevices];
     std::set<Context*> contexts;
-    std::vector<std::unique_ptr<Context>> made;  // besides the primary ones; those that were destroyed too
+    std::vector<std::unique_ptr<Context>> made;  // other than the primary ones; includes destroyed ones
 
-    // Not in a child process either: as with the real driver.
+    // False in child processes too, as with the real driver.
     bool is_usable() const { return initialised && !forked; }
     Context* current() const;
     void make_current(Context* context);
@@ -127,14 +127,15 @@ public:
     Link& link(CUlinkState handle);
     std::map<Link*, std::unique_ptr<Link>> links;
     std::map<CUdeviceptr, Pooled> pooled;
-    std::map<CUdeviceptr, Context*> of_contexts;                   // plain memory of those besides the primary ones
-    std::set<CUdeviceptr> going;                                   // what pending tasks free
-    std::set<CUdeviceptr> of_graphs;                               // what graphs allocate
-    std::map<GraphExec*, std::shared_ptr<GraphExec>> executables;  // launches that are pending keep them, too
+    std::map<CUdeviceptr, Context*> of_contexts;                   // plain memory of contexts other than the primary
+                                                                   // ones
+    std::set<CUdeviceptr> going;                                   // memory that pending tasks free
+    std::set<CUdeviceptr> of_graphs;                               // memory that graphs allocate
+    std::map<GraphExec*, std::shared_ptr<GraphExec>> executables;  // pending launches own them too
     std::map<Graph*, std::unique_ptr<Graph>> graphs;
     static int architecture() { return Settings::of_environment().architecture; }
     static int version() { return Settings::of_environment().version; }
-    // The most that a warp may execute of one block of a kernel; 0: no limit.
+    // Limit of instructions that a warp executes in one block of a kernel; 0: no limit.
     uint64_t most_instructions() const { return most_instructions_; }
     uint64_t set_most_instructions(uint64_t most) { return most_instructions_.exchange(most); }
 
@@ -143,7 +144,7 @@ private:
     std::atomic<uint64_t> most_instructions_ = 0;
 };
 
-// Thrown by entries, which return it.
+// Thrown by entries; entry() returns its result.
 struct Failure {
     CUresult result;
 };
@@ -152,23 +153,23 @@ inline void require(bool holds, CUresult otherwise = CUDA_ERROR_INVALID_VALUE) {
     if (!holds) fail(otherwise);
 }
 
-// The current context; without one, or after a fault, an error.
+// The current context. Fails if there is none, or after a fault.
 Context& current_context();
-// Puts work into a stream; it refers to nothing of its caller. Null where the stream is captured: then it has become a
-// node of the graph.
+// Enqueues work, which must not refer to objects of its caller. Null if the stream is being captured: the work has then
+// become a node of the graph.
 TaskPtr submit(CUstream stream, int node_type, Work work, const TaskPtr& after = nullptr);
-// After somebody has waited: pools keep what their thresholds say.
+// To be called after a wait: trims pools to their thresholds.
 void trim_pools();
-// What a kernel or a copy did wrong when its turn came.
+// Notes a fault of a kernel or a copy at its run.
 void note_fault(Context& context, CUresult result, const std::string& text);
 void note_fault(Context& context, const Report& report);
-// Why a call fails that does no harm, in words: for the thread that asks next.
+// Notes in words why a call failed without a fault, for the next query of this thread.
 void note_refusal(const std::string& text);
 void forget_refusal();
-// Whether this call of a function has to fail (failures.h), and with what.
+// The injected failure of this call of a function (failures.h), or success.
 CUresult wanted_failure(const char* function);
 
-// Runs an entry of the driver: nothing is thrown across the border.
+// Runs the body of a driver function, and turns exceptions into results.
 template <class F>
 CUresult entry(F body, bool needs_initialisation = true, const char* function = __builtin_FUNCTION()) {
     try {
@@ -186,7 +187,7 @@ CUresult entry(F body, bool needs_initialisation = true, const char* function = 
     }
 }
 
-// The same, with the state locked. Nothing in it may wait for work.
+// entry() with the state locked. The body must not wait for work.
 template <class F>
 CUresult locked(F body, const char* function = __builtin_FUNCTION()) {
     return entry(

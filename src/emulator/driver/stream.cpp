@@ -38,13 +38,13 @@ void create(CUstream* stream, unsigned int flags, int priority) {
     context.streams[*stream] = std::move(made);
 }
 
-// What was waited for has failed, or something before it.
+// Fails if the awaited work, or work before it, has failed.
 void require_no_fault() {
     const std::lock_guard lock(State::instance().mutex);
     current_context();
 }
 
-// What the stream ends with; null where nothing was put into it.
+// The last task of the stream; null if it has none.
 TaskPtr last_task(CUstream handle) {
     State& state = State::instance();
     const std::lock_guard lock(state.mutex);
@@ -96,7 +96,7 @@ CUresult cuStreamCreate(CUstream* stream, unsigned int flags) {
 
 CUresult cuStreamDestroy_v2(CUstream stream) {
     return locked([&](State& state) {
-        // what is pending in it will be done nevertheless
+        // pending work in the stream will still be done
         for (Context* owner : state.contexts) {
             const auto found = owner->streams.find(stream);
             if (found == owner->streams.end()) continue;

@@ -9,7 +9,7 @@ namespace weft::emulator {
 Tasks::Tasks() : order_(Settings::of_environment().order) {}
 
 Tasks& Tasks::instance() {
-    static Tasks* tasks = new Tasks;  // never destroyed, as the state
+    static Tasks* tasks = new Tasks;  // never destroyed, like the state
     return *tasks;
 }
 
@@ -26,7 +26,7 @@ TaskPtr Tasks::add(Context& context, const Work& work, const std::vector<TaskPtr
     return task;
 }
 
-// Of the streams of a context, blocking ones wait for the legacy stream, and it waits for them.
+// Blocking streams of a context wait for the legacy stream, and it waits for them.
 TaskPtr Tasks::put(Stream& stream, const Work& work, const TaskPtr& after) {
     Context& context = *stream.context;
     TaskPtr task = add(context, work, {stream.last, after});
@@ -61,7 +61,7 @@ void Tasks::drop(Context& context) {
     }
 }
 
-// The path leads from what is wanted to what has to be done first.
+// The path leads from the wanted task to the one that has to be done first.
 TaskPtr Tasks::next(std::vector<TaskPtr>& path) {
     const std::lock_guard lock(State::instance().mutex);
     while (!path.empty() && path.back()->done) path.pop_back();
@@ -79,7 +79,7 @@ TaskPtr Tasks::next(std::vector<TaskPtr>& path) {
     }
 }
 
-// None that was left in the middle: it may have no end.
+// Excludes suspended tasks, which may have no end.
 TaskPtr Tasks::any_ready() {
     if (pending_.empty()) return nullptr;
     auto at = pending_.begin();
@@ -91,7 +91,7 @@ TaskPtr Tasks::any_ready() {
     return nullptr;
 }
 
-// After a fault of the context nothing of it is done any more.
+// After a fault of the context, its remaining tasks have no effect.
 Progress Tasks::run(Task& task, const Deadline& deadline) {
     if (task.whole && task.context->failed == CUDA_SUCCESS) task.whole();
     if (task.pieces && task.context->failed == CUDA_SUCCESS) {
@@ -121,7 +121,7 @@ void Tasks::advance(const TaskPtr& task) {
     if (!task) return;
     const std::lock_guard turn(turn_);
     if (advanced_.empty() || advanced_.front() != task) advanced_ = {task};
-    // How often somebody asks must not change what is drawn.
+    // The number of queries must not change the random choices.
     const bool goes_on = advanced_.back()->is_left && !advanced_.back()->done;
     if (const TaskPtr one = goes_on ? advanced_.back() : next(advanced_)) run(*one, Deadline(kPart));
 }

@@ -1,13 +1,13 @@
 #pragma once
-// Work that was put into streams and has not been done.
+// Work in streams that has not been done.
 //
-// A task is done when somebody waits for it, or for one that comes after it. Which other tasks are done before, and in
-// which order, is chosen against the program, within what streams, events and the legacy stream promise: a program that
-// forgets to wait reads old numbers here, where a GPU would give it new ones most of the time.
+// A task is done when a thread waits for it, or for a later one. The choice and order of other tasks that are done
+// before is adversarial, within the guarantees of streams, events and the legacy stream. A program that forgets to wait
+// reads old values here, although a GPU would mostly give it new ones.
 //
-// Who waits, waits to the end. Who asks whether a task is done has a part of the work done, of kernels no more than
-// what takes kPart: so a program that asks again and again can go away while a kernel is in the middle, and other tasks
-// may be done meanwhile. The kernel goes on when somebody waits for it, or asks.
+// A wait runs the task to its end. A query for completion does a part of the work; of kernels, no more than takes
+// kPart. So a program that polls can be interrupted during a kernel, and other tasks may run meanwhile. The kernel
+// continues at the next wait or query.
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -28,12 +28,12 @@ struct Stream;
 enum class Progress {
     Done,
     More,  // other work may come before the next piece
-    Left,  // in the middle of a piece, as the time has come
+    Left,  // suspended within a piece at the deadline
 };
-// Does a piece of some work, or goes on with it where it was left.
+// Does a piece of some work, or continues a suspended one.
 using Pieces = std::function<Progress(const Deadline&)>;
 
-// What is to be done, maybe many times: in one go, or, each time, in pieces. Neither: nothing.
+// Work, which may be done many times: in one call, or each time in pieces. If neither is set, there is nothing to do.
 struct Work {
     std::function<void()> whole;
     std::function<Pieces()> in_pieces;
@@ -51,21 +51,21 @@ struct Work {
 struct Task {
     Context* context = nullptr;
     std::function<void()> whole;
-    Pieces pieces;                             // in place of that
-    std::vector<std::shared_ptr<Task>> after;  // those that were not done when it was put
-    uint64_t number = 0;                       // in the order in which they were put
+    Pieces pieces;                             // in place of `whole`
+    std::vector<std::shared_ptr<Task>> after;  // predecessors that were not done when it was added
+    uint64_t number = 0;                       // order of addition
     bool done = false;
-    bool is_left = false;                        // in the middle
-    std::chrono::steady_clock::time_point time;  // when it was done
+    bool is_left = false;                        // the piece in progress is suspended
+    std::chrono::steady_clock::time_point time;  // of its completion
 };
 using TaskPtr = std::shared_ptr<Task>;
 
-// In which order tasks are done: the environment variable WEFT_EMULATED_STREAMS.
+// The order in which tasks run: the environment variable WEFT_EMULATED_STREAMS.
 struct Order {
     enum class Kind {
         Eager,   // "eager": at once
-        Latest,  // not set, or 0: as late as possible; of two that may come first, the one that was put later
-        Random,  // a number: drawn, this is the seed
+        Latest,  // not set, or 0: as late as possible; of two candidates, the later one
+        Random,  // a number: random, with this seed
     };
     Kind kind = Kind::Latest;
     std::mt19937_64 random;
@@ -78,22 +78,22 @@ class Tasks {
 public:
     static Tasks& instance();
 
-    // With the state locked.
+    // Precondition: the state is locked.
     TaskPtr put(Stream& stream, const Work& work, const TaskPtr& after = nullptr);
-    // In no stream. Null is done.
+    // Adds a task outside of streams. Null predecessors count as done.
     TaskPtr add(Context& context, const Work& work, const std::vector<TaskPtr>& after);
-    // Everything that the context has pending is forgotten.
+    // Discards all pending tasks of the context.
     void drop(Context& context);
 
-    // Without the lock of the state, because these do work. Null is done.
+    // Precondition: the state is not locked, because these functions run tasks. A null task counts as done.
     void finish(const TaskPtr& task);
     void finish_all(const Context* context);  // null: of all contexts
-    // One piece of what has to be done for the task, or a part of it: who asks again and again comes to an end.
+    // Runs one piece of the work that the task needs, or a part of a piece, so that repeated calls finish it.
     void advance(const TaskPtr& task);
-    // After put(): at once where that was asked for, and where too many are pending.
+    // To be called after put(): runs the task at once if the order is eager, or if too many are pending.
     void settle(const TaskPtr& task);
 
-    // Of the nodes of a graph, too. For whoever does work.
+    // Also used for nodes of a graph. Precondition: the caller is running work.
     Order& order() { return order_; }
 
 private:
@@ -105,8 +105,8 @@ private:
     static constexpr size_t kMostPending = 4096;
     static constexpr std::chrono::milliseconds kPart{50};
 
-    std::recursive_mutex turn_;      // held by whoever does work
-    std::vector<TaskPtr> advanced_;  // of the task for which somebody asked last: the way to what is next
+    std::recursive_mutex turn_;      // held while work runs
+    std::vector<TaskPtr> advanced_;  // path from the last queried task to its next predecessor
     std::map<uint64_t, TaskPtr> pending_;
     uint64_t last_number_ = 0;
     Order order_;

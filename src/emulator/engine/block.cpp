@@ -7,7 +7,7 @@ namespace weft::emulator {
 
 namespace {
 
-// Instructions after which the clock is asked again.
+// Instructions between two readings of the clock.
 constexpr uint64_t kUnasked = 1 << 14;
 
 }  // namespace
@@ -43,7 +43,7 @@ Block::~Block() {
 
 void Block::arrive(uint32_t barrier, uint32_t threads) { arrived_[barrier] += threads; }
 
-// The result of the reduction of all that came to a barrier.
+// The reduction over all threads that arrived at a barrier.
 uint32_t Block::reduced(uint32_t barrier) const {
     uint32_t count = 0, flags = 0;
     bool every = true;
@@ -65,8 +65,8 @@ void Block::release(uint32_t barrier, uint32_t value) {
     }
 }
 
-// All warps wait: lets those go whose barrier is complete. Without a number of threads a barrier is that of all that
-// have not ended.
+// Precondition: all warps wait. Releases warps whose barrier is complete. Without a number of threads, a barrier
+// includes all threads that have not ended.
 bool Block::release_barriers() {
     std::array<uint32_t, 16> waiting = {}, wanted = {};
     uint32_t alive = 0;
@@ -138,7 +138,7 @@ bool Block::is_over(const Deadline& deadline, uint64_t executed) {
 bool Block::go_on(const Deadline& deadline) {
     for (const auto& warp : warps_) warp->resume();
     for (;;) {
-        // every warp once, in another order each time
+        // each warp once, in a different order each round
         while (left_in_round_ > 0) {
             random_ = random_ * 6364136223846793005 + 1442695040888963407;
             const size_t pick = size_t((random_ >> 33) % left_in_round_);

@@ -1,5 +1,5 @@
 #pragma once
-// The threads of a block, their shared memory and their barriers; and the launch that blocks belong to.
+// The threads of a block, their shared memory and their barriers; and the launch of the blocks.
 #include <array>
 #include <atomic>
 #include <memory>
@@ -25,8 +25,8 @@ struct Launch {
     uint32_t dynamic_shared = 0;
     std::vector<std::byte> parameters;
     uint64_t seed = 0;
-    uint32_t number = 0;                // for the shadow
-    int device = 0;                     // where it runs
+    uint32_t number = 0;                // for the shadow memory
+    int device = 0;                     // the executing device
     std::atomic<uint64_t> executed{0};  // instructions of warps
     uint64_t most_instructions = 0;     // of one warp of one block; 0: no limit
     std::atomic<bool> stopped{false};
@@ -40,10 +40,9 @@ public:
     explicit Block(Launch& launch);
     ~Block();
 
-    // Makes the threads of one block of the launch stand at the kernel's first instruction.
+    // Places the threads of one block of the launch at the kernel's first instruction.
     void start(uint64_t index);
-    // Runs them to their end, or leaves them in the middle when the time has come: true, and the next call goes on.
-    // Throws Fault.
+    // Runs the threads to their end. True if it was suspended at the deadline; the next call continues. Throws Fault.
     bool go_on(const Deadline& deadline);
 
     Launch& launch() { return launch_; }
@@ -51,9 +50,9 @@ public:
     Allocation& shared() { return shared_; }
     uint32_t barriers() const { return barriers_; }
     uint64_t linear_index() const { return linear_; }
-    // The thread at fault: the warp that ran last.
+    // The warp that ran last: at a fault, the one that caused it.
     const Warp* running() const { return running_; }
-    // Threads that came to a barrier without waiting for it.
+    // Counts threads that arrive at a barrier without waiting for it.
     void arrive(uint32_t barrier, uint32_t threads);
 
 private:
@@ -65,11 +64,11 @@ private:
 
     Launch& launch_;
     std::vector<std::unique_ptr<Warp>> warps_;
-    std::vector<Warp*> round_;  // in the order in which they have their turns
-    size_t left_in_round_ = 0;  // those that have not had theirs come first
-    bool is_tired_ = false;     // some warp of the round was
+    std::vector<Warp*> round_;  // all warps in the order of their turns
+    size_t left_in_round_ = 0;  // warps without a turn yet; they come first
+    bool is_tired_ = false;     // whether a warp of the round was tired
     uint64_t random_ = 0;
-    uint64_t unasked_ = 0;  // instructions since the clock was asked
+    uint64_t unasked_ = 0;  // instructions since the last reading of the clock
     std::vector<std::byte> shared_data_;
     std::vector<uint8_t> shared_written_;
     std::unique_ptr<ShadowWord[]> shared_words_;
@@ -81,15 +80,15 @@ private:
     const Warp* running_ = nullptr;
 };
 
-// A launch on its way: all blocks, on as many threads as there are cores.
+// A launch in progress: all blocks, on one thread per core.
 class Execution {
 public:
     explicit Execution(Launch& launch);
 
-    // Goes on to the end, or to the first fault; or leaves blocks in the middle when the time has come: true, and the
-    // next call goes on, in whatever thread.
+    // Runs to the end, or to the first fault. True if blocks were suspended at the deadline; the next call continues,
+    // on any thread.
     bool go_on(const Deadline& deadline);
-    // Of the first fault, if there is one.
+    // Of the first fault; empty if there is none.
     const std::optional<Report>& report() const { return report_; }
 
 private:
@@ -98,15 +97,15 @@ private:
     void note(FaultKind kind, std::string text);
 
     Launch& launch_;
-    uint64_t step_;  // from block to block: a shuffled order without a list
+    uint64_t step_;  // between consecutive blocks: a shuffled order without a list
     std::atomic<uint64_t> next_{0};
-    uint32_t numbering_;  // of launches, when this one got its number
+    uint32_t numbering_;  // numbering() at the time when the launch got its number
     std::mutex mutex_;
-    std::vector<std::unique_ptr<Block>> left_;  // in the middle; never more than there are threads
+    std::vector<std::unique_ptr<Block>> left_;  // suspended blocks, at most one for each thread
     std::optional<Report> report_;
 };
 
-// From the first block to the last.
+// Runs all blocks to their end.
 std::optional<Report> run_launch(Launch& launch);
 
 }  // namespace weft::emulator

@@ -1,5 +1,5 @@
 #pragma once
-// A module ready to run: instructions with their registers, where variables lie, which functions call which.
+// A module ready to run: instructions with their registers, addresses of variables, and calls between functions.
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -11,12 +11,12 @@
 
 namespace weft::emulator {
 
-// Generic addresses: those of a device or of the host have 47 bits, the windows of the other spaces lie above.
+// Generic addresses: those of devices and of the host have 47 bits; the windows of other spaces have higher addresses.
 constexpr uint64_t kSharedWindow = uint64_t(1) << 48, kLocalWindow = uint64_t(2) << 48,
                    kParamWindow = uint64_t(3) << 48, kCodeWindow = uint64_t(4) << 48,
                    kWindowMask = ~((uint64_t(1) << 48) - 1);
 
-// What Warp does itself.
+// Operations that Warp implements itself.
 enum class Control : uint8_t {
     Branch,         // immediate: the target
     BranchIndexed,  // source 0; lists[extra…] with count targets: width is not used
@@ -26,11 +26,11 @@ enum class Control : uint8_t {
     Barrier,  // source 0: number, source 1: threads or constant 0 for all
     Arrive,
     BarrierReduce,  // operation in flags: 0 popc, 1 and, 2 or; source 2: the predicate
-    Converge,       // run needs the lanes of the mask in source[3]
+    Converge,       // runs once the lanes of the mask in source[3] have arrived
     System,         // a function of the device's system; extra: index into sites
     Trap,
     Breakpoint,
-    Yield,  // other lanes and warps go first
+    Yield,  // other lanes and warps run first
 };
 
 enum class SystemCall : uint8_t { Printf, Assert, Malloc, Free, SetCondition };
@@ -51,12 +51,12 @@ struct CodeFunction {
     std::vector<uint32_t> lists;  // registers of vectors, targets of indexed branches
     std::vector<CallSite> sites;
     uint32_t frame_size = 0;    // bytes of registers
-    uint32_t local_size = 0;    // bytes of local memory of one thread, parameters of calls among them
-    uint32_t local_stored = 0;  // what .local takes of it
+    uint32_t local_size = 0;    // bytes of local memory per thread, including parameters of calls
+    uint32_t local_stored = 0;  // the part of it for .local variables
     std::vector<uint32_t> parameter_offsets, parameter_sizes;
     uint32_t return_offset = 0, return_size = 0;
     uint32_t parameter_bytes = 0;  // of an entry
-    uint32_t shared_size = 0;      // of an entry, without what the launch gives
+    uint32_t shared_size = 0;      // of an entry, without the dynamic part
     uint32_t shared_align = 1;
 
     std::byte* constant_base() const {
@@ -68,7 +68,7 @@ struct CodeFunction {
 struct Program {
     ptx::Module module;
     int device = 0;
-    std::vector<CodeFunction> functions;  // those of the module, with the same indices
+    std::vector<CodeFunction> functions;  // of the module, with the same indices
     std::unordered_map<std::string, int> function_index;
     std::unordered_map<std::string, Allocation*> variables;
     std::unordered_map<std::string, uint32_t> shared;  // offsets
@@ -78,8 +78,8 @@ struct Program {
     ~Program();
 };
 
-// Reads, allocates variables and decodes. Throws ptx::Error; bad_alloc where the device has no memory for the
-// variables.
+// Parses a module, allocates its variables and decodes it. Throws ptx::Error; bad_alloc if the device has no memory for
+// the variables.
 std::unique_ptr<Program> load_program(std::string text, int device);
 
 }  // namespace weft::emulator

@@ -1,5 +1,5 @@
 #pragma once
-// Until when work that can be left in the middle goes on.
+// A time limit for work that can be suspended.
 #include <chrono>
 #include <optional>
 
@@ -7,7 +7,7 @@ namespace weft::emulator {
 
 class Deadline {
 public:
-    // To the end, however long it takes.
+    // No limit.
     Deadline() = default;
     explicit Deadline(std::chrono::milliseconds from_now) : time_(std::chrono::steady_clock::now() + from_now) {}
 

@@ -1,4 +1,4 @@
-// Branches, calls, barriers, and what lanes do together.
+// Branches, calls, barriers, and operations across lanes.
 #include <algorithm>
 
 #include "emulator/engine/decoder.h"

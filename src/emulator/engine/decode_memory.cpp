@@ -16,7 +16,7 @@ bool is_hint(std::string_view word) {
 }
 bool is_scope(std::string_view word) { return word == "cta" || word == "cluster" || word == "gpu" || word == "sys"; }
 
-// "shared::cta" → Shared; Register: it is no space.
+// "shared::cta" → Shared; Register: not a space.
 ptx::Space space_of(std::string_view word) {
     if (word == "shared::cluster") return ptx::Space::Register;
     word = word.substr(0, word.find("::"));
@@ -107,7 +107,7 @@ void Decoder::store() {
     std::vector<RegisterCode> codes;
     uint32_t width = 0;
     for (const Operand& part : parts) {
-        // numbers have the type's width, in a register of 16 bits at least
+        // values have the type's width, in a register of at least 16 bits
         const bool is_register = part.kind == Kind::Register && !part.negated;
         uint32_t bits = is_register ? width_of(part) : std::max<uint32_t>(type.bits, 16);
         if (is_register && (bits < type.bits || bits > 64 || bits == 1))
@@ -201,7 +201,7 @@ void Decoder::fence() {
     emit(handlers::fence);
 }
 
-// Hints: nothing changes.
+// Hints have no effect.
 void Decoder::nothing() { emit(handlers::nothing); }
 
 }  // namespace weft::emulator

@@ -1,4 +1,4 @@
-// mov, cvta, isspacep, and comparisons that are put together.
+// mov, cvta, isspacep, and combined comparisons.
 #include "emulator/engine/decoder.h"
 
 namespace weft::emulator {
@@ -50,7 +50,7 @@ void Decoder::unpack(const Operand& to, const Operand& from, uint32_t bits) {
 
 namespace {
 
-// The window of a space; those of global and constant memory are the addresses themselves.
+// The window of a space. Global and constant memory have plain addresses.
 bool window_of(std::string_view space, uint64_t& window) {
     space = space.substr(0, space.find("::"));
     if (space == "global" || space == "const")
@@ -68,7 +68,7 @@ bool window_of(std::string_view space, uint64_t& window) {
 
 }  // namespace
 
-// cvta.space.u64 and cvta.to.space.u64; addresses of 32 bits are widened before.
+// cvta.space.u64 and cvta.to.space.u64; addresses of 32 bits are widened first.
 void Decoder::convert_address() {
     expect_operands(2, 2);
     const auto all = words();
@@ -77,7 +77,7 @@ void Decoder::convert_address() {
     if (all.size() != (to ? 3u : 2u) || all.back() != "u64" || !window_of(all[all.size() - 2], window)) {
         fail("expected cvta.global.u64, cvta.to.shared.u64 or the like");
     }
-    // parameters that calls pass lie in local memory, and have its window
+    // parameters of calls are in local memory, and have its window
     if (window == kParamWindow && !source_.entry) window = kLocalWindow;
     const RegisterCode from = source(statement_->operands[1], {64, 'u', 64});
     const RegisterCode target = reg(statement_->operands[0], 64, "the result");
@@ -141,7 +141,7 @@ void Decoder::compare() {
     const RegisterCode result = compared(opcode, statement_->operands[1], statement_->operands[2]);
     const RegisterCode other = combination.empty() ? kNone : predicate(statement_->operands[3]);
     const size_t count = to.kind == Kind::Pair ? 2 : 1;
-    // both are computed before one is written: the third predicate may be a result
+    // both are computed before either is written, as the third predicate may be a result
     RegisterCode values[2];
     for (size_t i = 0; i < count; ++i) {
         RegisterCode value = result;
@@ -155,7 +155,7 @@ void Decoder::compare() {
     }
 }
 
-// set.compare[.and][.ftz].dtype.stype d, a, b[, c]: all ones, or 1.0, where it holds.
+// set.compare[.and][.ftz].dtype.stype d, a, b[, c]: all ones, or 1.0, if it holds.
 void Decoder::set() {
     std::string_view combination;
     std::string opcode = without_combination(combination);

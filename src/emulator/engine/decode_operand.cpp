@@ -26,7 +26,7 @@ RegisterCode Decoder::constant(uint64_t bits, uint32_t width) {
     const auto [place, added] = constants_.try_emplace({width, bits}, 0);
     if (!added) return place->second;
     const uint32_t bytes = width == 1 ? 4 : width / 8, count = width == 1 ? 1 : kLanes;
-    // whole lines, so that every register begins at a multiple of 64
+    // whole cache lines, so that every constant is aligned to 64 bytes
     const size_t offset = constant_bytes_.size();
     constant_bytes_.resize(offset + (bytes * count + 63) / 64 * 64);
     for (uint32_t i = 0; i < count; ++i) std::memcpy(constant_bytes_.data() + offset + i * bytes, &bits, bytes);
@@ -88,14 +88,14 @@ RegisterCode Decoder::source(const Operand& operand, Slot slot) {
     if (slot.bits == 1) return predicate(operand);
     if (operand.negated) fail("only a predicate can be negated");
     const uint32_t width = width_of(operand);
-    // Conversions take their number from a wider register: its lower part.
+    // Conversions read the lower part of a wider register.
     if (width > slot.bits && width <= 64 && statement_->opcode.starts_with("cvt")) {
         return narrowed(registers_[operand.reg], width, slot.bits);
     }
     return reg(operand, slot.bits, "an operand");
 }
 
-// A special register becomes a value before the instruction that asks for it.
+// A special register is read into a register before the instruction that uses it.
 RegisterCode Decoder::special(const Operand& operand, uint32_t bits) {
     if (bits != 32 && bits != 64) fail("a special register has 32 or 64 bits");
     uint32_t extra = 0;
@@ -133,7 +133,7 @@ RegisterCode Decoder::symbol(const Operand& operand, uint32_t bits) {
 RegisterCode Decoder::symbol_of_variable(const ptx::Variable& variable, int32_t index, uint64_t offset, uint32_t bits) {
     if (variable.space == ptx::Space::Shared) {
         if (!variable.unsized) {
-            // one of this function: its offset is kept by the function's name
+            // a variable of this function: its offset is stored under the function's name
             return constant(program_.shared.at(source_.name + "/" + std::to_string(index)) + offset, bits);
         }
         const RegisterCode made = scratch(bits);
@@ -165,7 +165,7 @@ Decoder::Result Decoder::result(const Operand& operand, Slot slot) {
     const uint32_t width = width_of(operand);
     const RegisterCode code = registers_[operand.reg];
     if (width == slot.bits) return {code, kNone, 0, slot};
-    // Results of conversions may lie in a wider register.
+    // Results of conversions may be in a wider register.
     if (slot.bits >= 16 && width > slot.bits && width <= 64 && statement_->opcode.starts_with("cvt")) {
         return {scratch(slot.bits), code, width, slot};
     }
@@ -180,7 +180,7 @@ void Decoder::finish(const Result& made) {
     emit_row("cvt." + type(made.width) + "." + type(made.slot.bits), made.target, {made.code});
 }
 
-// The base as a register of 64 bits, and the offset. A symbol of another space than the instruction's is a mistake.
+// The base as a register of 64 bits, and the offset. A symbol of a space other than the instruction's is an error.
 RegisterCode Decoder::address(const Operand& operand, ptx::Space& space, int64_t& offset) {
     if (operand.kind != Kind::Address) fail("expected an address such as [%rd1+8]");
     offset = int64_t(operand.bits);
@@ -196,7 +196,7 @@ RegisterCode Decoder::address(const Operand& operand, ptx::Space& space, int64_t
     if (operand.symbol.empty()) return constant(0, 64);
     Operand base{.kind = Kind::Symbol, .variable = operand.variable, .symbol = operand.symbol};
     if (operand.variable >= 0) {
-        // parameters of functions, and those that calls pass, lie in local memory
+        // parameters of functions and of calls are in local memory
         const ptx::Variable& variable = source_.variables[size_t(operand.variable)];
         const bool own = source_.entry && std::find(source_.parameters.begin(), source_.parameters.end(),
                                                     uint32_t(operand.variable)) != source_.parameters.end();

@@ -55,7 +55,7 @@ RegisterCode Decoder::new_register(uint32_t width) {
     return code;
 }
 
-// Wide registers first, predicates last, so that nothing is lost to alignment.
+// Wide registers first and predicates last, so that alignment needs no padding.
 void Decoder::lay_out_registers() {
     registers_.resize(source_.registers.size());
     for (const uint32_t width : {128u, 64u, 32u, 16u, 1u}) {
@@ -80,7 +80,7 @@ void Decoder::decode() {
     for (const auto& [instruction, target] : jumps_) function_.instructions[instruction].immediate = counters_[target];
     for (const auto& [index, target] : list_jumps_) function_.lists[index] = counters_[target];
     function_.frame_size = frame_size_;
-    // the constants begin at a multiple of 64: room to move them there
+    // room to align the constants to 64 bytes
     function_.constants.resize(constant_bytes_.size() + 64);
     if (!constant_bytes_.empty())
         std::memcpy(function_.constant_base(), constant_bytes_.data(), constant_bytes_.size());

@@ -1,6 +1,5 @@
 #pragma once
-// From statements of a function to instructions: opcodes become handlers, registers offsets in a frame, labels
-// counters.
+// Decodes statements of a function: opcodes become handlers, registers offsets in a frame, labels counters.
 #include <map>
 #include <span>
 #include <string_view>
@@ -25,7 +24,7 @@ private:
     static constexpr RegisterCode kNone = 0xffffffff;
 
     [[noreturn]] void fail(const std::string& what) const;
-    // Words of the opcode behind the first.
+    // Words of the opcode after the first.
     std::vector<std::string_view> words() const;
     bool has_word(std::string_view word) const;
     const Operand& operand(size_t index, const char* what) const;
@@ -51,10 +50,10 @@ private:
     RegisterCode special(const Operand& operand, uint32_t bits);
     RegisterCode symbol(const Operand& operand, uint32_t bits);
     RegisterCode symbol_of_variable(const ptx::Variable& variable, int32_t index, uint64_t offset, uint32_t bits);
-    // What the instruction writes; `after` says what has to follow it where the register is wider.
+    // The result register of an instruction. If the register is wider, finish() appends the conversion.
     struct Result {
         RegisterCode code, target;
-        uint32_t width;  // of the target, if it is another
+        uint32_t width;  // of `target`, if it differs from `code`
         Slot slot;
     };
     Result result(const Operand& operand, Slot slot);
@@ -109,12 +108,12 @@ private:
     uint32_t statement_index_ = 0;
     std::vector<RegisterCode> registers_;
     std::vector<uint32_t> local_offsets_;  // of the function's variables in local memory
-    std::vector<uint32_t> counters_;       // of the statements
+    std::vector<uint32_t> counters_;       // instruction counters of the statements
     std::map<std::pair<uint32_t, uint64_t>, RegisterCode> constants_;
     std::vector<std::byte> constant_bytes_;
     uint32_t frame_size_ = 0;
     std::map<uint32_t, std::vector<RegisterCode>> scratches_;  // by width
-    std::map<uint32_t, size_t> scratches_used_;                // by this statement
+    std::map<uint32_t, size_t> scratches_used_;                // number used by the current statement
     std::vector<std::pair<size_t, uint32_t>> jumps_;           // instruction, statement
     std::vector<std::pair<size_t, uint32_t>> list_jumps_;
     friend std::unique_ptr<Program> load_program(std::string text, int device);
@@ -146,7 +145,7 @@ void elect(Lanes&, const Instruction&);
 void sync_warp(Lanes&, const Instruction&);
 }  // namespace handlers
 
-// What Instruction::operation means for atomics and for memory.
+// Values of Instruction::operation for atomics and memory.
 enum class AtomicOp : uint8_t { Add, Min, Max, Exchange, CompareExchange, And, Or, Xor, Increment, Decrement };
 // Instruction::flags of memory accesses.
 enum MemoryFlags : uint16_t {

@@ -1,4 +1,4 @@
-// Atomics: the new number is computed from the old, and exchanged if nobody was quicker.
+// Atomics: the new value is computed from the old one, and stored by compare-and-exchange in a loop.
 #include <cstring>
 
 #include "emulator/engine/block.h"

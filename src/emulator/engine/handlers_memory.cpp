@@ -35,7 +35,7 @@ void write_register(const Lanes& lanes, RegisterCode code, uint32_t bytes, int l
     }
 }
 
-// What the memory holds, as a register does.
+// The value in memory, extended to a register.
 uint64_t extended(const std::byte* place, uint32_t bytes, bool with_sign) {
     uint64_t value = 0;
     std::memcpy(&value, place, bytes);
@@ -101,7 +101,7 @@ void load(Lanes& lanes, const Instruction& instruction) {
         if (width == 8) return load_words<uint64_t>(warp, instruction, access);
     }
     const uint32_t* list = list_of(warp, instruction);
-    // the base may be among the results
+    // the base may be one of the results
     uint64_t base[kLanes];
     std::memcpy(base, warp.at<uint64_t>(instruction.source[0]), sizeof base);
     for (Mask rest = warp.mask; rest; rest &= rest - 1) {
@@ -137,7 +137,7 @@ void store(Lanes& lanes, const Instruction& instruction) {
     }
 }
 
-// A parameter of the entry: mostly one number for all lanes.
+// A parameter of the entry: mostly the same for all lanes.
 void load_parameter(Lanes& lanes, const Instruction& instruction) {
     Warp& warp = warp_of(lanes);
     const std::vector<std::byte>& parameters = warp.block().launch().parameters;

@@ -1,4 +1,4 @@
-// What the lanes of a warp do together, special registers, addresses, and parts of registers.
+// Operations across the lanes of a warp, special registers, addresses, and parts of registers.
 #include <time.h>
 
 #include <cstring>
@@ -25,7 +25,7 @@ void active_mask(Lanes& lanes, const Instruction& instruction) {
     each(lanes.mask, [&](int lane) { lanes.at<uint32_t>(instruction.result)[lane] = lanes.mask; });
 }
 
-// What a lane gets from one that is not there: no number that anything could be right with.
+// The value that a lane reads from an absent one: conspicuously wrong.
 constexpr uint32_t kAbsent = 0xdeadbeef;
 
 void shuffle(Lanes& lanes, const Instruction& instruction) {
@@ -172,7 +172,7 @@ void local_address(Lanes& lanes, const Instruction& instruction) {
     write_all(lanes, instruction, warp_of(lanes).frame().local_base + uint64_t(instruction.immediate));
 }
 
-// What the launch gives lies behind the entry's own shared memory.
+// Dynamic shared memory follows the entry's own.
 void dynamic_shared(Lanes& lanes, const Instruction& instruction) {
     const uint64_t own = warp_of(lanes).block().launch().kernel->shared_size;
     write_all(lanes, instruction, (own + 127) / 128 * 128 + uint64_t(instruction.immediate));
@@ -250,7 +250,7 @@ uint64_t nanoseconds() {
     return uint64_t(now.tv_sec) * 1000000000 + uint64_t(now.tv_nsec);
 }
 
-// Those that are the same for all lanes.
+// Registers with the same value in all lanes.
 uint64_t uniform_register(Warp& warp, Special which) {
     Block& block = warp.block();
     const Launch& launch = block.launch();

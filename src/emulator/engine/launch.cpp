@@ -1,4 +1,4 @@
-// Blocks on all cores, and the report of what went wrong.
+// Runs blocks on all cores, and reports faults.
 #include <unistd.h>
 
 #include <cfenv>
@@ -13,7 +13,7 @@ namespace weft::emulator {
 
 namespace {
 
-// A GPU knows nothing of the mode of floating-point numbers that a thread of the host has set.
+// Kernels do not depend on the floating-point mode that a thread of the host has set.
 class DefaultFloats {
 public:
     DefaultFloats() {
@@ -28,8 +28,7 @@ private:
     std::fenv_t found_;
 };
 
-// Threads that wait for work; made when the first launch needs them. A process that was forked has none, and makes its
-// own.
+// Idle worker threads, started by the first launch that needs them. A forked process has none and starts its own.
 class Workers {
 public:
     static Workers& instance() {
@@ -38,7 +37,7 @@ public:
         static pid_t owner = 0;
         const std::lock_guard lock(mutex);
         if (!workers || owner != getpid()) {
-            workers = new Workers;  // never destroyed: it may be at work when the process ends
+            workers = new Workers;  // never destroyed: its threads may be working when the process ends
             owner = getpid();
         }
         return *workers;
@@ -46,7 +45,7 @@ public:
 
     size_t count() const { return count_; }
 
-    // Runs the work on the calling thread and on all others, until each has returned.
+    // Runs the work on the calling thread and on all workers, and returns when each has returned.
     void run(const std::function<void()>& work) {
         const std::lock_guard one_at_a_time(turn_);
         {
@@ -90,7 +89,7 @@ std::string triple(const uint32_t* values) {
     return "(" + std::to_string(values[0]) + ", " + std::to_string(values[1]) + ", " + std::to_string(values[2]) + ")";
 }
 
-// The line of the text that the statement stands in, without spaces around it.
+// The line of the text with the statement, trimmed.
 std::string_view line_of(const std::string& text, uint32_t line) {
     size_t begin = 0;
     for (uint32_t i = 1; i < line && begin != std::string::npos; ++i) {
@@ -129,7 +128,7 @@ uint64_t greatest_divisor(uint64_t a, uint64_t b) { return b == 0 ? a : greatest
 
 }  // namespace
 
-// Steps of a number that has no divisor in common with the count come to each block once.
+// A step that is coprime to the count visits each block once.
 Execution::Execution(Launch& launch) : launch_(launch), numbering_(AddressSpace::instance().numbering()) {
     const uint64_t count = launch.blocks();
     step_ = (launch.seed >> 7) % count | 1;
@@ -150,7 +149,7 @@ void Execution::note(FaultKind kind, std::string text) {
     launch_.stopped = true;
 }
 
-// Of one thread: a block that was left, then others.
+// The work of one thread: a suspended block first, then new ones.
 void Execution::work(const Deadline& deadline) {
     const DefaultFloats floats;
     const uint64_t count = launch_.blocks();

@@ -1,4 +1,4 @@
-// Loading a module: variables get memory, functions their layout, then they are decoded.
+// Loads a module: allocates variables, lays out functions, then decodes them.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -24,7 +24,7 @@ void add_variable(Program& program, const std::string& key, const ptx::Variable&
     }
 }
 
-// Shared variables of the module and of functions have one place for all entries; those of an entry lie behind.
+// Shared variables of the module and of functions have the same offsets in all entries; those of an entry follow.
 uint32_t lay_out_shared(Program& program) {
     uint64_t offset = 0;
     const auto place = [&](const std::string& key, const ptx::Variable& variable, uint64_t& at) {
@@ -53,7 +53,8 @@ uint32_t lay_out_shared(Program& program) {
     return uint32_t(offset);
 }
 
-// Parameters of an entry lie in a block of their own; those of functions and of calls in local memory, behind .local.
+// Parameters of an entry are in a block of their own; those of functions and of calls are in local memory, after
+// .local.
 void lay_out_local(CodeFunction& function, std::vector<uint32_t>& offsets) {
     const ptx::Function& source = *function.source;
     offsets.assign(source.variables.size(), 0);
@@ -139,7 +140,7 @@ std::unique_ptr<Program> load_program(std::string text, int device) {
     auto program = std::make_unique<Program>();
     program->device = device;
     program->module = ptx::parse(std::move(text));
-    // a declaration and its definition are one function: the definition
+    // a declaration and a definition are one function, with the definition's body
     std::vector<ptx::Function>& functions = program->module.functions;
     std::unordered_map<std::string, size_t> chosen;
     for (size_t i = 0; i < functions.size(); ++i) {

@@ -12,7 +12,7 @@ namespace weft::emulator {
 
 namespace {
 
-constexpr size_t kLongest = 65536;  // characters of a text of a kernel
+constexpr size_t kLongest = 65536;  // most characters of a kernel's text
 
 std::mutex printed_mutex;
 std::string& printed() {
@@ -36,7 +36,7 @@ std::string text_at(Warp& warp, int lane, uint64_t address) {
     return text;
 }
 
-// The arguments of a printf, each at a multiple of its size.
+// The arguments of a printf, each aligned to its size.
 struct Arguments {
     Warp& warp;
     int lane;
@@ -58,7 +58,7 @@ void append(std::string& out, const std::string& form, T... values) {
     if (length > 0) out.append(text, std::min<size_t>(size_t(length), sizeof text - 1));
 }
 
-// One conversion, which begins at `at` behind the percent sign; the host's snprintf does it.
+// Formats one conversion, which begins at `at`, after the percent sign, with the host's snprintf.
 void convert(std::string& out, const std::string& format, size_t& at, Arguments& arguments) {
     std::string form = "%";
     int longs = 0;

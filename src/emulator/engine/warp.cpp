@@ -1,4 +1,4 @@
-// Which split of a warp runs, and how long.
+// Scheduling of the splits of a warp.
 #include "emulator/engine/warp.h"
 
 #include <algorithm>
@@ -10,10 +10,10 @@ namespace weft::emulator {
 
 namespace {
 
-// Backward branches that a split takes while others could run, before one of them has its turn; and how many times that
-// until the other warps of the block have theirs.
+// kPatience: backward branches of a split until others that could run have a turn. kQuantum: such turns until the other
+// warps of the block have theirs.
 constexpr uint32_t kPatience = 64, kQuantum = 16;
-// Instructions after which they have it in any case: calls and indexed branches go round without a backward branch.
+// Limit of instructions until then: calls and indexed branches can loop without a backward branch.
 constexpr uint64_t kTurn = 1 << 16;
 
 }  // namespace
@@ -42,7 +42,7 @@ void Warp::start(const CodeFunction& entry, uint32_t number, Mask threads) {
 
 Frame* Warp::make_frame(const CodeFunction& function) {
     const size_t needed = function.frame_size + 64;
-    // one that is large enough, if there is one
+    // reuses a frame that is large enough
     Frame* frame = nullptr;
     for (size_t i = free_frames_.size(); i-- > 0;) {
         if (free_frames_[i]->capacity < needed) continue;
@@ -71,7 +71,7 @@ void Warp::enter(Frame* frame) {
     base[1] = frame->function->constant_base();
 }
 
-// Joins a split that stands at the same place, or adds it.
+// Merges a split with another at the same place, or adds it.
 void Warp::add_split(Split split) {
     for (Split& other : splits_) {
         if (other.frame == split.frame && other.counter == split.counter && other.state == split.state) {
@@ -90,12 +90,12 @@ void Warp::park(Split::State state, Mask needed) {
     add_split(current_);
 }
 
-// Takes the split that is next out of the list.
+// Removes the next split to run from the list.
 bool Warp::choose() {
     size_t best = splits_.size();
     for (size_t i = 0; i < splits_.size(); ++i) {
         const Split& one = splits_[i];
-        // a parked split goes on when its lanes are there
+        // a parked split continues when its lanes have arrived
         if (one.state == Split::State::NeedsLanes ? (one.needed & ~one.mask & alive_) != 0
                                                   : one.state != Split::State::Ready)
             continue;
@@ -120,7 +120,8 @@ bool Warp::choose() {
     return true;
 }
 
-// Where the next split of this frame stands above: there it is joined. Also whether one stands where we are.
+// Finds the next higher counter of another split in this frame, at which the splits merge; also whether one is at the
+// current counter.
 Warp::Next Warp::arrive() {
     limit_ = UINT32_MAX;
     bool switches = false;
@@ -159,7 +160,7 @@ Warp::Stop Warp::run() {
         if (launch.stopped.load(std::memory_order_relaxed)) return Stop::Tired;
         if ((tired_ < kQuantum && executed_ < turn_ends) || !alive_) continue;
         tired_ = 0;
-        // the fault shows a thread that could go on
+        // makes the fault show a thread that could continue
         const uint64_t executed = executed_ - started_at_;
         if (launch.most_instructions && executed > launch.most_instructions && choose()) {
             throw Fault(FaultKind::Timeout, __builtin_ctz(current_.mask),
@@ -176,7 +177,8 @@ void Warp::set_actor() {
                          syncs_);
 }
 
-// Lanes may end before others come to a barrier or a shuffle; but not while these wait, after they did something else.
+// Lanes may end before others come to a barrier or a shuffle, but not if they did something else while others waited
+// for them.
 void Warp::check_exit(Mask lanes) {
     const Mask wrong = lanes & acted_;
     if (!wrong) return;
@@ -197,7 +199,7 @@ void Warp::check_exit(Mask lanes) {
     }
 }
 
-// Nothing is ready: either all lanes wait at one barrier, or the kernel has a mistake.
+// No split is ready: either all lanes wait at one barrier, or the kernel has a bug.
 void Warp::no_progress() {
     const auto waits = [](const Split& split) { return split.state == Split::State::AtBarrier; };
     for (const Split& split : splits_) {
@@ -241,7 +243,7 @@ void Warp::pass_barrier(uint32_t value) {
     }
 }
 
-// Runs the current split until it ends, parks, or another should run; then it is in the list again, or gone.
+// Runs the current split until it ends, parks, or another should run. Afterwards it is in the list again, or has ended.
 void Warp::execute() {
     mask = current_.mask;
     const Instruction* code = current_.frame->function->instructions.data();

@@ -1,11 +1,11 @@
 #pragma once
-// 32 threads. Lanes that stand at the same instruction of the same call run together; where they part, the warp has
-// several *splits*, each with a mask and a program counter, and runs one of them: that of the deepest call and there
-// the lowest counter, so that the others are caught up with and joined. If a split goes round a loop for long while
-// others could run, one of them has its turn: a lane that holds a lock is not starved by those that wait for it.
+// A warp of 32 threads. Lanes at the same instruction of the same call run together. When they diverge, the warp has
+// several *splits*, each with a mask and a program counter, and runs one of them: that of the deepest call and, among
+// these, of the lowest counter, so that splits reconverge. If a split loops for long while others could run, one of
+// them gets a turn: a lane that holds a lock is not starved by lanes that wait for it.
 //
-// Instructions that need several lanes (barriers, shuffles) *park* a split until the lanes are there. If no split can
-// run any more, the kernel has a mistake, and the fault says which.
+// Instructions that need several lanes (barriers, shuffles) *park* a split until the lanes arrive. If no split can run
+// any more, the kernel has a bug, and the fault describes it.
 #include <memory>
 #include <vector>
 
@@ -22,8 +22,8 @@ struct Frame {
     Frame* caller = nullptr;
     const CallSite* site = nullptr;
     uint32_t return_to = 0;   // counter in the caller
-    uint32_t local_base = 0;  // where its variables begin in the local memory of each lane
-    uint32_t live = 0;        // lanes in this call and in those that it made
+    uint32_t local_base = 0;  // offset of its variables in the local memory of each lane
+    uint32_t live = 0;        // number of lanes in this call and in calls from it
     uint32_t depth = 0;
     std::unique_ptr<std::byte[]> storage;
     size_t capacity = 0;
@@ -36,7 +36,7 @@ struct Split {
     Mask mask = 0;
     State state = State::Ready;
     Mask needed = 0;                    // NeedsLanes
-    uint32_t turn = 0;                  // when it ran last
+    uint32_t turn = 0;                  // time of its last run
     uint32_t barrier = 0, threads = 0;  // AtBarrier
 };
 
@@ -48,40 +48,39 @@ public:
 
     explicit Warp(Block& block) : block_(block) {}
 
-    // Makes the threads first … of the block stand at the entry's first instruction.
+    // Places the first threads of the block at the entry's first instruction.
     void start(const CodeFunction& entry, uint32_t number, Mask threads);
-    // After a time in which memory may have been given back, and launches may have got other numbers.
+    // To be called after a pause, during which memory may have been freed and launches may have got new numbers.
     void resume() {
         recent_ = nullptr;
         set_actor();
     }
-    // Until all threads have ended or wait for the block, or others should have their turn.
+    // Runs until all threads have ended or wait for the block, or others should have a turn.
     Stop run();
-    // Behind a barrier: the value of a reduction.
+    // Continues after a barrier; `value` is the result of a reduction.
     void pass_barrier(uint32_t value);
 
     Block& block() { return block_; }
     uint32_t number() const { return number_; }
     Mask alive() const { return alive_; }
     bool done() const { return alive_ == 0; }
-    bool waits() const { return waits_; }  // all its threads, at a barrier
-    // While it waits at a barrier.
+    bool waits() const { return waits_; }  // all its threads wait at a barrier
+    // Precondition: it waits at a barrier.
     const Split& barrier_split() const { return splits_.front(); }
     Mask barrier_predicate() const { return barrier_predicate_; }
     uint32_t thread(int lane) const { return number_ * kLanes + uint32_t(lane); }
 
-    // What runs: for handlers and for reports.
+    // The running function and instruction, for handlers and reports.
     const Frame& frame() const { return *current_.frame; }
     const Instruction& instruction() const { return current_.frame->function->instructions[current_.counter]; }
-    uint64_t executed() const { return executed_; }    // instructions, not lanes
-    uint64_t clock() { return ++clock_ + executed_; }  // grows with every look
+    uint64_t executed() const { return executed_; }    // instructions, independent of the number of lanes
+    uint64_t clock() { return ++clock_ + executed_; }  // grows with each call
 
-    // Memory of one lane, checked; throws Fault. A store is done here.
+    // Checked access to the memory of one lane; throws Fault. A store is done here.
     std::byte* reach(ptx::Space space, int lane, uint64_t address, uint32_t bytes, Access access,
                      const void* value = nullptr);
-    // The allocation that holds the accesses of all lanes, if nothing is wrong with any of them, else nullptr: then
-    // reach() says what is. Races are looked for, and stores of whole allocations that were never written are left to
-    // reach().
+    // The allocation that contains the accesses of all lanes, if all are valid. Otherwise nullptr, and reach() reports
+    // the error. Checks for races. Stores to allocations that are not completely written are left to reach().
     Allocation* reach_all(ptx::Space space, const uint64_t* addresses, uint32_t bytes, Access access,
                           const std::byte* values = nullptr);
     std::byte* reach_generic(int lane, uint64_t address, uint32_t bytes, Access access, const void* value = nullptr);
@@ -136,20 +135,20 @@ private:
     uint32_t number_ = 0;
     Mask alive_ = 0, started_ = 0, fenced_ = 0, barrier_predicate_ = 0;
     Split current_;
-    std::vector<Split> splits_;  // all but current_
-    uint32_t limit_ = 0;         // the counter at which another split of this frame stands, above ours
+    std::vector<Split> splits_;  // without current_
+    uint32_t limit_ = 0;         // the next higher counter of another split in this frame
     uint32_t turns_ = 0, patience_ = 0, tired_ = 0, syncs_ = 0;
     bool waits_ = false;
-    bool fair_ = false;      // the split with the longest wait is next
-    bool favoured_ = false;  // the current one was, and goes on for a while
-    Actor actor_;            // lane 0, for the shadow
-    Mask acted_ = 0;         // lanes that changed memory since others began to wait for them
+    bool fair_ = false;      // the split with the longest wait runs next
+    bool favoured_ = false;  // the current split was chosen so, and runs for a while
+    Actor actor_;            // lane 0, for the shadow memory
+    Mask acted_ = 0;         // lanes that changed memory while others waited for them
     uint64_t executed_ = 0, clock_ = 0;
-    uint64_t started_at_ = 0;  // what was executed before this block
+    uint64_t started_at_ = 0;  // executed_ at the start of this block
     Allocation* recent_ = nullptr;
     std::vector<std::unique_ptr<Frame>> frames_;
     std::vector<Frame*> free_frames_;
-    std::vector<std::byte> local_;  // of each lane local_size_ bytes
+    std::vector<std::byte> local_;  // local_size_ bytes for each lane
     uint32_t local_size_ = 0;
 };
 

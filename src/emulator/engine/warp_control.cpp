@@ -9,18 +9,18 @@ namespace weft::emulator {
 
 namespace {
 
-constexpr uint32_t kMostLocal = 1u << 20;  // bytes of local memory of one thread
+constexpr uint32_t kMostLocal = 1u << 20;  // bytes of local memory per thread
 constexpr uint32_t kDeepestCall = 4096;
 
 }  // namespace
 
-// Goes on at the counter, where others may be joined or have to run first.
+// Continues at the counter; splits may merge there, or others have to run first.
 Warp::Next Warp::jump(uint32_t counter) {
     const bool backward = counter <= current_.counter;
     current_.counter = counter;
     if (splits_.empty()) {
         limit_ = UINT32_MAX;
-        // other warps may hold what this loop waits for
+        // other warps may hold a lock that this loop waits for
         if (backward && --patience_ == 0) {
             tire();
             add_split(current_);
@@ -46,7 +46,7 @@ Warp::Next Warp::branch(const Instruction& instruction, Mask active) {
     other.mask = current_.mask & ~active;
     other.counter = current_.counter + 1;
     current_.mask = active;
-    // the one that stands lower goes on
+    // the lower split continues
     if (target > other.counter) {
         std::swap(current_.mask, other.mask);
         other.counter = target;
@@ -81,7 +81,7 @@ Warp::Next Warp::branch_indexed(const Instruction& instruction) {
     return Next::Switch;
 }
 
-// The function that the first lane calls, and the lanes that call the same.
+// The function that the first lane calls, and the lanes that call the same one.
 int Warp::called_function(const CallSite& site, Mask& active) {
     if (site.callee >= 0) return site.callee;
     const uint64_t* targets = at<uint64_t>(site.target);
@@ -109,7 +109,7 @@ Warp::Next Warp::call(const Instruction& instruction, Mask active) {
     const CallSite& site = caller->function->sites[instruction.extra];
     const Mask wanted = active;
     const CodeFunction& callee = block_.launch().program->functions[size_t(called_function(site, active))];
-    // lanes with another target stand where they are, those without a call go on
+    // lanes with another target stay, lanes without a call continue after it
     const auto leave_behind = [&](Mask lanes, uint32_t counter) {
         Split rest = current_;
         rest.mask = lanes;
@@ -149,7 +149,7 @@ Warp::Next Warp::call(const Instruction& instruction, Mask active) {
     return Next::Go;
 }
 
-// Return, and exit, of some lanes. Those that are left go on behind.
+// Return or exit of some lanes. The remaining ones continue after it.
 Warp::Next Warp::leave(Mask active, bool exits) {
     Frame* frame = current_.frame;
     if (active != current_.mask) {
@@ -211,7 +211,7 @@ Warp::Next Warp::barrier(const Instruction& instruction) {
     return Next::Switch;
 }
 
-// Lanes of one mask do something together, once all are there.
+// Lanes of one mask execute an instruction together, once all have arrived.
 Warp::Next Warp::converge(const Instruction& instruction) {
     const uint32_t* masks = at<uint32_t>(instruction.source[3]);
     for (Mask rest = current_.mask; rest;) {
@@ -229,7 +229,7 @@ Warp::Next Warp::converge(const Instruction& instruction) {
         rest &= ~together;
     }
     for (Mask rest = current_.mask; rest;) {
-        // what the mask names besides has ended
+        // the mask's other lanes have ended
         mask = masks[__builtin_ctz(rest)] & current_.mask;
         rest &= ~mask;
         instruction.run(*this, instruction);
@@ -264,7 +264,7 @@ Warp::Next Warp::control(const Instruction& instruction, Mask active) {
         default:
             break;
     }
-    // The rest is done by some lanes while the others wait behind it.
+    // The instruction is executed by some lanes while the others wait after it.
     if (active != current_.mask) {
         Split rest = current_;
         rest.mask &= ~active;
@@ -311,7 +311,7 @@ void Warp::grow_local(uint32_t size) {
     local_size_ = next;
 }
 
-// A function finds nothing in its variables: what reads one before it is written gets what is no number.
+// A function's variables are initially undefined: reading one before a write gives all ones, a NaN as a float.
 void Warp::spoil_local(size_t lane, uint32_t offset, uint32_t size) {
     std::memset(local_.data() + lane * local_size_ + offset, 0xff, size);
 }

@@ -1,4 +1,4 @@
-// Addresses of lanes become places in the host's memory, with every check.
+// Translates addresses of lanes to memory of the host, with all checks.
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
@@ -23,7 +23,8 @@ std::string what(Access access, uint64_t address, uint32_t bytes) {
     return std::string(verb(access)) + " of " + std::to_string(bytes) + " bytes at " + hexadecimal(address);
 }
 
-// Calls `function` with the size of the parts that the shadow keeps of such an access: words, or what is smaller.
+// Calls `function` with the size of the parts that the shadow memory has for such an access: a word, or the access if
+// it is smaller.
 template <typename Function>
 void in_parts(uint32_t bytes, Function&& function) {
     if (bytes == 1) return function(std::integral_constant<uint32_t, 1>());
@@ -31,7 +32,7 @@ void in_parts(uint32_t bytes, Function&& function) {
     function(std::integral_constant<uint32_t, 4>());
 }
 
-// "thread 5 of block 3", of an entry of the shadow; the numbers of blocks are kept to 18 bits.
+// "thread 5 of block 3", for an entry of the shadow memory, which keeps 18 bits of block numbers.
 std::string who(Actor actor, Actor now) {
     if (actor.several_blocks()) return "threads of several blocks";
     const std::string block =
@@ -149,7 +150,7 @@ std::byte* Warp::check(Allocation& allocation, int lane, uint64_t address, uint3
     return allocation.data + offset;
 }
 
-// Whether no lane races. Where one does nothing is noted for it, so that reach() finds the same.
+// Whether no lane races. The racing access is not noted, so that reach() finds the same race.
 template <uint32_t kPart>
 bool Warp::note_words(Allocation& allocation, const uint64_t* addresses, uint32_t bytes, Access access,
                       const std::byte* values) {
@@ -245,7 +246,7 @@ std::byte* Warp::reach(ptx::Space space, int lane, uint64_t address, uint32_t by
         default:
             return reach_generic(lane, address, bytes, access, value);
     }
-    // mostly all lanes and the next instructions use one allocation
+    // mostly all lanes and the next instructions access one allocation
     if (!recent_ || address - recent_->address >= recent_->size) {
         Allocation* found = AddressSpace::instance().find(address);
         if (!found || !AddressSpace::instance().can_reach(*found, block_.launch().device))

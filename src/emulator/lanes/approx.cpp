@@ -27,7 +27,7 @@ f32 approximate_quotient(f32 a, f32 b, Flags flags) {
     const f32 result = canonical(a / b);
     return flags & kFlush ? flushed(result) : result;
 }
-// A product with the reciprocal, which is zero where it would be subnormal.
+// A product with the reciprocal, which is flushed to zero if it is subnormal.
 f32 quotient_by_reciprocal(f32 a, f32 b, Flags flags) {
     const f32 size = __builtin_fabsf(b);
     if (size > 0x1p126f && size < __builtin_inff()) return canonical(a * __builtin_copysignf(0, b));

@@ -9,7 +9,7 @@ namespace {
 inline f32 as_is(f32 x) { return x; }
 inline f64 as_is(f64 x) { return x; }
 inline f32 as_is(Brain x) { return f32(wide(x)); }
-// Subnormal halves compare as the numbers that they are, or, with .ftz, as zeros: a row asks which.
+// Subnormal halves compare by value, or with .ftz as zeros; the row's flags decide.
 inline f32 as_float(Half x, Flags flags) { return f32(wide(flags & kFlush ? flushed(x) : x)); }
 
 template <class T>
@@ -37,7 +37,7 @@ bool greater_equal(T a, T b) {
     return a >= b;
 }
 
-// Comparisons of floats: ordered ones are false where an operand is NaN, those with u are true.
+// Comparisons of floats: ordered ones are false if an operand is NaN; those with u are true.
 enum class Compare { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan };
 
 template <Compare how, class T>
@@ -104,7 +104,7 @@ bool is_finite(T a) {
 }
 template <class T>
 constexpr T kLeast = sizeof(T) == 4 ? T(kLeastNormal32) : T(kLeastNormal64);
-// PTX counts zeros.
+// PTX counts zeros as normal.
 template <class T>
 bool is_normal(T a) {
     return is_finite(a) & ((a >= kLeast<T>) | (a <= -kLeast<T>) | (a == 0));

@@ -24,14 +24,14 @@ To saturated(From x) {
     return value > s128(kMost<To>) ? kMost<To> : value < s128(kLeast<To>) ? kLeast<To> : To(value);
 }
 
-// An integer as a double that was rounded to odd: only 64 bits are too many.
+// An integer as a double, rounded to odd; only integers of more than 53 bits are inexact.
 f64 odd(u64 x) {
     if (x >> 53 == 0) return f64(x);
     const int cut = 11 - __builtin_clzll(x);
     const u64 kept = x >> cut | ((x & ((u64(1) << cut) - 1)) != 0);
     return f64(kept) * f64(u64(1) << cut);
 }
-// To a double itself the rounding is that of the mode.
+// Conversions to double round by the mode.
 f64 rounded(u64 x, bool negative, int mode) {
     f64 result = f64(x);
     const u128 value = u128(result);
@@ -71,13 +71,13 @@ f64 to_integral(f64 x, Flags flags) {
     f64 whole = f64(u64(size));
     const f64 rest = size - whole;
     const bool negative = __builtin_signbit(x);
-    // twice the rest is compared with one half twice: exact
+    // compares the doubled remainder with doubled one half, which is exact
     const u64 part = rest == 0 ? 0 : rest < 0.5 ? 1 : rest == 0.5 ? 2 : 3;
     whole += rounds_up(negative, u64(whole) & 1, part, 2, flags & kRoundMask);
     return negative ? -whole : whole;
 }
-// Numbers that do not fit become the nearest that does. NaN becomes zero, or, where one of the two types has 64 bits,
-// the integer whose highest bit alone is set.
+// Numbers out of range become the nearest in range. NaN becomes zero or, if either type has 64 bits, the integer with
+// only the highest bit set.
 template <class T, class F>
 T to_integer(F x, Flags flags) {
     const f64 value = to_integral(as_double(x, flags), flags);
@@ -104,7 +104,7 @@ template <class F>
 f64 to_wide(F x, Flags flags) {
     return flags & kSaturate ? saturate(wide(x)) : wide(x);
 }
-// Between f16 and f32 .ftz changes nothing: subnormal numbers of both stay.
+// Between f16 and f32, .ftz has no effect: subnormals of both are kept.
 template <class To, class From>
 To to_small(From x, Flags flags) {
     if (std::is_same_v<To, Half> || std::is_same_v<From, Half>) flags = Flags(flags & ~kFlush);
@@ -132,7 +132,7 @@ F integral(F x, Flags flags) {
         return narrow<F>(value);
 }
 
-// E4M3 has no infinities: its largest exponent has numbers, and one NaN for each sign.
+// E4M3 has no infinities: its largest exponent is used for numbers, and for one NaN of each sign.
 constexpr Format kE4M3{4, 3}, kE5M2{5, 2};
 template <Format format>
 u8 to_eighth(f64 x, Flags flags) {
@@ -142,7 +142,7 @@ u8 to_eighth(f64 x, Flags flags) {
     const u32 sign = __builtin_signbit(x) ? 0x80 : 0;
     const f64 size = __builtin_fabs(x);
     u32 bits = largest;
-    // what IEEE would call infinite: numbers of 32 times 8 to 14
+    // IEEE would call these infinite: numbers 32 * 8 to 32 * 14
     if (format.fraction_bits == 3 && size >= 256)
         bits = size >= 448 ? largest : 0x70 + u32(to_integral(size / 32, Flags(0)));
     else

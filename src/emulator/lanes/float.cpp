@@ -1,5 +1,5 @@
-// The lane functions of lanes/float.def. Rounding to nearest is the host's. Of floats the other roundings go through a
-// double that was rounded to odd (formats.h), of doubles through the host's rounding mode.
+// The lane functions of lanes/float.def. Rounding to nearest is the host's. For floats, the other roundings use a
+// double rounded to odd (formats.h); for doubles, they use the host's rounding mode.
 #include <fenv.h>
 
 #include "emulator/lanes/floats.h"
@@ -89,7 +89,7 @@ f32 any_sqrt(f32 a, Flags flags) {
     return output(to_odd(root, __builtin_fma(-root, root, x)), flags);
 }
 
-// The operands are volatile so that the operation stands between the calls that set the mode.
+// The operands are volatile so that the operation stays between the calls that set the mode.
 template <class F>
 f64 directed(F operation, Flags flags) {
     static const int kModes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
@@ -124,7 +124,7 @@ f64 directed_sqrt(f64 a, Flags flags) {
     return directed([&] { return __builtin_sqrt(x); }, flags);
 }
 
-// Of a number and NaN the number; -0 is below +0.
+// If one operand is NaN, the result is the other; -0 is less than +0.
 template <class T>
 T least(T a, T b) {
     T result = a < b ? a : b;
@@ -173,7 +173,7 @@ T plain_abs(T a) {
 }
 f32 flushed_neg(f32 a) { return -flushed(a); }
 f32 flushed_abs(f32 a) { return __builtin_fabsf(flushed(a)); }
-// The sign is the first operand's.
+// The result has the sign of the first operand.
 template <class T, class U>
 T copy_sign(T a, T b) {
     constexpr U sign = U(1) << (sizeof(U) * 8 - 1);

@@ -1,5 +1,5 @@
 #pragma once
-// What arithmetic on floats shares: subnormal numbers as zeros, saturation, PTX's own NaN.
+// Common parts of float arithmetic: flushing of subnormals, saturation, PTX's canonical NaN.
 #include "emulator/lanes/formats.h"
 
 namespace weft::emulator::WEFT_LEVEL {
@@ -18,7 +18,7 @@ inline f64 canonical(f64 x) { return x; }  // payloads of doubles are kept
 inline f32 saturate(f32 x) { return x > 0 ? (x < 1 ? x : 1) : 0; }
 inline f64 saturate(f64 x) { return x > 0 ? (x < 1 ? x : 1) : 0; }
 
-// Zero is the sum of two numbers of different signs, or of zeros: its sign depends on the rounding.
+// A zero sum of two numbers of different signs, or of zeros, has a sign that depends on the rounding.
 inline f64 signed_zero(f64 sum, f64 a, f64 b, int mode) {
     if (sum != 0 || __builtin_signbit(a) == __builtin_signbit(b)) return sum;
     return (mode & kRoundMask) == kRoundDown ? -0.0 : 0.0;

@@ -1,6 +1,6 @@
 #pragma once
-// Floats of 16 and 8 bits, and roundings that a host does not have: everything goes through a double, which holds each
-// of these numbers, and rounding to odd before, where a result has more digits than a double (Boldo and Melquiond,
+// Floats of 16 and 8 bits, and roundings that a host does not have. All values go through a double, which represents
+// each of these numbers exactly. Results with more digits than a double are first rounded to odd (Boldo and Melquiond,
 // "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008).
 #include <cstdint>
 
@@ -40,14 +40,14 @@ inline To bits_to(From from) {
     return to;
 }
 
-// The parameters of a format with a sign bit, exponent and fraction as IEEE 754 has them.
+// The parameters of a format with sign, exponent and fraction as in IEEE 754.
 struct Format {
     int exponent_bits, fraction_bits;
     constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
 };
 constexpr Format kHalf{5, 10}, kBrain{8, 7}, kSingle{8, 23};
 
-// Whether a number is rounded away from zero, given what is cut off.
+// Whether a number is rounded away from zero; `rest` is the removed part, `half` one half of the last place.
 inline bool rounds_up(bool negative, bool odd, u64 rest, u64 half, int mode) {
     switch (mode & (kRoundMask | kAway)) {
         case kRoundZero:
@@ -63,8 +63,8 @@ inline bool rounds_up(bool negative, bool odd, u64 rest, u64 half, int mode) {
     }
 }
 
-// x in a smaller format: the bits, without the sign's place changed. NaN has to be handled before. If x is a result
-// that was rounded to odd, the bits are those of the exact result.
+// The bits of x in a smaller format, sign included. Precondition: x is not NaN. If x was rounded to odd, the result is
+// the correctly rounded exact result.
 inline u32 round_to(Format format, double x, int mode) {
     const u64 bits = bits_to<u64>(x);
     const bool negative = bits >> 63;
@@ -73,19 +73,19 @@ inline u32 round_to(Format format, double x, int mode) {
     const int exponent = int(bits >> 52 & 0x7ff) - 1023;
     if (exponent == 1024) return sign | infinity;
     if (exponent == -1023 && !(bits << 1)) return sign;
-    // the significand with its leading one, and how many of its bits are cut off
+    // the significand with its leading one, and the number of bits to remove
     u64 significand = (bits & 0xfffffffffffff) | (exponent > -1023 ? u64(1) << 52 : 0);
     const int least = 1 - format.bias();
     int cut = 52 - format.fraction_bits;
     if (exponent < least) cut += least - exponent;
     if (cut > 62) {
-        significand = 1;  // far below the smallest number: only that it is not zero matters
+        significand = 1;  // far below the smallest number: it only matters that it is not zero
         cut = 62;
     }
     const u64 rest = significand & ((u64(1) << cut) - 1);
     u64 kept = significand >> cut;
     kept += rounds_up(negative, kept & 1, rest, u64(1) << (cut - 1), mode);
-    // Adding the exponent to the kept digits carries where the rounding did.
+    // Adding the exponent to the kept digits also propagates a carry of the rounding.
     u64 result = kept;
     if (exponent >= least) result += u64(exponent + format.bias() - 1) << format.fraction_bits;
     if (result >= infinity) {
@@ -117,7 +117,7 @@ inline double wide(Half x) { return widen(kHalf, x.bits); }
 inline double wide(Brain x) { return bits_to<float>(u32(x.bits) << 16); }
 inline double wide(float x) { return x; }
 
-// PTX's own NaN, which the results of arithmetic have.
+// PTX's canonical NaN, which arithmetic returns.
 constexpr u32 kNan32 = 0x7fffffff;
 constexpr u16 kNan16 = 0x7fff;
 
@@ -136,16 +136,18 @@ inline float narrow<float>(double x, int mode) {
     return bits_to<float>(x != x ? kNan32 : round_to(kSingle, x, mode));
 }
 
-// Rounds to odd: given a result and the sign of what was cut off, the neighbour with an odd last digit.
+// Rounds to odd: `rest` is the exact result minus `result`; an inexact result becomes the neighbour with an odd last
+// digit.
 inline double to_odd(double result, double rest) {
     const u64 bits = bits_to<u64>(result);
     if (rest == 0 || rest != rest || (bits & 1) || (bits >> 52 & 0x7ff) == 0x7ff) return result;
-    // zero with a rest is a tiny number; the others move towards their rest
+    // zero with a rest becomes the tiniest number; others move towards their rest
     if (!(bits << 1)) return rest < 0 ? -4.9406564584124654e-324 : 4.9406564584124654e-324;
     return bits_to<double>((rest > 0) == (result > 0) ? bits + 1 : bits - 1);
 }
 
-// a + b with what was cut off, exactly (Knuth's TwoSum); no operand may be near the largest number.
+// a + b rounded to odd, by the exact error of the sum (Knuth's TwoSum). Precondition: no operand is near the largest
+// number.
 inline double odd_sum(double a, double b) {
     const double sum = a + b;
     const double part = sum - a;

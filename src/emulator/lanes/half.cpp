@@ -1,5 +1,5 @@
 // The lane functions of lanes/half.def. Sums and products of two halves are exact in a double, or rounded to odd there,
-// so that one rounding is left.
+// so that only one rounding remains.
 #include "emulator/lanes/floats.h"
 #include "emulator/lanes/loops.h"
 
@@ -53,7 +53,7 @@ template <class T>
 T half_abs(T a, Flags flags) {
     return {u16(input(a, flags).bits & 0x7fff)};
 }
-// Of a number and NaN the number; -0 is below +0.
+// If one operand is NaN, the result is the other; -0 is less than +0.
 template <bool smallest, class T>
 T extreme(T a, T b, Flags flags) {
     a = input(a, flags), b = input(b, flags);
@@ -76,7 +76,7 @@ T half_max(T a, T b, Flags flags) {
     return extreme<false>(a, b, flags);
 }
 
-// The functions of pairs: one of each half.
+// The functions of pairs apply one to each half.
 template <class F>
 struct Paired;
 template <class T>

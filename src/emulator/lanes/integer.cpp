@@ -1,4 +1,4 @@
-// The lane functions of lanes/integer.def. Sums and products are of unsigned numbers, which may overflow.
+// The lane functions of lanes/integer.def. Sums and products are unsigned, so that overflow is defined.
 #include "emulator/lanes/floats.h"
 #include "emulator/lanes/loops.h"
 
@@ -12,7 +12,7 @@ template <class T>
 constexpr bool kSigned = std::is_signed_v<T>;
 template <class T>
 constexpr u32 kBits = sizeof(T) * 8;
-// The type that holds a product. Of 16 bits that of unsigned ones, which int would not.
+// The type of a product. For 16 unsigned bits it is u32, since int would overflow.
 template <class T>
 using Product = std::conditional_t<sizeof(T) == 8, std::conditional_t<kSigned<T>, s128, u128>,
                                    std::conditional_t<sizeof(T) == 4, std::conditional_t<kSigned<T>, s64, u64>,
@@ -55,7 +55,7 @@ T mul24(T a, T b) {
     const T x = T(u32(a) << 8) >> 8, y = T(u32(b) << 8) >> 8;
     return T(u32(x) * u32(y));
 }
-// Division by zero gives all ones and leaves the dividend, as the hardware does.
+// Division by zero gives all ones, and the remainder is the dividend, as in hardware.
 template <class T>
 T divide(T a, T b) {
     if (b == 0) return T(~Unsigned<T>(0));
@@ -171,7 +171,7 @@ template <class T>
 T is_zero(T a) {
     return a == 0;
 }
-// Shifts by more than the width shift everything out.
+// Shifts by the width or more shift everything out.
 template <class T>
 T shift_left(T a, u32 by) {
     return by >= kBits<T> ? T(0) : T(Unsigned<T>(a) << (by & (kBits<T> - 1)));
@@ -222,7 +222,7 @@ T reversed(T a) {
     for (u32 i = 0; i < kBits<T>; ++i) result |= (a >> i & 1) << (kBits<T> - 1 - i);
     return result;
 }
-// The place of the highest bit that is not the sign; all ones if there is none.
+// The index of the highest bit that differs from the sign; all ones if there is none.
 template <class T>
 u32 find_bit(T a) {
     const Unsigned<T> bits = kSigned<T> && a < 0 ? ~Unsigned<T>(a) : Unsigned<T>(a);
@@ -233,7 +233,7 @@ u32 find_bit_shift(T a) {
     const u32 found = find_bit(a);
     return found == 0xffffffffu ? found : kBits<T> - 1 - found;
 }
-// Position and length are the low 8 bits; what lies above the number is its sign.
+// Position and length are the low 8 bits of their operands; bits above the number are copies of its sign.
 template <class T>
 T extract_bits(T a, u32 position, u32 length) {
     const u32 begin = position & 0xff, count = length & 0xff;
@@ -274,7 +274,7 @@ u32 permute_bytes(u32 a, u32 b, u32 selector) {
     }
     return result;
 }
-// The modes name four bytes by one number of two bits.
+// The modes select four bytes by one number of two bits.
 u32 four_bytes(u32 a, u32 b, u32 first, u32 second, u32 third, u32 fourth) {
     return byte_of(a, b, first) | byte_of(a, b, second) << 8 | byte_of(a, b, third) << 16 | byte_of(a, b, fourth) << 24;
 }

@@ -1,9 +1,9 @@
 #pragma once
-// What a decoded instruction is, and how it gets at the registers of a warp.
+// Decoded instructions, and their access to the registers of a warp.
 //
 // A register of a warp is an array of 32 numbers, one for each lane; a predicate is one word with a bit for each lane.
-// Both lie in the frame of a function (base[0]). Constants are registers too, which the code brings along (base[1]). So
-// an instruction without control flow is a loop over 32 lanes that the host's compiler turns into SIMD.
+// Both are in the frame of a function (base[0]). Constants are registers too, stored with the code (base[1]). So an
+// instruction without control flow is a loop over 32 lanes that the host's compiler turns into SIMD.
 #include <cstddef>
 #include <cstdint>
 
@@ -13,14 +13,14 @@ constexpr int kLanes = 32;
 using Mask = uint32_t;
 constexpr Mask kAllLanes = 0xffffffff;
 
-// Where a register lies: its offset in bytes, and in bit 0 whether it is a constant. Offsets are multiples of 4.
+// The location of a register: its offset in bytes, with bit 0 set for a constant. Offsets are multiples of 4.
 using RegisterCode = uint32_t;
 
 struct Lanes;
 struct Instruction;
 using Handler = void (*)(Lanes&, const Instruction&);
 
-// Modifiers that a handler asks for when it runs. Those that are common have handlers of their own.
+// Modifiers that a handler reads when it runs. Common combinations have handlers of their own.
 enum Flags : uint16_t {
     kRoundNearest = 0,
     kRoundZero = 1,
@@ -36,14 +36,14 @@ enum Flags : uint16_t {
 };
 
 struct Instruction {
-    // Plain: the next instruction follows. Others change masks and counters and are engine/warp.cpp's.
+    // Plain: the next instruction follows. The others change masks and counters, in engine/warp.cpp.
     enum class Kind : uint8_t { Plain, Guarded, Control };
     Handler run = nullptr;
     RegisterCode result = 0;
     RegisterCode source[4] = {0, 0, 0, 0};
-    RegisterCode guard = 0;  // a predicate, where Guarded or Control and has_guard
+    RegisterCode guard = 0;  // a predicate, if has_guard
     int64_t immediate = 0;   // offset of an address, counter to branch to, …
-    uint32_t extra = 0;      // index into Code::lists, or whatever the handler says
+    uint32_t extra = 0;      // index into CodeFunction::lists, or defined by the handler
     uint32_t statement = 0;  // of ptx::Function::statements
     uint16_t flags = 0;
     uint8_t width = 0;  // bytes in memory
@@ -69,15 +69,15 @@ struct Lanes {
     }
 };
 
-// What an operand is to its instruction: width of the register in bits (1: a predicate) and kind: u, s, f (float), b
-// (brain float), p, x (bits).
+// The type of an operand: width of the register in bits (1: a predicate) and kind: u, s, f (float), b (brain float), p,
+// x (bits).
 struct Slot {
     uint8_t bits = 0;  // 0: no operand
     char kind = 0;
-    uint8_t size = 0;  // bits of the value: 8 in a register of 16
+    uint8_t size = 0;  // bits of the value if it is smaller: 8 in a register of 16
 };
 
-// An opcode of the tables *.def of this folder.
+// An opcode of the tables *.def in this folder.
 struct Row {
     const char* pattern;
     Handler handler;

@@ -1,9 +1,9 @@
 #pragma once
-// From a function of one lane to a handler of 32: pure<fn>() and slow<fn>(). What the operands are follows from the
-// function's type, so that a row of the table says nothing twice.
+// Makes handlers of 32 lanes from functions of one: pure<fn>() and slow<fn>(). Types of operands follow from the
+// function's type, so that rows of the table need not repeat them.
 //
-// The files of this folder are compiled once for each level of processors, each in a namespace of its own (WEFT_LEVEL):
-// templates of the standard library would be shared between them, so there are none here.
+// The files of this folder are compiled once for each level of processors, each in its own namespace (WEFT_LEVEL). They
+// use no templates of the standard library, which would be shared between the levels.
 #include <type_traits>
 #include <utility>
 
@@ -21,7 +21,7 @@ struct Carried {
     uint32_t carry;
 };
 
-// Which numbers stand in a register, for each type of a lane function.
+// The numbers in a register, for each type of a lane function.
 template <class T>
 struct Stored {
     using type = T;
@@ -112,7 +112,7 @@ inline void blend(T* out, const T* values, Mask mask) {
     }
 }
 
-// An operand may be the result: lanes do not depend on each other, which the pragma says.
+// An operand may alias the result. Lanes are independent, as the pragma tells the compiler.
 #if defined(__clang__)
 #define WEFT_LANE_LOOP _Pragma("clang loop vectorize(assume_safety)") for (int lane = 0; lane < kLanes; ++lane)
 #else
@@ -200,8 +200,8 @@ struct Signature<Carried<T> (*)(A...)> : Signature<T (*)(A...)> {
     }
 };
 
-// A row whose 32 lanes are computed at once, those that are not active too; and one whose active lanes are computed one
-// after the other, because its function is long or may not see just any number.
+// pure: all 32 lanes are computed at once, including inactive ones. slow: active lanes are computed one after the
+// other, because the function is long or must not be called with arbitrary values.
 template <auto fn>
 constexpr Row pure(const char* pattern) {
     using S = Signature<std::decay_t<decltype(fn)>>;

@@ -23,7 +23,7 @@ namespace wide = base;
 
 namespace {
 
-// Where the group that begins at `begin` ends, and its alternatives.
+// The end of the group that begins at `begin`; collects its alternatives.
 size_t group(std::string_view pattern, size_t begin, std::vector<std::string_view>& alternatives) {
     const char close = pattern[begin] == '[' ? ']' : ')';
     const size_t end = pattern.find(close, begin);
@@ -116,7 +116,7 @@ std::vector<std::string> expand(std::string_view pattern) {
 }
 
 const Row* find_row(std::string_view opcode, size_t sources) {
-    // a module has each opcode many times
+    // modules repeat opcodes
     static std::mutex mutex;
     static std::unordered_map<std::string, const Row*> known;
     const std::lock_guard lock(mutex);

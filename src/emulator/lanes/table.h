@@ -1,8 +1,7 @@
 #pragma once
-// The table of opcodes whose lanes do not depend on each other: which row an opcode is, and all opcodes that a row
-// stands for.
+// The table of opcodes with independent lanes: finds the row of an opcode, and lists all opcodes of a row.
 //
-// A pattern is the opcode with choices: "[.ftz]" is there or not, "[.rn|.rz]" one of these or none, "(.rz|.rp)" one of
+// A pattern is the opcode with choices: "[.ftz]" is optional, "[.rn|.rz]" one of these or none, "(.rz|.rp)" one of
 // these.
 #include <string>
 #include <string_view>
@@ -24,7 +23,7 @@ bool processor_is_wide();
 // The first row of that opcode with so many sources, or nullptr.
 const Row* find_row(std::string_view opcode, size_t sources);
 
-// Rounding, .ftz, .sat and the like, as handlers ask for them.
+// Rounding, .ftz, .sat and other modifiers, as handlers read them.
 uint16_t flags_of(std::string_view opcode);
 
 }  // namespace weft::emulator

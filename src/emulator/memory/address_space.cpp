@@ -47,19 +47,19 @@ bool AddressSpace::reserve(uint64_t size) {
     }
     base_ = reinterpret_cast<uint64_t>(range);
     size_ = size;
-    // zero pages are null pointers; the first granule stays free
+    // page zero has null pointers; the first granule stays unused
     granules_ = static_cast<std::atomic<Allocation*>*>(granules);
     next_ = kGranule;
     return true;
 }
 
-// The next free addresses for an allocation with as much again behind it, 64 MiB at most. 0: there are none.
+// The next free addresses for an allocation followed by a gap of the same size, at most 64 MiB. 0: there are none.
 uint64_t AddressSpace::place(uint64_t size) {
     const uint64_t rounded = (size + kGranule - 1) / kGranule * kGranule;
     const uint64_t needed = rounded + std::min<uint64_t>(rounded, uint64_t(64) << 20);
     for (int round = 0; round < 2; ++round) {
         while (needed < size_ && next_ <= size_ - needed) {
-            // the first live allocation that is in the way
+            // the first live allocation in the way
             auto live = live_.lower_bound(base_ + next_);
             if (live != live_.begin() && std::prev(live)->second->end() > base_ + next_) --live;
             if (live == live_.end() || live->first >= base_ + next_ + needed) {
@@ -151,7 +151,7 @@ void AddressSpace::set_granules(const Allocation& allocation, Allocation* value)
     const uint64_t first = (allocation.address - base_) / kGranule;
     const uint64_t count = (std::max<uint64_t>(allocation.size, 1) + kGranule - 1) / kGranule;
     for (uint64_t i = 0; i < count; ++i) {
-        // what is forgotten may have lost addresses to another
+        // addresses of a forgotten allocation may belong to another already
         if (value || granules_[first + i].load(std::memory_order_relaxed) == &allocation) {
             granules_[first + i].store(value, std::memory_order_release);
         }
@@ -168,7 +168,7 @@ void AddressSpace::free_storage(Allocation& allocation) {
     allocation.words = nullptr;
 }
 
-// Freed allocations are remembered, so that a use after free can name them.
+// Remembers freed allocations, so that a use after free can name them.
 void AddressSpace::retire(std::unique_ptr<Allocation> allocation) {
     allocation->freed = true;
     free_storage(*allocation);
@@ -179,7 +179,7 @@ void AddressSpace::retire(std::unique_ptr<Allocation> allocation) {
 }
 
 bool AddressSpace::release(uint64_t address, Allocation::Kind kind, int device) {
-    // a kernel frees its own memory while it runs
+    // kernels free their own memory while they run
     std::unique_lock<std::shared_mutex> alone(running, std::defer_lock);
     if (kind != Allocation::Kind::Heap) alone.lock();
     const std::lock_guard lock(mutex_);
@@ -260,14 +260,14 @@ uint32_t AddressSpace::next_launch() {
         const std::lock_guard lock(mutex_);
         if (launch_ < Actor::kLaunches) return ++launch_;
     }
-    // in the order in which release() takes them
+    // same order of locks as release()
     const std::unique_lock alone(running);
     const std::lock_guard lock(mutex_);
     if (launch_ < Actor::kLaunches) return ++launch_;
     for (const auto& [address, allocation] : live_) {
         if (!allocation->words) continue;
         const uint64_t words = (allocation->size + 7) / 4;
-        // New memory: to write zeros would take pages for all that no kernel has touched.
+        // Fresh zero pages: writing zeros would allocate pages for memory that no kernel has accessed.
         if (void* cleared = std::calloc(words, sizeof(ShadowWord))) {
             std::free(allocation->words);
             allocation->words = static_cast<ShadowWord*>(cleared);

@@ -1,5 +1,5 @@
 #pragma once
-// What a kernel did wrong. Handlers throw it; the launch adds which kernel, line, thread and block (engine/launch.cpp).
+// Faults of kernels. Handlers throw them; the launch adds kernel, line, thread and block (engine/launch.cpp).
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -12,20 +12,20 @@ enum class FaultKind : uint8_t {
     HostAddress,  // memory of the host that was not registered
     PeerAccess,   // memory of another device that is not open to this one
     Misaligned,
-    WrongSpace,       // a store to constants, an address of another space
-    Uninitialised,    // a read of what was never written
+    WrongSpace,       // a store to constants, or an address of another space
+    Uninitialised,    // a read of a byte that was never written
     Race,             // plain accesses of two threads, not ordered by a barrier
-    ReadOnlyWritten,  // ld.global.nc of what the launch writes
+    ReadOnlyWritten,  // ld.global.nc of memory that the launch writes
     DivergentBarrier,
     BarrierDeadlock,
-    MissingLane,  // a lane of a mask that is not there
+    MissingLane,  // a lane of a mask that has ended
     StackOverflow,
-    BadCall,  // an address that is no function
+    BadCall,  // an address that is no function's
     Trap,
     Breakpoint,
     Assertion,
     Timeout,
-    Unsupported,  // what the reader could not know to be unsupported
+    Unsupported,  // unsupported, but only detectable at run time
 };
 
 const char* name_of(FaultKind kind);

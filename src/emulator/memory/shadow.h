@@ -1,14 +1,14 @@
 #pragma once
-// Who accessed a word of memory last, to find races: two plain accesses of one byte by different threads of a launch,
-// one of them a store, with no barrier between.
+// Detects races: two plain accesses of one byte by different threads of a launch, at least one of them a store, without
+// a barrier between them.
 //
-// For each four bytes there are two words, the last writer and the last reader. An actor is a thread at a time: the
-// launch, the block, the thread, how many barriers its block has passed and how many synchronisations its warp, and
-// which of the four bytes it accessed. Accesses of one block are ordered if a barrier lies between, of one warp also if
-// a synchronisation of the warp does. Of several readers only that there were several is kept, of accesses of other
-// bytes the last. So a race may be missed, and none is invented: a thread that
-// has passed a fence, or used an atomic with acquire or release, is left out from then on, since flags and locks order
-// its accesses in a way that is not followed here; equal stores of several threads count as no race.
+// For each four bytes there are two words, for the last writer and the last reader. An actor is a thread at a time: the
+// launch, the block, the thread, the number of barriers that its block has passed and of synchronisations of its warp,
+// and the accessed bytes among the four. Accesses of one block are ordered if a barrier is between them; of one warp,
+// also if a synchronisation of the warp is. For several readers only their plurality is kept; for accesses of different
+// bytes only the last. So races may be missed, but none is false. A thread that has passed a fence, or used an atomic
+// with acquire or release, is excluded from then on, since flags and locks order its accesses in ways that are not
+// tracked. Equal stores of several threads count as no race.
 #include <atomic>
 #include <cstdint>
 
@@ -27,7 +27,7 @@ struct Actor {
         return {least(syncs, kMostSyncs) | kBytes | least(barriers, kMostBarriers) << 12 |
                 uint64_t(thread & 0x3ff) << 20 | uint64_t(block & 0x3ffff) << 30 | uint64_t(launch & kLaunches) << 48};
     }
-    // This thread of the warp of lane 0, at `count` bytes from `first`.
+    // For a lane of this warp, given lane 0: an access of `count` bytes from `first`.
     Actor of_lane(int lane, uint64_t first, uint32_t count) const {
         const uint64_t bytes = uint64_t((1u << count) - 1) << (8 + first);
         return {((bits + (uint64_t(lane) << 20)) & ~kBytes) | bytes};
@@ -49,7 +49,7 @@ struct ShadowWord {
     std::atomic<uint64_t> writer, reader;
 };
 
-// Whether a barrier, or a synchronisation of their warp, may lie between two accesses of one block.
+// Whether a barrier, or a synchronisation of their warp, may be between two accesses of one block.
 inline bool may_be_ordered(Actor then, Actor now) {
     if (then.barriers() != now.barriers() || now.barriers() == Actor::kMostBarriers) return true;
     return then.thread() / 32 == now.thread() / 32 && (then.syncs() != now.syncs() || now.syncs() == Actor::kMostSyncs);
@@ -66,12 +66,12 @@ inline bool conflicts(Actor then, Actor now) {
 inline Actor writer_of(const ShadowWord& word) { return {word.writer.load(std::memory_order_relaxed)}; }
 inline Actor reader_of(const ShadowWord& word) { return {word.reader.load(std::memory_order_relaxed)}; }
 
-// What is kept of an access where this is what was kept before.
+// The record after an access, given the record before.
 inline Actor joined(Actor old, Actor now) {
     return old.is_same_thread_and_time(now) ? Actor{old.bits | now.bits} : now;
 }
 
-// A read; false where it races with a store.
+// Notes a read; false if it races with a store.
 inline bool note_read(ShadowWord& word, Actor now) {
     const Actor old = reader_of(word);
     Actor next = joined(old, now);
@@ -90,8 +90,8 @@ inline bool note_read(ShadowWord& word, Actor now) {
     return !conflicts(writer_of(word), now);
 }
 
-// Whether a store races with no access. It is asked before the store, and noted behind it: whoever finds the note finds
-// the number too, so that of equal stores each sees that it changes nothing.
+// Whether a store races with no access. It is checked before the store, and noted after it: a thread that sees the note
+// also sees the value, so that of equal stores each sees that it changes nothing.
 inline bool may_write(const ShadowWord& word, Actor now) {
     return !conflicts({word.writer.load(std::memory_order_acquire)}, now) && !conflicts(reader_of(word), now);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// A PTX module as written: variables, functions, statements. Registers are already numbers of their function, because
-// their names depend on scopes; everything else is decoded by engine/decoder.h.
+// A PTX module as written: variables, functions, statements. Registers are already numbered within their function,
+// because their names depend on scopes; engine/decoder.h decodes everything else.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,7 +11,7 @@ namespace weft::emulator::ptx {
 
 enum class Space : uint8_t { Generic, Register, Global, Shared, Local, Param, Const };
 
-// The types of PTX by their width and kind; a register has only a width, and the width 1 is that of a predicate.
+// The types of PTX by width and kind. A register has only a width; the width 1 is that of a predicate.
 struct Type {
     enum class Kind : uint8_t { Bits, Unsigned, Signed, Float, Brain, Predicate };
     Kind kind = Kind::Bits;
@@ -20,7 +20,7 @@ struct Type {
     uint32_t bytes() const { return bits / 8; }
 };
 
-// "u32" → its type; bits 0 if that is no type.
+// "u32" → its type; bits are 0 if the name is no type's.
 Type type_of(std::string_view name);
 
 struct Relocation {
@@ -82,11 +82,12 @@ struct Function {
     bool entry = false;
     bool defined = false;
     bool prototype = false;                     // .callprototype
-    std::vector<Variable> variables;            // parameters, those of calls, .local and .shared of the body
+    std::vector<Variable> variables;            // parameters, also those of calls, and the body's .local and .shared
+                                                // variables
     std::vector<uint32_t> parameters, returns;  // indices into variables
     std::vector<Type> registers;
     std::vector<Statement> statements;
-    std::unordered_map<std::string_view, uint32_t> labels;                        // index of the statement behind
+    std::unordered_map<std::string_view, uint32_t> labels;                        // index of the following statement
     std::unordered_map<std::string_view, std::vector<std::string_view>> targets;  // .branchtargets
     uint32_t max_threads[3] = {0, 0, 0};                                          // .maxntid
     uint32_t required_threads[3] = {0, 0, 0};                                     // .reqntid
@@ -95,7 +96,7 @@ struct Function {
 };
 
 struct Module {
-    std::string text;  // what string_views point to
+    std::string text;  // storage of the string_views
     int version = 0;   // 10 · major + minor
     std::string target;
     int architecture = 0;  // 75 of sm_75

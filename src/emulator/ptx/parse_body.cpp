@@ -8,7 +8,7 @@ namespace weft::emulator::ptx {
 namespace {
 
 constexpr size_t kMostRegisters = 1 << 20;
-constexpr int kDeepest = 4;  // operands in operands
+constexpr int kDeepest = 4;  // nesting of operands
 
 }  // namespace
 
@@ -103,7 +103,7 @@ void Parser::registers(Function& function) {
 void Parser::line_of_source() {
     file_ = uint32_t(integer("the number of a file"));
     const uint32_t line = uint32_t(integer("a line"));
-    // line 0: code that belongs to no line stays with the one before
+    // line 0: code without a line keeps the previous one
     if (line) source_line_ = line;
     integer("a column");
     while (accept(",")) {
@@ -128,7 +128,7 @@ void Parser::branch_targets(Function& function, std::string_view label) {
     expect(";");
 }
 
-// Only the registers of its parameters would matter, and these stand in the call.
+// Skipped: only the registers of its parameters would matter, and the call has these.
 void Parser::call_prototype(std::string_view) {
     while (!accept(";")) {
         if (token().kind == Token::Kind::End) fail("expected ';'");

@@ -17,7 +17,7 @@ void put(std::vector<uint8_t>& bytes, uint64_t offset, uint64_t value, uint32_t 
 
 }  // namespace
 
-// [.align n] .type name [dimensions] [= initialiser], behind the name of the space. Parameters have .ptr and more
+// [.align n] .type name [dimensions] [= initialiser], after the name of the space. Parameters may have .ptr and more in
 // between.
 Variable Parser::variable(Space space) {
     Variable made{.space = space, .line = token().line};
@@ -28,7 +28,7 @@ Variable Parser::variable(Space space) {
         if (word == ".align") {
             take();
             if (token().kind != Token::Kind::Integer) fail("expected an alignment");
-            // that of what a pointer points to stands behind .ptr
+            // after .ptr it is the alignment of the pointer's target
             if (!element.bits) made.align = token().bits;
         } else if (word == ".v2" || word == ".v4") {
             vector = word == ".v2" ? 2 : 4;
@@ -64,7 +64,7 @@ Variable Parser::variable(Space space) {
 void Parser::initialiser(Variable& variable, Type element) {
     uint64_t offset = 0;
     if (!token().is("{")) return initial_value(variable, element, offset);
-    // Braces in braces are rows: LLVM writes one row of bytes, and the order is the same.
+    // Nested braces are rows: LLVM writes one row of bytes, in the same order.
     int depth = 0;
     do {
         if (accept("{")) {
@@ -116,7 +116,7 @@ uint32_t Parser::parameter(Function& function) {
     if (!accept(".param") && !accept(".reg")) fail("expected .param");
     const size_t begin = at_;
     Variable made = variable(Space::Param);
-    // the name as it stands in the text: the map keeps views of it
+    // the name within the text, since the map has views of it
     std::string_view text;
     for (size_t i = begin; i < at_; ++i) {
         if (tokens_[i].text == made.name) text = tokens_[i].text;

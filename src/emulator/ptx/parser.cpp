@@ -62,7 +62,7 @@ void Parser::module() {
 
 void Parser::header(std::string_view directive) {
     if (directive == ".version") {
-        // "8.8" was read as a decimal float: its text counts
+        // "8.8" was read as a decimal float, so its text is parsed again
         const std::string_view text = take().text;
         const size_t dot = text.find('.');
         int major = 0, minor = 0;
@@ -100,7 +100,7 @@ void Parser::skip_braces() {
     }
 }
 
-// Debug information: nothing of it is needed, as .loc has the lines.
+// Debug information is skipped, as .loc has the lines.
 void Parser::section() {
     take();
     skip_braces();

@@ -1,5 +1,5 @@
 #pragma once
-// The parser of PTX, cut in three: declarations of the module (parser.cpp), variables (parse_variable.cpp), bodies of
+// The parser of PTX, in three files: declarations of the module (parser.cpp), variables (parse_variable.cpp), bodies of
 // functions (parse_body.cpp).
 #include <memory>
 
@@ -71,7 +71,7 @@ private:
     std::vector<Token> tokens_;
     size_t at_ = 0;
     std::vector<Scope> scopes_;
-    int depth_ = 0;  // of operands in operands
+    int depth_ = 0;  // nesting of operands
     uint32_t file_ = 0, source_line_ = 0;
 };
 

@@ -33,7 +33,7 @@ public:
 private:
     char peek(size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
 
-    // Spaces, comments, and the NUL that the driver asks for behind the text.
+    // Skips spaces, comments, and the NUL that the driver requires after the text.
     void skip() {
         while (at_ < text_.size()) {
             const char c = text_[at_];
@@ -89,7 +89,7 @@ private:
         const bool directive = at_ > 0 && text_[at_ - 1] == '.';
         for (;;) {
             while (is_letter(peek()) || is_digit(peek())) ++at_;
-            // ".L1::no_allocate" and other suffixes; of directives only ".L1" begins none of their own
+            // words continue after "::" (".L1::no_allocate"), and after "." unless they are directives
             if (peek() == ':' && peek(1) == ':' && is_letter(peek(2))) {
                 at_ += 2;
             } else if (!directive && peek() == '.' && (is_letter(peek(1)) || is_digit(peek(1)))) {

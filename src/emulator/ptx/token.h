@@ -9,7 +9,7 @@
 
 namespace weft::emulator::ptx {
 
-// The text is wrong, or has something that is not known here. what() is "line N: what; found 'text'".
+// The text is invalid or unsupported. Messages read "line N: expected ...; found 'text'".
 struct Error : std::runtime_error {
     Error(uint32_t line, const std::string& text) : std::runtime_error("line " + std::to_string(line) + ": " + text) {}
 };
@@ -24,7 +24,7 @@ struct Token {
     bool is(std::string_view expected) const { return kind != Kind::String && text == expected; }
 };
 
-// All tokens, with one of kind End behind them. They point into the text.
+// All tokens, followed by one of kind End. They refer to the text.
 std::vector<Token> tokenize(std::string_view text);
 
 }  // namespace weft::emulator::ptx
