@@ -4,9 +4,9 @@
 //     weft::Array v = weft::Array::zeros("vec3f", {1000});
 //     float* numbers = v.data<float>();                        // 3000 of them
 //
-// Copying an Array shares its memory; clone() copies the elements. An array lies in the host's memory, or in that of a
-// GPU ("cuda:0"), which the program reads through to("cpu"). What is wrong with a call is thrown as
-// std::invalid_argument, whose text says what was expected and what was found.
+// Copying an Array shares its memory; clone() copies the elements. The memory of an array is the host's, or that of a
+// GPU ("cuda:0"), which the program reads through to("cpu"). Invalid calls throw std::invalid_argument, with a text
+// that names the expected and the found value.
 #pragma once
 
 #include <algorithm>
@@ -26,16 +26,16 @@
 
 namespace weft {
 
-// The type of an array's elements, by the name that it has in Python: "float32", "int8", "bool", "vec3f", "vec2ub",
-// "mat33d", "quatf", "transformf", "spatial_vectorf". Names without a suffix ("vec3") are of float32. Structs and
-// vectors of other lengths have none: take them from the parameter that the array is for (Parameter::dtype).
+// The type of an array's elements, by its Python name: "float32", "int8", "bool", "vec3f", "vec2ub", "mat33d", "quatf",
+// "transformf", "spatial_vectorf". Names without a suffix ("vec3") are of float32. Structs and vectors of other lengths
+// have no name: use Parameter::dtype of the parameter that the array is for.
 class WEFT_API Dtype {
 public:
     Dtype(std::string_view name);
     Dtype(const char* name) : Dtype(std::string_view(name)) {}
     Dtype(const std::string& name) : Dtype(std::string_view(name)) {}
 
-    // Of a C++ number type or bool.
+    // The type of a C++ number or bool.
     template <typename Number>
     static Dtype of();
 
@@ -62,7 +62,7 @@ Dtype Dtype::of() {
 
 class WEFT_API Array {
 public:
-    // No array: for a parameter of a kernel, what None is in Python.
+    // No array: for a parameter of a kernel, the equivalent of None in Python.
     Array();
     Array(const Array&);
     Array(Array&&) noexcept;
@@ -70,13 +70,13 @@ public:
     Array& operator=(Array&&) noexcept;
     ~Array();
 
-    // Memory of its own, 64-byte aligned; elements are not set, or zero. One to four extents.
+    // An array with its own memory, 64-byte aligned, uninitialized or zero. One to four extents.
     static Array empty(Dtype dtype, std::span<const std::int64_t> shape, std::string_view device = "cpu");
     static Array empty(Dtype dtype, std::initializer_list<std::int64_t> shape, std::string_view device = "cpu");
     static Array zeros(Dtype dtype, std::span<const std::int64_t> shape, std::string_view device = "cpu");
     static Array zeros(Dtype dtype, std::initializer_list<std::int64_t> shape, std::string_view device = "cpu");
 
-    // A copy of these numbers, in one dimension.
+    // A one-dimensional array with a copy of the numbers.
     template <typename Number>
     static Array of(std::span<const Number> numbers) {
         Array array = empty(Dtype::of<Number>(), {static_cast<std::int64_t>(numbers.size())});
@@ -92,8 +92,8 @@ public:
         return of(std::span<const Number>(numbers.begin(), numbers.size()));
     }
 
-    // Memory of the caller, which must outlive the array and its copies. Strides are in bytes; without them the
-    // elements lie in C order without gaps.
+    // An array over memory of the caller, which must outlive the array and its copies. Strides are in bytes; without
+    // them the elements are in C order without gaps.
     static Array wrap(void* ptr, Dtype dtype, std::span<const std::int64_t> shape,
                       std::span<const std::int64_t> strides = {});
     static Array wrap(void* ptr, Dtype dtype, std::initializer_list<std::int64_t> shape);
@@ -106,27 +106,28 @@ public:
     std::int64_t size() const;  // number of elements
     bool is_contiguous() const;
     std::string device() const;  // "cpu", "cuda:0"
-    ArrayView view() const;      // to put into a field of a struct
+    ArrayView view() const;      // to be stored in a field of a struct
 
-    // The first element, of an array in the host's memory. `Part` is what the memory is read as: the scalar of the
-    // dtype, or a struct as large as an element.
+    // The first element, of an array in the host's memory. `Part` is the type by which the memory is read: the scalar
+    // of the dtype, or a struct of the element's size.
     template <typename Part = void>
     Part* data() const {
         if constexpr (!std::is_void_v<Part>) check_part(sizeof(Part), std::is_arithmetic_v<Part>);
         return static_cast<Part*>(address());
     }
 
-    // Gives the array a gradient of zeros, which weft::Tape adds to (tape.h), where it has none: an array of the same
-    // shape and strides. Copies of this Array have it too, and so have views that are made from now on.
+    // Gives the array a gradient of zeros, an array of the same shape and strides, unless it has one. weft::Tape adds
+    // to it (tape.h). Copies of this Array share it, and so do views that are made later.
     void require_gradient() const;
-    Array gradient() const;  // Array() where there is none
+    Array gradient() const;  // Array() if there is none
 
-    // The elements start, start + step, … (count of them) of one axis: a view.
+    // A view of `count` elements of one axis: start, start + step, …
     Array slice(int axis, std::int64_t start, std::int64_t count, std::int64_t step = 1) const;
     Array clone() const;  // on the same device
-    // Itself where it is on that device, else a copy there; done when it returns where that is the CPU.
+    // The array itself if it is on that device, else a copy there. If that is the CPU, the copy is done when the call
+    // returns.
     Array to(std::string_view device) const;
-    void copy_from(const Array& source) const;  // of the same shape and dtype, on any device; they may overlap
+    void copy_from(const Array& source) const;  // source: same shape and dtype, any device; may overlap
     void zero() const;
 
 private:

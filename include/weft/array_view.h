@@ -1,4 +1,4 @@
-// An array as a kernel sees it, and as it lies inside a struct: an address, extents, strides.
+// An array as kernels read it, also inside of structs: an address, extents, strides.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// What the C++ of a @wp.func_native sees: the types of its parameters, laid out as kernels have them in memory, and
-// some mathematics. The text of this header is compiled in front of each snippet. It needs a C++17 compiler and
-// includes nothing, which would take longer than all the rest; a snippet may have lines with #include.
+// The environment of the C++ in a @wp.func_native: the types of its parameters, laid out as kernels have them in
+// memory, and some mathematics. The text of this header is compiled before each snippet. It needs a C++17 compiler. It
+// includes nothing, as that would dominate compile time; a snippet may have lines with #include.
 //
 //   float32, int32, uint8, ...      numbers; floats of 8 and 16 bits compute as float
 //   vec3, vec2d, vec_t<N, T>        v[i]; + - * / by components and with numbers, dot, cross, length
@@ -10,11 +10,11 @@
 //   array_t<T, N>                   a[i], a[i][j] or a(i, j); a.shape[0], a.strides[0] in bytes, a.data
 //
 //   sqrt, sin, pow, min, clamp, ... of float and double; sqrtf, sinf, ...; INFINITY, NAN, M_PI, FLT_MAX; printf
-//   address(a, i, j)                where an element of an array lies
+//   address(a, i, j)                the address of an element
 //
-// Parameters that are passed by reference are references. Structs have the names and fields that they have in Python.
-// Indices are not checked. Other threads run at the same time: what several of them change is changed by
-// atomic_add(&a[i], x).
+// Parameters that are passed by reference are references. Structs have the names and fields of their Python classes.
+// Indices are not checked. Other threads run at the same time: use atomic_add(&a[i], x) for memory that several of them
+// change.
 #pragma once
 
 // As the standard headers have them, which may follow.
@@ -66,8 +66,8 @@ inline uint32 rounded(uint32 bits, int drop) { return (bits + (1u << (drop - 1))
 
 }  // namespace detail
 
-// A float of 8 or 16 bits: a sign, an exponent and a fraction. It is computed with as float. Without an infinity the
-// largest exponent is one of numbers, too, and only all ones are NaN.
+// A float of 8 or 16 bits: a sign, an exponent and a fraction. Arithmetic is done in float. Without an infinity, the
+// largest exponent is also used for numbers, and only all ones are NaN.
 template <typename Bits, int exponent_bits, int fraction_bits, bool has_infinity>
 struct small_float {
     Bits bits = 0;
@@ -77,7 +77,7 @@ struct small_float {
 
 private:
     static constexpr int bias = (1 << (exponent_bits - 1)) - 1, drop = 23 - fraction_bits;
-    static constexpr int above = 31 - exponent_bits - fraction_bits;  // bits of a float that these have not
+    static constexpr int above = 31 - exponent_bits - fraction_bits;  // unused bits of a float
     static constexpr uint32 all_ones = (1u << (exponent_bits + fraction_bits)) - 1u;
     static constexpr uint32 top_exponent = all_ones >> fraction_bits << fraction_bits;
     static constexpr uint32 largest = (has_infinity ? top_exponent : all_ones) - 1u;
@@ -109,11 +109,10 @@ using bfloat16 = small_float<uint16, 8, 7, true>;
 using float8_e4m3fn = small_float<uint8, 4, 3, false>;
 using float8_e5m2 = small_float<uint8, 5, 2, true>;
 
-// ---- mathematics. Templates, and variadic ones, so that what <cmath> has goes before where a snippet includes it.
-// ----
+// ---- mathematics: templates, and variadic ones, so that overloads of <cmath> win if a snippet includes it ----
 
 namespace detail {
-// What the mathematics of a type is computed in.
+// The type in which mathematics of T is computed.
 template <typename T>
 struct real {
     using type = double;
@@ -293,7 +292,7 @@ struct transform_t {
     quat_t<T> q;
 };
 
-// A view of memory; N dimensions, strides in bytes. One that was passed as None has no data.
+// A view of memory with N dimensions; strides in bytes. The data of one that was passed as None is null.
 template <typename T, int N = 1>
 struct array_t {
     T* data = nullptr;
@@ -333,13 +332,13 @@ private:
     }
 };
 
-// Where an element lies.
+// The address of an element.
 template <typename T, int N, typename... Indices>
 T* address(const array_t<T, N>& array, Indices... indices) {
     return &array(indices...);
 }
 
-// Adds to what several threads add to at the same time; gives the old value.
+// Adds atomically; returns the old value.
 template <typename T>
 T atomic_add(T* place, T value) {
     T old, sum;

@@ -4,10 +4,10 @@
 //     weft::Kernel step = program.kernel("step");
 //     step.launch({1000}, {0.01f, positions, velocities});
 //
-// A launch of code for CPUs runs on all CPU threads and has finished when it returns. Code for GPUs, of
-// compile_aot_module(..., arch=75), runs on the GPU that its arrays lie on, one launch after the other;
-// weft::synchronize() waits for it, and so does a copy to the host. Programs, kernels and launches may be used by
-// several threads at once. What is wrong with a call or a file is thrown as std::invalid_argument.
+// A launch of code for CPUs runs on all CPU threads and has finished when it returns. Code for GPUs, from
+// compile_aot_module(..., arch=75), runs on the GPU of its arrays, one launch after the other; weft::synchronize() and
+// copies to the host wait for it. Programs, kernels and launches may be used by several threads at once. Invalid calls
+// and files throw std::invalid_argument.
 #pragma once
 
 #include <algorithm>
@@ -29,9 +29,9 @@
 
 namespace weft {
 
-// What a parameter is given: a number, an array (Array() for none), or the bytes of a vector, matrix or struct.
-// Numbers take the type of the parameter where they fit it, as in Python: floats round, integers are checked, and a
-// float is never made an integer.
+// The value of a parameter: a number, an array (Array() for none), or the bytes of a vector, matrix or struct. Numbers
+// are converted to the type of the parameter as in Python: floats are rounded, integers must fit, and floats are not
+// converted to integers.
 class Argument {
 public:
     template <typename Value>
@@ -90,9 +90,9 @@ public:
     const std::string& name() const;
     const std::vector<Parameter>& parameters() const;
 
-    // Loads the code on a device, which its first launch there would do, and says what it is: "machine code for sm_90",
-    // "PTX for sm_75, compiled by the driver for sm_90", with the reason where machine code of the file is not used; on
-    // "cpu" machine code in any case. Throws where the device is not there, or none that the file has code for.
+    // Loads the code on a device, as its first launch there would, and describes it: "machine code for sm_90", "PTX for
+    // sm_75, compiled by the driver for sm_90", with the reason if the file's machine code is not used; on "cpu" always
+    // machine code. Throws if there is no such device, or the file has no code for it.
     std::string load(std::string_view device) const;
 
     // Runs the kernel once for every point of the grid `dim`, of one to four extents.
@@ -115,8 +115,8 @@ private:
 
 class WEFT_API Program {
 public:
-    // Reads a file and makes its kernels ready to run. Throws where the file is not there, damaged, of another version,
-    // or for a processor with instructions that this one lacks, or for GPUs where there is none that is new enough.
+    // Reads a file and prepares its kernels. Throws if the file does not exist, is damaged, has another version, or
+    // needs a processor or GPU that this machine lacks.
     static Program load(const std::filesystem::path& path);
 
     std::vector<std::string> kernel_names() const;
@@ -127,7 +127,7 @@ private:
     std::vector<Kernel> kernels_;
 };
 
-// Returns when what was launched on all devices has been done. Throws what a launch did wrong.
+// Returns when all launches on all devices are done. Throws their errors.
 WEFT_API void synchronize();
 
 // Threads of CPU launches: $WARP_CPU_THREADS, else one per CPU of this process.

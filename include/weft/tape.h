@@ -1,4 +1,5 @@
-// Gradients in C++ programs: a tape records launches and goes back through them, as wp.Tape does in Python.
+// Gradients in C++ programs: a tape records launches and runs their adjoints in reverse order, as wp.Tape does in
+// Python.
 //
 //     weft::Program program = weft::Program::load("simulation.weft");   // written with gradients=True
 //     weft::Array x = weft::Array::of({1.0f, 2.0f}), loss = weft::Array::zeros("float32", {1});
@@ -9,11 +10,11 @@
 //     tape.backward(loss);
 //     float* slope = x.gradient().data<float>();
 //
-// What a launch on the tape overwrites and an earlier one needs is copied, also where the arrays are fields of structs
-// that are arguments; arrays that the elements of an array lead to must not be overwritten, which is an error. What
-// atomics returned is kept where the gradient needs it. What the program itself writes to arrays between recording and
-// going back is seen where it says so, by copy() and overwrite(). Several threads may go back at once, each with a tape
-// of its own, also into one gradient. What is wrong with a call is thrown as std::invalid_argument.
+// The tape copies elements that a launch overwrites and an earlier one needs, also for arrays in fields of struct
+// arguments. Arrays that are referenced by elements of an array must not be overwritten; that is an error. Results of
+// atomics are saved if the gradient needs them. Writes of the program itself between recording and backward() must be
+// announced by copy() or overwrite(). Several threads may run backward() at once, each with its own tape, also into the
+// same gradient. Invalid calls throw std::invalid_argument.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +35,8 @@ public:
     Tape& operator=(Tape&&) noexcept;
     ~Tape();
 
-    // Records a launch and runs it, as Kernel::launch does. Throws where an array that is written, or read, has a
-    // gradient and the file has no adjoint of the kernel.
+    // Records a launch and runs it, as Kernel::launch does. Throws if an array that it reads or writes has a gradient
+    // and the file has no adjoint of the kernel.
     void launch(const Kernel& kernel, std::span<const std::int64_t> dim, std::span<const Argument> arguments);
     void launch(const Kernel& kernel, std::initializer_list<std::int64_t> dim,
                 std::initializer_list<Argument> arguments) {
@@ -45,27 +46,27 @@ public:
         launch(kernel, std::span(&dim, 1), std::span(arguments.begin(), arguments.size()));
     }
 
-    // Records a copy of all elements, and makes it (Array::copy_from): the gradient goes back to the source.
+    // Records a copy of all elements and does it (Array::copy_from): its adjoint adds the gradient to the source's.
     void copy(const Array& to, const Array& source);
-    // The program is about to write all elements itself, through data(): what an earlier launch needs of them is kept,
-    // and their gradient ends there.
+    // To be called before the program writes all elements itself, through data(): saves elements that an earlier launch
+    // needs, and ends their gradient there.
     void overwrite(const Array& to);
 
-    // Goes back through all that was recorded, and adds to the gradients of the arrays that were read. That of an array
-    // that was overwritten is used up on the way: zero afterwards. It starts from the gradients that arrays hold; where
-    // all that were written hold zeros, the array of one number that the last launch wrote is the loss.
+    // Runs the adjoints in reverse order and adds to the gradients of arrays that were read. The gradient of an
+    // overwritten array is consumed: it is zero afterwards. The seeds are the present gradients. If those of all
+    // written arrays are zero, the array of one number that the last launch wrote is the loss.
     void backward();
-    // The same from a loss, an array of one element whose gradient is set to 1.
+    // Seeds a loss, an array of one element, with the gradient 1.
     void backward(const Array& loss);
-    // The same from gradients of arrays: each of the shape and dtype of its array, which gets one where it has none.
+    // Seeds arrays with gradients of their shape and dtype; arrays without a gradient get one.
     void backward(std::span<const std::pair<Array, Array>> gradients);
     void backward(std::initializer_list<std::pair<Array, Array>> gradients) {
         backward(std::span(gradients.begin(), gradients.size()));
     }
 
     void zero();               // sets the gradients of all arrays on the tape to zero
-    void reset();              // and forgets what was recorded
-    std::size_t size() const;  // of what is recorded
+    void reset();              // and removes all records
+    std::size_t size() const;  // number of records
 
 private:
     struct Implementation;

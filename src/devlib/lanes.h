@@ -1,13 +1,13 @@
-// What functions of the device library are written in: numbers of W lanes at once.
+// The types in which functions of the device library are written: W lanes of numbers at once.
 //
-// A function of the library computes for W threads what it computes for one. It has no branch that lanes could take in
-// different ways: it chooses between values (choose()). It is compiled by clang at build time, for the host with each W
-// of WEFT_FOR_EACH_WIDTH and for GPUs with W = 1, without any header of a system.
+// A function of the library computes its results for W threads. It must not have branches on lanes' values: it selects
+// values instead (choose()). clang compiles it at build time, for the host with each W of WEFT_FOR_EACH_WIDTH and for
+// GPUs with W = 1, without any system header.
 //
 //     void symbol_w<W>(T* result, const T* argument, ...)
 //
-// Each argument and the result is an array of its components, one after the other, each of W neighbouring numbers. All
-// lanes are computed, also those that are off: what they hold is any number, and what comes out is not looked at.
+// Each argument and the result is an array of components, one after the other, each of W neighbouring numbers. All
+// lanes are computed, including inactive ones, whose arguments are arbitrary and whose results are ignored.
 #pragma once
 
 namespace weft::devlib {
@@ -23,7 +23,7 @@ struct OfLanes<T, 1> {
 template <typename T, int W>
 using Lanes = typename OfLanes<T, W>::Type;
 
-// A value in all lanes.
+// The same value in all lanes.
 template <typename T, int W>
 Lanes<T, W> all(T value) {
     return Lanes<T, W>(value);
@@ -37,7 +37,7 @@ template <typename V>
 V clamp(V value, V low, V high) {
     return __builtin_elementwise_min(__builtin_elementwise_max(value, low), high);
 }
-// `condition` is what a comparison gives: a number per lane, or a bool.
+// `condition` is the result of a comparison: a number per lane, or a bool.
 template <typename C, typename V>
 V choose(C condition, V yes, V no) {
     return condition ? yes : no;

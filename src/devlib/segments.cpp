@@ -1,14 +1,14 @@
-// The closest points of two segments, p1 q1 and p2 q2: where they stand along the segments, s and t in 0 .. 1, and how
-// far they are from each other.
+// The closest points of two segments, p1 q1 and p2 q2: their parameters s and t in 0 .. 1 along the segments, and their
+// distance.
 //
-// The squared distance of p1 + s d1 from p2 + t d2 is least where
+// The squared distance of p1 + s d1 from p2 + t d2 is least at the solution of
 //
 //     a s - b t + c = 0        a = d1.d1   b = d1.d2   c = d1.r
 //    -b s + e t - f = 0        e = d2.d2   f = d2.r    r = p1 - p2
 //
-// or at an end of a segment, where one of the two is given (C. Ericson, Real-Time Collision Detection, 5.1.9). A
-// segment whose squared length is at most epsilon counts as its first point. Derivatives go through the equations that
-// hold, with what is given as constant.
+// or at an end of a segment, which fixes one of the two (C. Ericson, Real-Time Collision Detection, 5.1.9). A segment
+// whose squared length is at most epsilon counts as its first point. Derivatives go through the equations that hold;
+// fixed parameters are constant.
 #include "devlib/lanes.h"
 
 namespace weft::devlib {
@@ -23,8 +23,8 @@ struct Segments {
     Vec3<V> d1, d2, r;
     V a, b, c, e, f;
     V s, t;
-    V frees, freet;  // 1 where an equation decides about s, t; 0 where it is an end of the segment
-    V determinant;   // of both equations, where both hold; otherwise 1
+    V frees, freet;  // 1 if an equation determines s, t; 0 if it is fixed
+    V determinant;   // of both equations if both hold, else 1
     Vec3<V> normal;  // from the point on the second segment to the one on the first
     V distance;
 
@@ -35,7 +35,7 @@ struct Segments {
         const V first_is_point = choose(a <= epsilon, one, zero), second_is_point = choose(e <= epsilon, one, zero);
         const V safe_a = choose(a > zero, a, one), safe_e = choose(e > zero, e, one);
 
-        // The lines first, then the ends. Parallel lines: any s will do.
+        // The lines first, then the ends. For parallel lines, any s will do.
         const V whole = a * e - b * b;
         const V is_line = choose(whole > zero, one, zero) * (one - first_is_point) * (one - second_is_point);
         determinant = choose(is_line > zero, whole, one);
@@ -45,7 +45,7 @@ struct Segments {
         const V line_t = (one - second_is_point) * (b * s + f) / safe_e;
         t = clamp(line_t, zero, one);
         freet = (one - second_is_point) * inside(line_t);
-        // Where t is given, s follows from it.
+        // If t is fixed, s follows from it.
         const V given_s = (one - first_is_point) * (b * t - c) / safe_a;
         const V follows = choose(line_t < zero, one, choose(line_t > one, one, second_is_point));
         s = choose(follows > zero, clamp(given_s, zero, one), s);
@@ -63,7 +63,7 @@ struct Segments {
         return choose(value >= zero, choose(value <= one, one, zero), zero);
     }
 
-    // (x, y) with  a x - b y = first,  -b x + e y = second,  where both equations hold; where one does, its own alone.
+    // (x, y) with  a x - b y = first,  -b x + e y = second,  if both equations hold; if one does, its solution alone.
     void solve(V first, V second, V& x, V& y) const {
         const V one = all<T, W>(1), both = frees * freet;
         const V safe_a = choose(frees > all<T, W>(0), a, one), safe_e = choose(freet > all<T, W>(0), e, one);
@@ -78,7 +78,7 @@ void closest(T* result, const T* p1, const T* q1, const T* p2, const T* q2, cons
     store3<W>(result, {at.s, at.t, at.distance});
 }
 
-// The tangents of the points, in the same order; that of epsilon has no part.
+// The tangents of the points, in the same order; that of epsilon has no effect.
 template <typename T, int W>
 void closest_tangent(T* result, const T* p1, const T* q1, const T* p2, const T* q2, const T* epsilon, const T* dp1,
                      const T* dq1, const T* dp2, const T* dq2) {
@@ -95,7 +95,7 @@ void closest_tangent(T* result, const T* p1, const T* q1, const T* p2, const T* 
     store3<W>(result, {ds, dt, dot(at.normal, between)});
 }
 
-// From the adjoint of the result to those of the four points and of epsilon, one after the other.
+// Adjoints of the four points and of epsilon, one after the other, from the adjoint of the result.
 template <typename T, int W>
 void closest_adjoint(T* result, const T* p1, const T* q1, const T* p2, const T* q2, const T* epsilon,
                      const T* adjoint) {
@@ -103,7 +103,7 @@ void closest_adjoint(T* result, const T* p1, const T* q1, const T* p2, const T* 
     const Segments<T, W> at(p1, q1, p2, q2, epsilon);
     const V two = all<T, W>(2);
     const Vec3<V> of = load3<W>(adjoint), between = of.z * at.normal;
-    // The equations' matrix is its own transpose.
+    // The matrix of the equations is symmetric.
     V x, y;
     at.solve(of.x + dot(between, at.d1), of.y - dot(between, at.d2), x, y);
     const V of_a = -x * at.s, of_b = x * at.t + y * at.s, of_c = -x, of_e = -y * at.t, of_f = y;

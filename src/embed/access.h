@@ -1,4 +1,4 @@
-// What the public classes of include/weft hold: the only way in, for the files of this room.
+// The implementation of the public classes of include/weft: their only access, for the files of this room.
 #pragma once
 
 #include <memory>
@@ -20,23 +20,23 @@ struct Kernel::Implementation {
     std::vector<Parameter> parameters;
     // For arrays with packed rows that do not overlap, and for all others.
     program::CompiledKernel dense, general;
-    // Of the same, for gradients of all arrays of floats; empty where the file has none, and why.
+    // Adjoints of both, for gradients of all arrays of floats; empty if the file has none, with the reason.
     std::optional<program::CompiledKernel> dense_adjoint, general_adjoint;
     std::string no_adjoint;
-    // What the adjoints need of a launch, and code that keeps it; empty where they need nothing.
+    // Atomic results that the adjoints need, and forward code that saves them; empty if they need none.
     std::vector<program::KernelFacts::Returned> returned;
     std::optional<program::CompiledKernel> dense_recording, general_recording;
 
     bool is_for_gpus() const { return dense.executable->binary().target.kind == Target::Kind::cuda; }
-    // Where a launch with these arguments runs. Throws UsageError where arrays are on other devices.
+    // The device of a launch with these arguments. Throws UsageError if arrays are on different devices.
     runtime::Device& device(std::span<const Argument> arguments) const;
-    // Throws UsageError in the name of `api` where the code is not for this device.
+    // Throws UsageError in the name of `api` if the code is not for this device.
     void check_device(const runtime::Device& device, const char* api) const;
     // The arguments as the kernel reads them.
     std::vector<std::byte> block(std::span<const Argument> arguments) const;
-    // Whether arrays that are given to this parameter have gradients.
+    // Whether arrays of this parameter have gradients.
     bool is_smooth(std::size_t parameter) const;
-    // With `kept`, which open_returned_values() gave, it keeps what its atomics return.
+    // With `kept`, which open_returned_values() made, the launch saves its atomic results.
     void launch(std::span<const std::int64_t> dim, const std::vector<std::byte>& block,
                 std::span<const Argument> arguments, std::span<runtime::Array> kept = {}) const;
 };
@@ -56,7 +56,7 @@ struct Access {
     static const auto& value(const Argument& argument) { return argument.value_; }
 };
 
-// Tells tapes of a write to memory; null for none.
+// Tells tapes of a write to the memory; null is ignored.
 void count_write(const runtime::BufferPtr& buffer);
 inline void count_write(const Array& array) {
     if (const runtime::Array* const written = Access::array(array)) count_write(written->buffer);

@@ -1,4 +1,4 @@
-// Errors as C++ programs get them: of the standard library, so that nothing of ours has to cross the border.
+// Errors as C++ programs see them: exceptions of the standard library, so that no class of Weft crosses the boundary.
 #pragma once
 
 #include <stdexcept>

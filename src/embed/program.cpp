@@ -68,7 +68,7 @@ bool fits(Integer number, const ScalarInfo& scalar) {
     return Wide(number) >= least && Wide(number) <= most;
 }
 
-// Writes one argument where the kernel reads it. Each overload takes one kind of C++ value.
+// Writes one argument for the kernel. Each overload takes one kind of C++ value.
 struct Packer {
     const std::string& kernel;  // its name
     const Parameter& parameter;
@@ -140,7 +140,7 @@ namespace {
 
 int arch_of(std::string_view processor) { return std::atoi(std::string(processor.substr(3)).c_str()); }  // "sm_75"
 
-// What the file is compiled for has to be here.
+// Checks that this machine can run the file's code.
 void check_processor(const Bundle& bundle, const std::filesystem::path& path) {
     if (std::string_view(bundle.processor).starts_with("sm_")) {
         const std::vector<runtime::Device*> gpus = runtime::cuda_devices();
@@ -219,7 +219,7 @@ const std::vector<Parameter>& Kernel::parameters() const { return implementation
 
 namespace {
 
-// What the adjoint has a gradient for (ir::is_smooth).
+// Whether the adjoint has a gradient for the type (ir::is_smooth).
 bool has_floats(Type type) {
     if (type.is_struct())
         return std::ranges::any_of(type.fields(), [](const Type::Field& field) { return has_floats(field.type); });

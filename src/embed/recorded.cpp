@@ -46,7 +46,7 @@ Recorded::Recorded(std::shared_ptr<const Access::KernelImplementation> kernel, s
                                               {grid.dim, static_cast<std::size_t>(std::max(rank, 1))}, device_);
 }
 
-// Which of its two adjoints will run is known when it does: what either reads is kept.
+// Which of the two adjoints will run is only known at that time, so everything that either reads is saved.
 transform::Contents Recorded::contents(std::size_t place) const {
     const auto parameter = static_cast<std::size_t>(kernel_->dense.arrays[place].parameter);
     const transform::Contents &dense = kernel_->dense_adjoint->contents[parameter],
@@ -121,7 +121,7 @@ std::string Recorded::use_text(const Use& use) const {
     return "argument '" + kernel_->parameters[parameter].name + "' of kernel '" + kernel_->name + "'";
 }
 
-// ---- going back ----
+// ---- backward pass ----
 
 bool Recorded::gives_gradients_late() const {
     return !has_gradients_ &&
@@ -148,7 +148,7 @@ void Recorded::go_back(const Backward&) {
     if (!has_gradients_) return;
     check_within();
     std::vector<std::byte> before = block_;
-    std::vector<Variable> scratch;  // the adjoints are for gradients of all arrays that are arguments
+    std::vector<Variable> scratch;  // the adjoints expect gradients of all arrays that are arguments
     scratch.reserve(arrays_.size());
     const std::vector<ArrayPlace>& places = kernel_->dense.arrays;
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
@@ -172,7 +172,7 @@ void Recorded::go_back(const Backward&) {
     run(before, after);
 }
 
-// The arguments, and what the compiler's own parameters show besides.
+// The arguments, followed by the values of the compiler's own parameters.
 std::vector<std::byte> Recorded::with_implicit_parameters(const program::CompiledKernel& adjoint,
                                                           const std::vector<std::byte>& before,
                                                           std::vector<std::byte> after) const {

@@ -1,5 +1,4 @@
-// One launch on a weft::Tape: its arguments as they were, what its adjoint reads of them, and what its atomics
-// returned.
+// One launch on a weft::Tape: its original arguments, the values that its adjoint reads, and its atomic results.
 #pragma once
 
 #include <memory>
@@ -14,11 +13,11 @@ namespace weft {
 
 class Recorded final : public program::TapeEntry {
 public:
-    // Throws UsageError where an argument has a gradient and the file has no adjoint of the kernel.
+    // Throws UsageError if an argument has a gradient and the file has no adjoint of the kernel.
     Recorded(std::shared_ptr<const Access::KernelImplementation> kernel, std::span<const std::int64_t> dim,
              std::span<const Argument> arguments);
 
-    // Runs it, once it is on the tape.
+    // Runs the launch. Precondition: it is on the tape.
     void launch(std::span<const Argument> arguments);
 
     void record(program::TapeMemory& memory) override;
@@ -32,7 +31,7 @@ public:
     const void* kind() const override { return kernel_.get(); }
 
 private:
-    // An array of the block, by itself or in a struct; those that lie in its elements.
+    // An array of the block, by itself or in a struct, with the arrays that its elements refer to.
     struct Given {
         std::shared_ptr<const program::Variable> of;  // null for none
         program::NeedPtr before, after;

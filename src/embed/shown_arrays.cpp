@@ -14,7 +14,7 @@ namespace weft {
 
 namespace {
 
-// By the first byte.
+// By address.
 struct Memories {
     std::mutex mutex;
     std::map<std::uintptr_t, std::weak_ptr<runtime::Buffer>> known;
@@ -41,14 +41,14 @@ runtime::BufferPtr memory_at(std::uintptr_t address) {
     return nullptr;
 }
 
-// Memory that nobody has told of, kept for those that ask again.
+// A buffer for memory that was not remembered yet; it is remembered for later lookups.
 runtime::BufferPtr unknown_memory(const runtime::Array& array) {
     const auto [begin, end] = array.extent();
     auto buffer = std::make_shared<runtime::Buffer>();
     buffer->data = const_cast<std::byte*>(begin);
     buffer->size_bytes = end - begin;
     buffer->device = array.device;
-    buffer->release = [] {};  // it is the program's
+    buffer->release = [] {};  // the program owns it
     remember_memory(buffer);
     return buffer;
 }

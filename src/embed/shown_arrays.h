@@ -1,5 +1,5 @@
-// Arrays that structs show: a view is an address, and this says whose memory lies there. Array::view(), which makes
-// such views, remembers the memory; a view that was made in another way is taken to show memory of its own.
+// Arrays that structs refer to: a view is an address, and this finds the owner of its memory. Array::view(), which
+// makes such views, remembers the memory. A view that was made in another way is assumed to have memory of its own.
 #pragma once
 
 #include <vector>
@@ -8,16 +8,17 @@
 
 namespace weft {
 
-// Until the memory is freed. Null and memory without bytes are passed over.
+// Remembers the memory until it is freed. Ignores null and memory without bytes.
 void remember_memory(const runtime::BufferPtr& buffer);
 
-// What a view shows, with its gradient: an array that keeps both memories alive, where they are known.
+// The array of a view, with its gradient: it keeps both memories alive if they are known.
 program::Variable shown_array(const ArrayView& view, Type array_type);
 
-// The memory that a view shows, null where it is not known.
+// The memory of a view; null if it is not known.
 runtime::BufferPtr shown_memory(const ArrayView& view);
 
-// The arrays that the elements of an array of structs show, and those that their elements show, each once.
+// The arrays that the elements of an array of structs refer to, and recursively those of their elements, without
+// duplicates.
 std::vector<program::Variable> arrays_within(const runtime::Array& array);
 
 }  // namespace weft

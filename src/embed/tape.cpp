@@ -24,7 +24,7 @@ const std::shared_ptr<Variable>& known(const std::shared_ptr<Variable>& array, c
     return array;
 }
 
-// A copy by the host, or numbers from elsewhere: keeps the arrays.
+// A copy by the host, or a write of other numbers: keeps the arrays alive.
 class Write final : public program::RecordedWrite {
 public:
     Write(std::shared_ptr<Variable> to, std::shared_ptr<Variable> from)
@@ -49,7 +49,7 @@ void fill_with_ones(const runtime::Array& gradient) {
 struct Tape::Implementation {
     program::Tape tape;
     std::set<std::string> told;      // warnings
-    std::set<std::size_t> searched;  // may_stop_gradients() of recordings that were looked through
+    std::set<std::size_t> searched;  // may_stop_gradients() of recordings that were searched
 
     void go_back(std::span<const Variable* const> seeds) {
         tape.memory().check_versions();
@@ -66,13 +66,13 @@ struct Tape::Implementation {
         }
     }
 
-    // An array without a gradient gets one, and with it all on the tape that stand for it.
+    // Gives the array a gradient if it has none, and sets it in all records of the same array.
     void give_gradient(Variable& of) {
         if (of.requires_grad) return;
         const std::vector<const Variable*> others = program::standing_for(of, tape);
         make_gradient(of);
         for (const Variable* one : others) {
-            // Entries look at arrays of the program, which may be changed.
+            // Records refer to arrays of the program, which may be changed.
             auto& other = const_cast<Variable&>(*one);
             other.gradient = of.gradient;
             other.requires_grad = true;
@@ -124,7 +124,7 @@ void Tape::overwrite(const Array& to) {
     });
 }
 
-// ---- going back ----
+// ---- backward pass ----
 
 void Tape::backward() {
     guarded([&] {

@@ -1,5 +1,5 @@
-// into += what, for the floats of any element. Where an element of the destination shows several times, one thread adds
-// all of them in order.
+// into += what, for the floats of any element. If several elements of the destination share memory, one thread adds all
+// of them in order.
 #include "devlib/cuda/numbers.h"
 #include "devlib/cuda/primitives.h"
 #include "devlib/cuda/threads.h"
@@ -17,7 +17,7 @@ extern "C" {
             for (std::int64_t i = 0; i < floats.count; ++i) {
                 char* const into = pair.to + floats.offset + i * floats.bytes;
                 const char* const what = pair.from + floats.offset + i * floats.bytes;
-                // In the precision of the numbers, of single precision at least.
+                // At the precision of the numbers, but at least single.
                 if (scalar == Scalar::f64)
                     *reinterpret_cast<double*>(into) += *reinterpret_cast<const double*>(what);
                 else

@@ -1,4 +1,4 @@
-// Conditions of graphs. The function is the driver's, which knows it by its name.
+// Conditions of graphs. The driver defines the function, and recognizes it by its name.
 #include "devlib/cuda/condition.h"
 
 namespace weft::devlib {

@@ -1,4 +1,4 @@
-// What the kernel is launched with that tells a graph what an array says (condition.cpp).
+// Arguments of the kernel that gives an array's value to a graph's conditions (condition.cpp).
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@ namespace weft::devlib {
 
 struct ConditionPlan {
     const std::int32_t* condition;
-    unsigned long long if_true, if_false;  // handles of conditions; 0: nobody asks
+    unsigned long long if_true, if_false;  // handles of conditions; 0: unused
 };
 
 }  // namespace weft::devlib

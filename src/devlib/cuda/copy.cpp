@@ -1,5 +1,5 @@
-// Kernels of the runtime's own, compiled to PTX when Weft is built (cmake/cuda_kernels.cmake): copies between arrays
-// that are not lines of bytes. Neighbouring threads copy neighbouring units.
+// Kernels of the runtime, compiled to PTX when Weft is built (cmake/cuda_kernels.cmake): copies between arrays that are
+// not contiguous. Neighbouring threads copy neighbouring units.
 #include "devlib/cuda/strided.h"
 #include "devlib/cuda/threads.h"
 

@@ -1,6 +1,6 @@
-// Numbers of any scalar type, as sums take them: floats in double precision, all others in 64 bits. The type is known
-// when the kernel runs, so that there is one kernel for all. What the host does with numbers is in types/number.cpp;
-// the bits are the same.
+// Numbers of any scalar type, in the type of their sums: floats in double precision, all others in 64 bits. The scalar
+// type is an argument of the kernels, so one kernel serves all types. types/number.cpp is the host's implementation;
+// results are bitwise equal.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct ScalarFacts {
     FloatFormat format;
 };
 
-// Floats of 8 and 16 bits have integers for their C++ type.
+// The C++ types of floats of 8 and 16 bits are integers.
 template <Scalar scalar>
 struct Row;
 #define WEFT_SCALAR(id, ir, python, its_kind, size, c_type, float_format, ...)     \
@@ -60,7 +60,7 @@ Sum load_row(const void* from) {
         return static_cast<Sum>(value);
 }
 
-// `Sum`: float or double for floats, else std::uint64_t, to which signed numbers are extended with their sign.
+// `Sum`: float or double for floats, else std::uint64_t, to which signed numbers are sign-extended.
 template <typename Sum>
 Sum load_number(Scalar scalar, const void* from) {
     constexpr bool kIsReal = static_cast<Sum>(0.5) != Sum{};
@@ -96,7 +96,7 @@ inline void store_bits(std::uint64_t bits, int count, void* to) {
     }
 }
 
-// Toward zero; what is beyond the type's range becomes its end, a NaN 0.
+// Rounds toward zero and clamps to the type's range; a NaN gives 0.
 inline std::uint64_t whole_part(double value, ScalarFacts to) {
     if (value != value) return 0;
     const bool is_signed = to.kind == Kind::signed_int;
@@ -109,7 +109,7 @@ inline std::uint64_t whole_part(double value, ScalarFacts to) {
     return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
 }
 
-// As a float of the type `to`, rounded once.
+// The bits of a float of type `to`, rounded once.
 inline std::uint64_t float_bits(double value, ScalarFacts to) {
     if (to.bits == 64) return std::bit_cast<std::uint64_t>(value);
     if (to.bits == 32) return std::bit_cast<std::uint32_t>(static_cast<float>(value));
@@ -128,7 +128,7 @@ inline void store_number(double value, Scalar, Scalar scalar, void* to) {
     }
 }
 
-// A magnitude as a double that a narrower float can be rounded from: what is inexact ends in 1.
+// A magnitude as a double rounded to odd, so that rounding it to a narrower float is exact.
 inline double odd_double(std::uint64_t magnitude) {
     const int surplus = magnitude ? 11 - __builtin_clzll(magnitude) : 0;
     if (surplus > 0) {
@@ -138,7 +138,7 @@ inline double odd_double(std::uint64_t magnitude) {
     return static_cast<double>(magnitude);
 }
 
-// `from`: whose sum it is. Narrow integers keep the low bits.
+// `from` is the type of the summed numbers. Narrow integers keep the low bits.
 inline void store_number(std::uint64_t value, Scalar from, Scalar scalar, void* to) {
     const ScalarFacts facts = facts_of(scalar);
     if (facts.kind == Kind::boolean) return store_bits(value != 0, facts.bits, to);

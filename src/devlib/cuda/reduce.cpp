@@ -1,5 +1,5 @@
-// Sums and inner products, in the order in which the CPU adds (runtime/cpu/primitives/reduce.cpp), so that results have
-// its bits: blocks of rows, then pairs of blocks.
+// Sums and inner products, in the CPU's order of additions (runtime/cpu/primitives/reduce.cpp), so that results are
+// bitwise equal: blocks of rows, then pairs of blocks.
 #include "devlib/cuda/numbers.h"
 #include "devlib/cuda/primitives.h"
 #include "devlib/cuda/threads.h"
@@ -8,7 +8,7 @@ namespace weft::devlib {
 
 namespace {
 
-// What is added for the number at `index`.
+// The summand at `index`.
 template <typename Sum>
 Sum term(const SumPlan& plan, std::int64_t index) {
     const auto scalar = static_cast<Scalar>(plan.scalar);
@@ -16,12 +16,12 @@ Sum term(const SumPlan& plan, std::int64_t index) {
     return plan.b ? a * load_number<Sum>(scalar, plan.b + index * plan.bytes) : a;
 }
 
-// Rows are single numbers: kSumLanes threads add a block, neighbours neighbouring numbers.
+// Rows of single numbers: kSumLanes threads add a block, with neighbouring threads on neighbouring numbers.
 template <typename Sum>
 void sum_lines(const SumPlan& plan) {
-    constexpr std::int64_t kGroups = kWarp / kSumLanes;  // of a warp
+    constexpr std::int64_t kGroups = kWarp / kSumLanes;  // per warp
     const std::int64_t own = lane() % kSumLanes, blocks = plan.outer * plan.blocks;
-    // All lanes of a warp make as many rounds, since they exchange numbers.
+    // All lanes of a warp do the same number of rounds, since they exchange numbers.
     for (std::int64_t first = warp_index() * kGroups; first < blocks; first += warps() * kGroups) {
         const std::int64_t block = first + lane() / kSumLanes;
         Sum sum{};

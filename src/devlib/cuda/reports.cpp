@@ -1,12 +1,12 @@
-// Called by kernels on CUDA devices (codegen/cuda/reports.cpp), rarely: they stay functions, so that the code around
-// the calls keeps its registers.
+// Called by kernels on CUDA devices (codegen/cuda/reports.cpp), rarely. They are not inlined, so that the surrounding
+// code keeps its registers.
 #include "devlib/cuda/reports.h"
 
 namespace weft::devlib {
 
 namespace {
 
-// For the first thread of the launch that asks.
+// True for the first caller of the launch.
 bool claim(CudaFault* fault) {
     Int32 unclaimed = 0;
     return __scoped_atomic_compare_exchange_n(&fault->claimed, &unclaimed, 1, /*weak=*/false, __ATOMIC_RELAXED,
@@ -38,7 +38,7 @@ extern "C" {
     for (Int32 i = 0; i < count && i < kMostRaisedArguments; ++i) fault->arguments[i] = arguments[i];
 }
 
-// A record is written whole or not at all.
+// A record is written completely or not at all.
 [[gnu::noinline]] void weft_lib_report_print(CudaReports* reports, Int64 format, const Int64* arguments, Int32 count) {
     const Int64 words = count + 2;
     const Int64 at = __scoped_atomic_fetch_add(&reports->printed, words, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);

@@ -1,5 +1,5 @@
-// What kernels on a CUDA device write when a check fails, and when they print. binary/cuda_abi.h has these structs for
-// the host, and says what they hold.
+// Reports that kernels on a CUDA device write when a check fails and when they print. binary/cuda_abi.h has these
+// structs for the host, and documents their fields.
 #pragma once
 
 namespace weft::devlib {

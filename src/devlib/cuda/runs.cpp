@@ -1,5 +1,6 @@
-// Runs of equal numbers, in chunks: how many begin in each, then where each writes, then values and beginnings, from
-// which lengths follow. Numbers are compared by their meaning: -0 equals 0, a NaN equals nothing.
+// Runs of equal numbers, in chunks: counts the runs that begin in each, computes their places in the output, then
+// writes values and starts, from which lengths follow. Numbers are compared by value: -0 equals 0, a NaN equals
+// nothing.
 #include "devlib/cuda/numbers.h"
 #include "devlib/cuda/primitives.h"
 #include "devlib/cuda/threads.h"
@@ -18,8 +19,8 @@ bool begins(const RunsPlan& plan, std::int64_t i) {
     return load_number<std::uint64_t>(scalar, here) != load_number<std::uint64_t>(scalar, before);
 }
 
-// step(i, whether a run begins there, runs that begin at lanes below, runs of the group) for each value of the chunk,
-// 32 at a time; all lanes of the warp come along.
+// Calls step(i, whether a run begins there, number of runs that begin at lower lanes, runs of the group) for each value
+// of the chunk, 32 at a time; all lanes of the warp take part.
 template <typename Step>
 void for_each_value(const RunsPlan& plan, std::int64_t chunk, const Step& step) {
     const std::int64_t begin = chunk * kWarpItems, end = least(plan.count, begin + kWarpItems);
@@ -62,7 +63,7 @@ extern "C" {
     for (std::int64_t run = thread_index(); run < plan.runs; run += threads()) {
         const std::int64_t start = plan.starts[run];
         const std::int64_t length = (run + 1 < plan.runs ? plan.starts[run + 1] : plan.count) - start;
-        // Any of them will do for the message.
+        // Any such run will do for the message.
         if (length > 0x7FFFFFFF)
             __scoped_atomic_store_n(plan.too_long, run, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
         else

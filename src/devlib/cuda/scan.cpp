@@ -1,5 +1,5 @@
-// Running sums, in the order in which the CPU adds (runtime/cpu/primitives/scan.cpp), so that results have its bits:
-// the sums of blocks, then each block from where the ones before it end, in groups of numbers.
+// Running sums, in the CPU's order of additions (runtime/cpu/primitives/scan.cpp), so that results are bitwise equal:
+// the sums of blocks, then the scan of each block from the total of those before it, in groups of numbers.
 #include "devlib/cuda/numbers.h"
 #include "devlib/cuda/primitives.h"
 #include "devlib/cuda/threads.h"
@@ -19,10 +19,10 @@ void write(const ScanPlan& plan, std::int64_t component, std::int64_t index, Sum
     store_number(sum, scalar, scalar, plan.to + (index * plan.components + component) * plan.bytes);
 }
 
-// The sum of each block but the last one of a component, where the next one begins. kScanGroup threads add a block.
+// The sum of each block of a component but the last, stored at the next block. kScanGroup threads add a block.
 template <typename Sum>
 void sum_blocks(const ScanPlan& plan) {
-    constexpr std::int64_t kGroups = kWarp / kScanGroup;  // of a warp
+    constexpr std::int64_t kGroups = kWarp / kScanGroup;  // per warp
     const std::int64_t own = lane() % kScanGroup, count = plan.components * (plan.blocks - 1);
     for (std::int64_t first = warp_index() * kGroups; first < count; first += warps() * kGroups) {
         const std::int64_t at = first + lane() / kScanGroup;
@@ -53,7 +53,7 @@ void add_carries(const ScanPlan& plan) {
     }
 }
 
-// A block of threads writes a block of sums. What the groups add up to is carried from one to the next by one thread.
+// A block of threads writes a block of sums. One thread carries the totals of groups from one to the next.
 template <typename Sum>
 void scan_blocks(const ScanPlan& plan) {
     [[clang::loader_uninitialized]] static __attribute__((address_space(3))) Sum sums[kScanBlock / kScanGroup];

@@ -40,7 +40,7 @@ std::uint32_t digit_of(std::uint64_t code, std::int32_t shift) {
     return static_cast<std::uint32_t>(code >> shift) & (kSortDigits - 1);
 }
 
-// body(begin, end, counters of the warp in shared memory) for each chunk.
+// Calls body(begin, end, counters of the warp in shared memory) for each chunk.
 template <typename Body>
 void for_each_chunk(const SortPlan& plan, const Body& body) {
     [[clang::loader_uninitialized]] static
@@ -53,13 +53,13 @@ void for_each_chunk(const SortPlan& plan, const Body& body) {
     }
 }
 
-// The lanes of this one's group of 32 that have an item.
+// The lanes that have an item, in the group of 32 that begins at `first`.
 std::uint32_t lanes_with_items(std::int64_t first, std::int64_t end) {
     return end - first >= kWarp ? kAllLanes : (1u << (end - first)) - 1;
 }
 
-// step(i, digit, lanes with the same digit, which of these this one is, lanes with an item) for each item, 32 at a
-// time.
+// Calls step(i, digit, lanes with the same digit, rank of this lane among them, lanes with an item) for each item, 32
+// at a time.
 template <typename Step>
 void for_each_item(const SortPlan& plan, std::int64_t begin, std::int64_t end, const Step& step) {
     for (std::int64_t first = begin; first < end; first += kWarp) {
@@ -85,7 +85,7 @@ extern "C" {
     }
 }
 
-// From the order by keys to the order by segments.
+// Replaces the codes by the segments of the elements sorted so far.
 [[clang::device_kernel]] void weft_sort_take_segments(SortPlan plan) {
     for (std::int64_t i = thread_index(); i < plan.count; i += threads())
         plan.codes[i] = static_cast<std::uint64_t>(plan.segments[plan.order[i]]);
@@ -123,7 +123,7 @@ extern "C" {
     });
 }
 
-// One block of threads: each sums a part, one thread the parts.
+// Launched as one block: each thread sums a part, then one thread sums the parts.
 [[clang::device_kernel]] void weft_places(PlacesPlan plan) {
     constexpr int kMostThreads = 256;
     [[clang::loader_uninitialized]] static __attribute__((address_space(3))) std::int64_t parts[kMostThreads];

@@ -1,4 +1,4 @@
-// Elements of two strided arrays on a CUDA device, in pairs: what a plan of runtime/copy_plan.h says of them.
+// Pairs of elements of two strided arrays on a CUDA device: the device's form of a plan of runtime/copy_plan.h.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct Strided {
         const char* from;
     };
 
-    // The innermost axis first; what is left is the coordinate of the outermost.
+    // From the innermost axis on; the remaining quotient is the coordinate of the outermost.
     Pair pair(std::int64_t index) const {
         Pair found = first;
         for (int i = ndim; i-- > 1;) {
@@ -43,7 +43,7 @@ private:
 // A copy in units of 1, 2, 4 or 8 bytes.
 struct StridedCopy {
     Strided elements;
-    std::int64_t units;  // of an element
+    std::int64_t units;  // per element
 };
 
 }  // namespace weft::devlib

@@ -1,4 +1,4 @@
-// Which thread this is, and what threads of a warp and of a block do together.
+// Indices of threads, and operations across the threads of a warp and of a block.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,14 @@ inline std::int64_t blocks() { return __nvvm_read_ptx_sreg_nctaid_x(); }
 inline std::int64_t thread_index() { return block_threads() * block_index() + block_thread(); }
 inline std::int64_t threads() { return block_threads() * blocks(); }
 inline std::int64_t lane() { return block_thread() % kWarp; }
-// Of the launch. Blocks have whole warps.
+// Of the launch. Precondition: blocks consist of whole warps.
 inline std::int64_t warp_index() { return thread_index() / kWarp; }
 inline std::int64_t warps() { return threads() / kWarp; }
 
 inline std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
-// The number of the lane that is `distance` further in the same group of `width` lanes. All lanes of the warp call it.
+// The number of the lane `distance` above this one (shfl.down), within groups of `width` lanes. All lanes of the warp
+// must call it.
 template <typename Number>
 Number from_lane_below(Number number, int distance, int width) {
     static_assert(sizeof(Number) == 8);

@@ -1,12 +1,12 @@
-// Angles, as there is no library of functions here: of single numbers or of several side by side.
+// Angles, as there is no math library here: of single numbers or of vectors.
 #pragma once
 
 namespace weft::devlib {
 
-// The angle of the direction (x, y), from -pi to pi; accurate to some ulps. 0 where both are 0.
+// The angle of the direction (x, y), from -pi to pi; accurate to some ulps. 0 if both are 0.
 //
-// Of 0 <= r <= 1 the arc tangent is four times that of a number below 0.2, as tan(a / 2) = r / (1 + sqrt(1 + r^2)); its
-// power series is short.
+// For 0 <= r <= 1 the arc tangent is four times that of a number below 0.2, as tan(a / 2) = r / (1 + sqrt(1 + r^2));
+// its power series is short.
 template <typename T, typename V>
 V angle_of(V y, V x) {
     const V across = y < 0 ? -y : y, along = x < 0 ? -x : x;

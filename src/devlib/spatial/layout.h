@@ -1,11 +1,12 @@
-// How trees over boxes and triangles lie in memory: written by the builders (runtime/spatial), read by traversals here.
+// The layout of trees over boxes and triangles in memory: written by the builders (runtime/spatial), read by traversals
+// here.
 //
-// A tree is wide: a node has the boxes of up to kWidth children side by side, so that one instruction tests them all.
-// Nodes stand in depth-first order below a few top nodes: children have larger numbers than their parent. A leaf is one
-// block of up to kWidth items, also side by side. Slots that are not used hold empty boxes (lower = inf, upper = -inf),
-// or triangles of NaN, so that every comparison with them fails.
+// A tree is wide: a node has the boxes of up to kWidth children in vectors, so that one instruction tests them all.
+// Nodes are in depth-first order below a few top nodes: children have larger numbers than their parent. A leaf is one
+// block of up to kWidth items, also in vectors. Unused slots hold empty boxes (lower = inf, upper = -inf), or triangles
+// of NaN, so that every comparison with them fails.
 //
-// Plain structs without functions: they are compiled for the host's compiler and for devices.
+// Plain structs without functions, as they are compiled by the host's compiler and for devices.
 #pragma once
 
 namespace weft::devlib {
@@ -19,52 +20,52 @@ inline constexpr int kWidth = 8;
 
 template <typename T>
 struct alignas(64) Node {
-    T bounds[2][3][kWidth];  // lower and upper, x y z, of each child
-    Int32 child[kWidth];     // the number of a node; of a leaf -1 minus the number of its block
+    T bounds[2][3][kWidth];  // lower and upper, x y z, for each child
+    Int32 child[kWidth];     // the number of a node, or -1 minus the number of a leaf's block
     Int32 parent;            // -1: none
-    Int32 slot;              // where the parent has this node
-    Int32 count;             // of children; they have the first slots
+    Int32 slot;              // index of this node in its parent
+    Int32 count;             // of children, which use the first slots
 };
 
 template <typename T>
 struct alignas(64) BoxBlock {
     T bounds[2][3][kWidth];
-    Int32 item[kWidth];  // -1: not used
+    Int32 item[kWidth];  // -1: unused
 };
 
 template <typename T>
 struct alignas(64) TriangleBlock {
-    T corner[3][3][kWidth];  // which corner, x y z
-    Int32 item[kWidth];      // the number of the face; -1: not used
+    T corner[3][3][kWidth];  // corner, x y z
+    Int32 item[kWidth];      // the number of the face; -1: unused
 };
 
-// What is below each child of a node, as seen from far away (winding.h); c is the middle of the child's box.
+// The geometry below each child of a node as seen from far away (winding.h); c is the centre of the child's box.
 template <typename T>
 struct alignas(64) Moments {
     T normal[3][kWidth];  // the integral of the normal over the surface
     T spread[6][kWidth];  // of (x - c) n', the symmetric part: xx yy zz, and twice xy yz zx
 };
 
-// The deepest stack that a depth-first traversal needs, in nodes: builders keep to it.
+// The limit of tree depth, which builders keep to; it bounds the stack of depth-first traversals.
 inline constexpr int kMostLevels = 56;
 inline constexpr int kStackSize = kMostLevels * (kWidth - 1) + kWidth;
 
 template <typename T>
 struct Tree {
-    const Node<T>* nodes = nullptr;               // the first is the root of everything
-    const BoxBlock<T>* boxes = nullptr;           // what leaves are: boxes or triangles, the other is null
+    const Node<T>* nodes = nullptr;               // the first is the root of the whole tree
+    const BoxBlock<T>* boxes = nullptr;           // leaves are boxes or triangles; the other pointer is null
     const TriangleBlock<T>* triangles = nullptr;  //
-    const Moments<T>* moments = nullptr;          // of each node; null where no winding numbers are asked for
+    const Moments<T>* moments = nullptr;          // of each node; null if winding numbers were not requested
     const Int32* group_roots = nullptr;           // numbers of nodes
-    const Int32* groups = nullptr;                // in ascending order; as many as roots
+    const Int32* groups = nullptr;                // ascending; one for each root
     Int32 node_count = 0;
     Int32 item_count = 0;
     Int32 group_count = 0;
-    T lower[3] = {0, 0, 0};  // of everything that is finite
+    T lower[3] = {0, 0, 0};  // of all finite items
     T upper[3] = {0, 0, 0};
 };
 
-// An array as weft/array_view.h has it.
+// An array, with the fields of weft/array_view.h.
 struct ArrayFields {
     void* data = nullptr;
     void* grad = nullptr;
@@ -72,12 +73,12 @@ struct ArrayFields {
     Int64 strides[4] = {0, 0, 0, 0};
 };
 
-// What ids of BVHs and meshes lead to. The arrays are the user's: kernels read them, traversals do not. One of zeros
-// describes an object that has nothing in it.
+// Descriptors of BVHs and meshes, to which ids lead. The arrays are the user's: kernels read them, traversals do not. A
+// descriptor of zeros is an empty object.
 template <typename T>
 struct BvhDescriptor {
     ArrayFields lowers, uppers;
-    Int32 scalar_bytes = 0;  // sizeof(T): functions for another T find nothing here
+    Int32 scalar_bytes = 0;  // sizeof(T): functions for another T treat the object as empty
     Tree<T> tree;
 };
 

@@ -1,4 +1,5 @@
-// Whether points are inside of meshes: by winding numbers, and by how often rays cross the mesh. 1 outside, -1 inside.
+// Tests of points for being inside of meshes, by winding numbers, and by the parity of crossings of rays. 1 outside, -1
+// inside.
 #include "devlib/spatial/functions.h"
 #include "devlib/spatial/ray.h"
 #include "devlib/spatial/winding.h"
@@ -24,7 +25,7 @@ bool leaves(const Tree<T>& tree, const Vec<T>& start, const Vec<T>& direction) {
     return (visitor.count & 1) != 0;
 }
 
-// By the rays along x, y and z: inside if two of them leave the mesh.
+// By the rays along x, y and z: inside if at least two of them leave the mesh.
 template <typename T>
 void side_by_axes(Int32* result, const UInt64* mesh, const T* point, UInt64 mask, Int32 width) {
     for_each_lane(mask, [&](int lane) {
@@ -35,15 +36,15 @@ void side_by_axes(Int32* result, const UInt64* mesh, const T* point, UInt64 mask
     });
 }
 
-// The i-th number of a sequence that fills -1 .. 1 evenly: multiples of an irrational number, without their whole part.
+// The i-th number of a sequence that fills -1 .. 1 evenly: multiples of an irrational number, modulo the interval.
 template <typename T>
 T spread_number(Int32 i, double first, double step) {
     const double place = 0.5 * (first + 1) + step * i;
     return T(2 * (place - double(Int64(place))) - 1);
 }
 
-// By `samples` rays around the diagonal (1, 1, 1), turned by up to `scale` along each axis: inside if at least half of
-// them leave the mesh. So where there is no sample everything is inside. The first ray is about that of release 1.19.
+// By `samples` rays around the diagonal (1, 1, 1), rotated by up to `scale` along each axis: inside if at least half of
+// them leave the mesh. So everything is inside without samples. The first ray is about that of release 1.19.
 template <typename T>
 void parity(Int32* result, const UInt64* mesh, const T* point, const Int32* samples, const T* scale, UInt64 mask,
             Int32 width) {

@@ -1,4 +1,4 @@
-// Points and meshes: the closest face, also with the side on which the point is, and the furthest.
+// Points and meshes: the closest face, optionally with the side on which the point is, and the furthest face.
 #include "devlib/spatial/functions.h"
 #include "devlib/spatial/sign.h"
 
@@ -13,7 +13,7 @@ struct PointQuery {
     ClosestTriangle<T> visitor;
     Int32 root;
 
-    // False where there is nothing to look at.
+    // False if the tree is empty.
     bool begin(const Tree<T>& of, const Vec<T>& point, T limit) {
         tree = of, shape = {point}, visitor = closest_triangle(of, point, limit), root = 0;
         return of.node_count > 0;

@@ -9,7 +9,7 @@ namespace weft::devlib {
 
 namespace {
 
-// A ray, and what is asked of the triangles that it crosses.
+// A ray, and the visitor of the triangles that it crosses.
 template <typename T, typename Triangles>
 struct RayQuery {
     Tree<T> tree;
@@ -17,7 +17,7 @@ struct RayQuery {
     Triangles visitor;
     Int32 root;
 
-    // False where there is nothing to look at.
+    // False if there is no node to visit.
     bool begin(const Tree<T>& of, Vec<T> start, Vec<T> direction, T limit, Int32 from) {
         tree = of, shape = Ray<T>(of, start, direction), root = from;
         visitor = Triangles{of.triangles, shape, limit * shape.scale};
@@ -25,7 +25,7 @@ struct RayQuery {
     }
 };
 
-// The ray of each lane by itself; finish(lane, triangles) takes what was found.
+// Traces the ray of each lane separately; finish(lane, triangles) receives the result.
 template <bool kOrdered, template <typename> typename Triangles, typename T, typename Limit, typename Finish>
 void trace_each(const UInt64* mesh, const T* start, const T* direction, const Int32* root, UInt64 mask, Int32 width,
                 const Limit& limit, const Finish& finish) {
@@ -40,7 +40,7 @@ void trace_each(const UInt64* mesh, const T* start, const T* direction, const In
 }
 
 #if !defined(__NVPTX__)
-// Traces the lanes from `first` on together, if they are on the same way; kRays of them.
+// Traces kRays lanes from `first` on as a packet, if their rays are similar.
 template <bool kAny, int kRays, typename T>
 bool trace_together(Int32* result, const UInt64* mesh, const T* start, const T* direction, const T* limit,
                     const Int32* root, UInt64 mask, int first, Int32 width) {
@@ -67,7 +67,7 @@ template <template <typename> typename Triangles, bool kAny, typename T>
 void trace(Int32* result, const UInt64* mesh, const T* start, const T* direction, const T* limit, const Int32* root,
            UInt64 mask, Int32 width) {
 #if !defined(__NVPTX__)
-    // In packets where half of their lanes are on.
+    // As packets if at least half of their lanes are active.
     const int size = width >= 16 ? 16 : 8;
     for (int first = 0; first + size <= width; first += size) {
         const UInt64 lanes = mask & ((UInt64(1) << size) - 1) << first;

@@ -1,4 +1,4 @@
-// The NanoVDB format, version 32, as numbers: where each field of a grid lies, for every type of value.
+// The NanoVDB format, version 32, as numbers: the offset of each field of a grid, for every type of value.
 //
 // A grid is one block of bytes without pointers, so that it can be copied, stored and read on any device:
 //
@@ -7,11 +7,12 @@
 //
 // A tree has four levels. The root has a table of tiles, each a cube of 4096 voxels along an edge, found by a key. An
 // upper node divides such a cube into 32^3 parts, a lower node one of these into 16^3, a leaf one of these into 8^3
-// voxels. Each entry of an inner node is the offset of a child or a value for all of its part; two masks tell which,
-// and which values are active. All nodes begin at multiples of 32 bytes.
+// voxels. Each entry of an inner node is the offset of a child, or a value for its whole part; two masks distinguish
+// these and mark active values. All nodes begin at multiples of 32 bytes.
 //
 // The sizes follow from the value's size and alignment as those of C structs do: layout() computes them. The C++ tests
-// compare them with NanoVDB's own headers. Nothing here needs a header of a system: host and device library share it.
+// compare them with NanoVDB's own headers. This file needs no system header, as the host and the device library share
+// it.
 #pragma once
 
 namespace weft::devlib::nanovdb {
@@ -20,7 +21,7 @@ using Size = unsigned long;
 using Word = unsigned long;
 static_assert(sizeof(Word) == 8);
 
-// The numbers that stand in files.
+// The values in files.
 enum class GridType : unsigned {
     unknown = 0,
     f32 = 1,
@@ -35,14 +36,14 @@ enum class GridType : unsigned {
     u32 = 10,
     boolean = 11,
     rgba8 = 12,
-    fp4 = 13,  // floats of 4, 8, 16 bits between the least and the greatest of a leaf
+    fp4 = 13,  // floats of 4, 8 or 16 bits between a leaf's minimum and maximum
     fp8 = 14,
     fp16 = 15,
-    fpn = 16,  // each leaf with a number of bits of its own: 1, 2, 4, 8 or 16
+    fpn = 16,  // the number of bits varies by leaf: 1, 2, 4, 8 or 16
     vec4f = 17,
     vec4d = 18,
-    index = 19,     // where the value stands in an array outside: each voxel of a leaf has a place
-    on_index = 20,  // the same: active voxels have one
+    index = 19,     // positions of values in an external array: for each voxel of a leaf
+    on_index = 20,  // for active voxels only
     point_index = 23,
     u8 = 26,
 };
@@ -73,7 +74,7 @@ inline constexpr unsigned version(unsigned major, unsigned minor, unsigned patch
 
 inline constexpr Size kAlignment = 32;  // of nodes
 
-// ---- fields that lie where they do for all types ----
+// ---- fields with the same offset for all types ----
 
 namespace grid {
 inline constexpr Size kMagic = 0, kChecksum = 8, kVersion = 16, kFlags = 20, kIndex = 24, kCount = 28, kSize = 32,
@@ -89,7 +90,7 @@ namespace map {
 inline constexpr Size kMatrixF = 0, kInverseF = 36, kVectorF = 72, kTaperF = 84, kMatrix = 88, kInverse = 160,
                       kVector = 232, kTaper = 256, kBytes = 264;
 }
-// Offsets of nodes are relative to the tree; levels: 0 leaves, 1 lower, 2 upper, 3 the root.
+// Offsets of nodes relative to the tree, by level: 0 leaves, 1 lower, 2 upper, 3 the root.
 namespace tree {
 inline constexpr Size kOffsets = 0, kNodeCounts = 32, kTileCounts = 44, kVoxelCount = 56, kBytes = 64;
 }
@@ -107,8 +108,8 @@ namespace leaf {
 inline constexpr Size kBoxMin = 0, kBoxExtent = 12, kFlags = 15, kValueMask = 16, kValues = 80;
 // Of quantised floats.
 inline constexpr Size kMinimum = 80, kQuantum = 84;
-// Of index grids: the first index, and of on_index seven counts of 9 bits, of the active voxels before each word of
-// the mask but the first.
+// Of index grids: the first index. Of on_index also seven counts of 9 bits: the active voxels before each word of the
+// mask but the first.
 inline constexpr Size kFirstIndex = 80, kPrefixSums = 88;
 inline constexpr Size kPointOffset = 80, kPointCount = 88;
 }  // namespace leaf
@@ -120,13 +121,13 @@ inline constexpr unsigned kClassGridName = 3;
 
 // ---- the shape of the tree ----
 
-// Of a node that divides its cube into 2^log_dim parts along each axis, each of 2^log_child voxels.
+// A node that divides its cube into 2^log_dim parts along each axis, each of 2^log_child voxels.
 struct Level {
     int log_dim, log_child;
     constexpr int entries() const { return 1 << (3 * log_dim); }
     constexpr Size mask_bytes() const { return static_cast<Size>(entries()) / 8; }
     constexpr Size child_mask() const { return node::kValueMask + mask_bytes(); }
-    // The entry of a voxel inside the node's cube.
+    // The index of the entry that contains a voxel of the node's cube.
     constexpr unsigned entry(int i, int j, int k) const {
         const unsigned inside = (1u << log_dim) - 1;
         const auto part = [&](int x) { return (static_cast<unsigned>(x) >> log_child) & inside; };
@@ -136,7 +137,7 @@ struct Level {
 inline constexpr Level kUpper{5, 7}, kLower{4, 3}, kLeaf{3, 0};
 inline constexpr int kLeafVoxels = 512;
 
-// A tile of the root: 21 bits of each coordinate in units of 4096 voxels.
+// The key of a tile of the root: 21 bits of each coordinate in units of 4096 voxels.
 constexpr Word root_key(int i, int j, int k) {
     const auto part = [](int x) { return static_cast<Word>(static_cast<unsigned>(x) >> 12); };
     return part(k) | part(j) << 21 | part(i) << 42;
@@ -147,9 +148,9 @@ constexpr Word root_key(int i, int j, int k) {
 enum class LeafKind : unsigned char { none, values, bits, mask, quantised, index, on_index, points };
 
 struct ValueShape {
-    int bytes, alignment;  // as tiles of nodes hold it
-    int statistic_bytes;   // of average and deviation, aligned likewise
-    int leaf_bits;         // of a voxel in a leaf's table
+    int bytes, alignment;  // in tiles of nodes
+    int statistic_bytes;   // of average and deviation, with the same alignment
+    int leaf_bits;         // per voxel in a leaf's table
     LeafKind leaf_kind;
     bool is_known() const { return leaf_kind != LeafKind::none; }
 };
@@ -204,7 +205,7 @@ constexpr ValueShape shape_of(GridType type) {
 
 struct Layout {
     Size background, root_bytes, tile_value, tile_bytes;
-    Size entry_bytes;  // of an inner node's table: a value or the offset of a child, relative to the node
+    Size entry_bytes;  // of an inner node's table: a value, or the offset of a child relative to the node
     Size upper_table, upper_bytes, lower_table, lower_bytes;
     Size leaf_table, leaf_bytes;  // leaf_bytes of fpn: without its table
 };
@@ -215,7 +216,7 @@ constexpr Layout layout_of(GridType type) {
     const ValueShape shape = shape_of(type);
     const Size bytes = static_cast<Size>(shape.bytes), alignment = static_cast<Size>(shape.alignment),
                statistic = static_cast<Size>(shape.statistic_bytes);
-    // Least, greatest, average and deviation after `at`.
+    // The end of minimum, maximum, average and deviation at `at`.
     const auto after_statistics = [&](Size at) {
         return aligned(aligned(at, alignment) + 2 * bytes, statistic) + 2 * statistic;
     };
@@ -251,7 +252,7 @@ constexpr Layout layout_of(GridType type) {
     return result;
 }
 
-// A leaf of fpn: as many bits as its flags say.
+// A leaf of fpn; its flags contain the number of bits.
 constexpr Size fpn_leaf_bytes(unsigned char flags) { return 96 + (64ul << (flags >> 5)); }
 
 }  // namespace weft::devlib::nanovdb

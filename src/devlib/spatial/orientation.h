@@ -1,9 +1,9 @@
-// On which side of a line or a plane a point is, exactly.
+// The side of a line or a plane on which a point is, exactly.
 //
-// The sign of a determinant is that of its value in f64 if that is larger than all rounding; otherwise the determinant
-// is computed without rounding, as a sum of numbers that do not overlap (J. R. Shewchuk, Adaptive Precision
-// Floating-Point Arithmetic and Fast Robust Geometric Predicates, 1997). Coordinates are finite, and neither so large
-// nor so small that products of three of them leave the range of f64.
+// The sign of a determinant is that of its value in f64 if the value exceeds all rounding errors. Otherwise the
+// determinant is computed exactly, as a sum of numbers that do not overlap (J. R. Shewchuk, Adaptive Precision
+// Floating-Point Arithmetic and Fast Robust Geometric Predicates, 1997). Precondition: coordinates are finite, and
+// products of three of them stay in the range of f64.
 #pragma once
 
 #include "devlib/spatial/simd.h"
@@ -12,7 +12,7 @@ namespace weft::devlib {
 
 using Point = Vec<double>;
 
-// Two numbers whose sum is a result without rounding.
+// Two numbers whose sum is the exact result.
 struct Exact {
     double parts[2];  // the larger first
 };
@@ -26,7 +26,7 @@ inline Exact exact_product(double a, double b) {
     return {product, __builtin_fma(a, b, -product)};
 }
 
-// A sum without rounding, of at most kMost products of two or three numbers.
+// An exact sum of at most kMost products of two or three numbers.
 template <int kMost>
 class ExactSum {
 public:
@@ -68,7 +68,7 @@ private:
 
 inline int sign_of(double value) { return value > 0 ? 1 : value < 0 ? -1 : 0; }
 
-// Whether a, b and c go round counter-clockwise (1) in the plane of the axes x and y, clockwise (-1), or are in line.
+// Orientation of a, b and c in the plane of the axes x and y: counter-clockwise (1), clockwise (-1), or collinear (0).
 inline int turn(const Point& a, const Point& b, const Point& c, int x, int y) {
     const double first = (b[x] - a[x]) * (c[y] - a[y]), second = (b[y] - a[y]) * (c[x] - a[x]);
     const double found = first - second, bound = 4 * Limits<double>::kEpsilon * (absolute(first) + absolute(second));
@@ -79,7 +79,7 @@ inline int turn(const Point& a, const Point& b, const Point& c, int x, int y) {
     return sum.sign();
 }
 
-// The sign of the volume of a, b, c and d: 0 if they lie in one plane. Two neighbours exchanged turn it.
+// The sign of the volume of a, b, c and d: 0 if they are coplanar. Exchanging two neighbours changes it.
 inline int side_of_plane(const Point& a, const Point& b, const Point& c, const Point& d) {
     const Point u = a - d, v = b - d, w = c - d;
     double found = 0, size = 0;

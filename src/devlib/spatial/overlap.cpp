@@ -1,5 +1,5 @@
-// Queries of BVHs and meshes that give one item after the other. The result is the next item (-1: there is none), and
-// the four numbers of the walk after it.
+// Queries of BVHs and meshes that return one item after the other. The result is the next item (-1: none), and the four
+// numbers of the walk after it.
 #include "devlib/spatial/overlap.h"
 
 #include "devlib/spatial/functions.h"
@@ -8,7 +8,7 @@ namespace weft::devlib {
 
 namespace {
 
-// The arguments of a query, which a lane's shape is made of.
+// The arguments of a query, from which a lane's shape is made.
 template <typename T>
 struct Arguments {
     const T *first, *second, *radius, *limit;
@@ -24,7 +24,7 @@ struct Arguments {
     }
 };
 
-// What is asked: with(arguments, lane, tree, step) gives the shape in numbers of type `As` to step().
+// The kind of query: with(arguments, lane, tree, step) calls step() with the shape, in numbers of type `As`.
 struct OfBox {
     template <typename As, typename T, typename Of, typename Step>
     static void with(const Arguments<T>& from, int lane, const Tree<Of>&, const Step& step) {
@@ -53,7 +53,7 @@ struct OfCapsule {
     }
 };
 
-// In the numbers of the query where the object has the same, and in f64 where one of the two is of that type.
+// Computes in the type of the query if the object has the same one, and in f64 if either of them is f64.
 template <typename Shape, template <typename> typename Descriptor, typename T>
 void next(Int32* result, const UInt64* object, const Arguments<T>& from, const Int32* root, const Int32* walk,
           UInt64 mask) {
@@ -74,7 +74,7 @@ void next(Int32* result, const UInt64* object, const Arguments<T>& from, const I
     });
 }
 
-// The root of a group; -1 where there is no such group.
+// The root of a group; -1 if there is no such group.
 template <typename T>
 Int32 find_group(const Tree<T>& tree, Int32 group) {
     Int32 first = 0, last = tree.group_count;

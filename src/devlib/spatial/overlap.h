@@ -1,9 +1,9 @@
-// Queries that give one item after the other: everything whose box meets a box, a sphere, a ray or a capsule, and the
+// Queries that return one item after the other: everything whose box meets a box, a sphere, a ray or a capsule, and the
 // triangles that meet a ball.
 //
-// They are loops of the kernel, so that their state has to be small: no stack. Where the walk is, is said by a node and
-// the children of it that are still to be visited, and by a block and its items that are still to be given. On the way
-// up a node's parent and slot say where to go on, and the parent's boxes are tested again.
+// They are loops of the kernel, so their state has to be small: no stack. The position of a walk is a node with its
+// unvisited children, and a block with its remaining items. On the way up, a node's parent and slot give the next
+// position, and the parent's boxes are tested again.
 #pragma once
 
 #include "devlib/spatial/ray.h"
@@ -11,17 +11,17 @@
 
 namespace weft::devlib {
 
-// A walk begins at the root that the query names, with children = -1 and zeros: the kernel keeps these numbers.
+// The state of a walk, which the kernel keeps. It begins at the root of the query with children = -1 and zeros.
 struct Walk {
     Int32 node;      // kEnd: there are no more items
-    Int32 children;  // bits; -1: the boxes were not tested yet
+    Int32 children;  // bit mask; -1: the boxes were not tested yet
     Int32 block;
-    Int32 items;  // bits
+    Int32 items;  // bit mask
 
     static constexpr Int32 kEnd = -2;
 };
 
-// Which boxes a shape meets. A shape in float64 may be asked of a tree in float32: numbers are converted, exactly.
+// The boxes that a shape meets. A shape in float64 may query a tree in float32: numbers are converted, which is exact.
 template <typename Shape, typename T>
 unsigned meet_boxes(const Shape& shape, const T (&bounds)[2][3][kWidth]) {
     using Number = typename Shape::Number;
@@ -36,7 +36,7 @@ unsigned meet_boxes(const Shape& shape, const T (&bounds)[2][3][kWidth]) {
     }
 }
 
-// Which of a block's triangles meet the shape: by their boxes.
+// The triangles of a block whose boxes meet the shape.
 template <typename T, typename Shape>
 unsigned meet_triangles(const Shape& shape, const TriangleBlock<T>& triangles) {
     T bounds[2][3][kWidth] __attribute__((aligned(64)));
@@ -49,7 +49,7 @@ unsigned meet_triangles(const Shape& shape, const TriangleBlock<T>& triangles) {
     return shape.meet(bounds);
 }
 
-// Which of a block's items meet the shape.
+// The items of a block that meet the shape.
 template <typename T, typename Shape>
 unsigned meet_items(const Tree<T>& tree, const Shape& shape, Int32 block) {
     using Number = typename Shape::Number;
@@ -96,7 +96,7 @@ Int32 next_item(const Tree<T>& tree, const Shape& shape, Int32 root, Walk& walk)
         } else if (walk.node == root || node.parent < 0) {
             walk.node = Walk::kEnd;
         } else {
-            // What follows this node in its parent.
+            // The later siblings of this node.
             const Node<T>& parent = tree.nodes[node.parent];
             walk.children = Int32(meet_boxes(shape, parent.bounds) & ((1u << parent.count) - 1) & (~1u << node.slot));
             walk.node = node.parent;
@@ -104,9 +104,9 @@ Int32 next_item(const Tree<T>& tree, const Shape& shape, Int32 root, Walk& walk)
     }
 }
 
-// ---- shapes: meet(bounds) says which of eight boxes they meet. Boxes that are empty meet nothing. ----
+// ---- shapes: meet(bounds) is a mask of the eight boxes that they meet, which excludes empty boxes ----
 
-// Boxes that touch count.
+// Meets boxes that touch, too.
 template <typename T>
 struct BoxShape {
     using Number = T;
@@ -121,7 +121,7 @@ struct BoxShape {
     }
 };
 
-// Boxes that are at most the radius away. A negative radius counts as 0.
+// Meets boxes at most the radius away. A negative radius counts as 0.
 template <typename T>
 struct SphereShape {
     using Number = T;
@@ -138,14 +138,14 @@ struct SphereShape {
             const Wide<T> outside = greatest<Wide<T>>(0, greatest<Wide<T>>(below, above));
             squared += outside * outside;
         }
-        // Boxes at just that distance must not be missed.
+        // Includes boxes at exactly that distance despite rounding.
         return radius >= 0 ? bits((squared * (1 - 8 * Limits<T>::kEpsilon) <= radius * radius) &
                                   (wide(bounds[0][0]) <= wide(bounds[1][0])))
                            : 0;
     }
 };
 
-// The same of boxes; of triangles those that are at most the radius away themselves.
+// For boxes, a sphere; for triangles, exactly those that are at most the radius away.
 template <typename T>
 struct BallShape : SphereShape<T> {
     using SphereShape<T>::SphereShape;
@@ -161,7 +161,7 @@ unsigned meet_triangles(const BallShape<T>& ball, const TriangleBlock<T>& triang
         const Block3<T> to = seen_from(corners(triangles, corner), centre);
         extent = greatest<Wide<T>>(extent, dot(to, to));
     }
-    // Rounding is in proportion to the corners' distances: where it decides, the distance is computed in f64.
+    // The rounding error is proportional to the corners' distances: within that error, the distance is computed in f64.
     const Wide<T> slack = 64 * Limits<T>::kEpsilon * extent;
     unsigned found = bits(squared <= limit - slack);
     for (unsigned rest = bits(squared <= limit + slack) & ~found; rest != 0; rest &= rest - 1) {
@@ -175,7 +175,7 @@ unsigned meet_triangles(const BallShape<T>& ball, const TriangleBlock<T>& triang
     return found;
 }
 
-// Boxes that the ray enters at most `limit` from its start, in lengths of its direction.
+// Meets boxes that the ray enters at most `limit` from its start, in lengths of its direction.
 template <typename T>
 struct RayShape {
     using Number = T;
@@ -190,8 +190,8 @@ struct RayShape {
     }
 };
 
-// A ball that moves along a ray: all boxes it meets, and some more near their corners, as the boxes are made larger by
-// the radius on all sides. A negative radius counts as 0.
+// A ball that moves along a ray. Meets all boxes that it touches, and some more near their corners, as the boxes are
+// enlarged by the radius on all sides. A negative radius counts as 0.
 template <typename T>
 struct CapsuleShape {
     using Number = T;

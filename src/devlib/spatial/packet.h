@@ -1,18 +1,18 @@
-// Rays that a kernel's lanes send in nearly the same direction, traced together: a node's boxes are tested once for all
-// of them.
+// Packets: rays of a kernel's lanes in nearly the same direction are traced together, so that a node's boxes are tested
+// once for all of them.
 //
-// For each axis the packet knows the range of origins and of inverse directions. The products of their ends bound where
-// any ray enters and leaves a slab, so that a box that one ray meets is met by the packet. At a leaf each ray is tested
-// with the leaf's box, and those that meet it with its triangles, as a ray alone would be: the faces found are the
-// same.
+// For each axis the packet has the range of origins and of inverse directions. The products of their ends bound the
+// entry and exit of any ray in a slab, so the packet meets every box that one of its rays meets. At a leaf each ray is
+// tested with the leaf's box, and those that meet it with its triangles, exactly as single rays are: the results are
+// the same.
 #pragma once
 
 #include "devlib/spatial/ray.h"
 
 namespace weft::devlib {
 
-// The greatest and the least of numbers of which none is NaN, half against half. The compiler's own reductions heed
-// NaN, and so go through the numbers one after the other.
+// The maximum and the minimum of numbers without NaN, half against half. The compiler's own reductions handle NaN, and
+// so process the numbers one after the other.
 template <typename V>
 auto greatest_of(V values) {
     if constexpr (sizeof values == 2 * sizeof values[0]) {
@@ -36,17 +36,17 @@ struct Packet {
     Int32 face[kRays];
     int near[3], axes[3];
     T sign;
-    // Of all rays: the ends of the ranges of origins, for the sides where boxes are entered and left, and of inverses.
+    // Ranges over all rays: of origins, at the sides of entry and exit, and of inverses.
     T near_origin[3], far_origin[3], least_inverse[3], greatest_inverse[3], greatest_margin[3];
 
-    // Loads rays from `first` on of arguments that have `width` in each component. False where they are not so alike
-    // that it pays.
+    // Loads rays from `first` on; arguments have `width` numbers per component. False if the rays are too different for
+    // a packet to pay off.
     bool load(const Tree<T>& tree, const T* starts, const T* directions, const T* limits, UInt64 mask, int first,
               Int32 width) {
         const int some = first + __builtin_ctzll(mask >> first);
         WideOfRays on;
         for (int i = 0; i < kRays; ++i) on[i] = mask >> (first + i) & 1 ? -1 : 0;
-        // Lanes that are off get a ray that is on.
+        // Inactive lanes get the ray of an active one.
         const auto load_lanes = [&](const T* from) {
             Rays values;
             __builtin_memcpy(&values, from + first, sizeof values);
@@ -67,8 +67,8 @@ struct Packet {
         axes[0] = z == 2 ? 0 : z + 1, axes[1] = axes[0] == 2 ? 0 : axes[0] + 1, axes[2] = z;
         const Rays scale = length[z];
         sign = direction[z][0] < 0 ? T(-1) : T(1);
-        // The same longest axis, finite, and not of length 0. Ties go to the lower axis, as for a ray alone. Nearly all
-        // rays that go each its own way are told apart here, before anything else is computed.
+        // All rays need the same longest axis, finite numbers, and a length above 0. Ties go to the lower axis, as for
+        // a single ray. This test rejects nearly all incoherent rays before anything else is computed.
         const Rays sum = length[0] + length[1] + length[2];
         auto alike = (scale > 0) & (sum < kInfinity<T>);
         for (int axis = 0; axis < 3; ++axis) {
@@ -91,7 +91,7 @@ struct Packet {
             least_inverse[axis] = least_of(inverse[axis]);
             greatest_inverse[axis] = greatest_of(inverse[axis]);
             greatest_margin[axis] = greatest_of(margin[axis]);
-            // Rays that go apart would visit what few of them meet.
+            // Diverging rays would visit nodes that few of them meet.
             const T spread = greatest_of(slope) - least_of(slope);
             const T room = T(0.02) * (tree.upper[axis] - tree.lower[axis]);
             if (!(spread < T(0.1)) || !(greatest_origin - least_origin <= room)) return false;
@@ -105,7 +105,7 @@ struct Packet {
 
     // For traverse(): the boxes that any of the rays may meet.
     unsigned enter(const Node<T>& node, T last_limit, Wide<T>& entry) const {
-#pragma clang fp contract(fast)  // the margin is larger than any rounding
+#pragma clang fp contract(fast)  // the margin exceeds any rounding error
         Wide<T> first = 0, last = last_limit;
         for (int axis = 0; axis < 3; ++axis) {
             const Wide<T> to_near = wide(node.bounds[near[axis]][axis]) - near_origin[axis];
@@ -121,7 +121,7 @@ struct Packet {
         return bits(first <= last);
     }
 
-    // Which rays meet one box.
+    // The rays that meet one box.
     UInt64 meet(const Node<T>& node, int slot) const {
 #pragma clang fp contract(fast)
         Rays first = 0, last = limit;
@@ -154,7 +154,7 @@ private:
     }
 };
 
-// The nearest face of each ray; or any, after which a ray is done.
+// The nearest face of each ray; or any face, after which a ray is done.
 template <typename T, int kRays, bool kAny>
 struct PacketTriangles {
     const Tree<T>& tree;

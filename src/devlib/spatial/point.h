@@ -1,9 +1,9 @@
-// The closest and the furthest point of a mesh, as the face that has it.
+// The face of a mesh with the closest or the furthest point.
 //
-// The distance to a triangle is the least of four: to its three edges, and to the point below, if it is inside. Each is
-// the distance to a point of the triangle, so that rounding in thin triangles never makes one look closer than it is.
-// The point found is as close as any but for rounding. Which of two faces at the same distance it lies on, as at an
-// edge, can depend on how the tree was built.
+// The distance to a triangle is the least of four: to its three edges, and to the projection of the point, if that is
+// inside. Each is the distance to a point of the triangle, so that rounding in thin triangles never makes one look
+// closer than it is. The result is the closest point up to rounding. Between two faces at the same distance, as at an
+// edge, the choice can depend on the structure of the tree.
 #pragma once
 
 #include "devlib/spatial/traverse.h"
@@ -23,13 +23,13 @@ struct ClosestBoxes {
             const Wide<T> outside = greatest<Wide<T>>(0, greatest<Wide<T>>(below, above));
             squared += outside * outside;
         }
-        // A hair less: rounding must not hide a triangle that is closer.
+        // Slightly reduced, so that rounding cannot hide a closer triangle.
         entry = squared * (1 - 16 * Limits<T>::kEpsilon);
         return bits(entry <= limit);
     }
 };
 
-// Squared distances are negative here, so that the furthest comes first.
+// Keys are negative squared distances, so that the furthest child comes first.
 template <typename T>
 struct FurthestBoxes {
     Vec<T> point;
@@ -41,7 +41,7 @@ struct FurthestBoxes {
             const Wide<T> below = point[axis] - wide(node.bounds[0][axis]),
                           above = wide(node.bounds[1][axis]) - point[axis];
             const Wide<T> far = greatest<Wide<T>>(below, above);
-            width = least<Wide<T>>(width, far);  // < 0 where there is no box
+            width = least<Wide<T>>(width, far);  // < 0 for empty boxes
             squared += far * far;
         }
         entry = -(squared * (1 + 16 * Limits<T>::kEpsilon));
@@ -67,13 +67,13 @@ template <typename T>
 Block3<T> corners(const TriangleBlock<T>& block, int corner) {
     return {wide(block.corner[corner][0]), wide(block.corner[corner][1]), wide(block.corner[corner][2])};
 }
-// From the point to the corners, with the sign turned.
+// Vectors from the corners to the point.
 template <typename T>
 Block3<T> seen_from(const Block3<T>& corner, const Vec<T>& point) {
     return {point[0] - corner.x[0], point[1] - corner.x[1], point[2] - corner.x[2]};
 }
 
-// From a point to a segment; `start` leads from the segment's start to the point. No length: t is NaN, and becomes 0.
+// From a point to a segment; `start` leads from the segment's start to the point. For length 0, t is NaN and becomes 0.
 template <typename T>
 Wide<T> squared_distance(const Block3<T>& start, const Block3<T>& along) {
     const Wide<T> t = dot(start, along) / dot(along, along);
@@ -90,10 +90,11 @@ Wide<T> squared_distance(const TriangleBlock<T>& block, const Vec<T>& point) {
     const Block3<T> normal = cross(ab, ac);
     const Wide<T> inverse = T(1) / dot(normal, normal);
     Wide<T> v = dot(cross(from_a, ac), normal) * inverse, w = dot(cross(ab, from_a), normal) * inverse;
-    // Nearly always no triangle of the block is below the point.
+    // For nearly all blocks, no triangle contains the projection of the point.
     const T near = T(0.05);
     if (bits((v >= -near) & (w >= -near) & (v + w <= 1 + near)) == 0) return edges;
-    // In long thin triangles v and w are off by the ratio of the lengths: what is left in the plane is taken away too.
+    // In long thin triangles v and w are inaccurate by the ratio of the lengths: a second step removes the remainder in
+    // the plane.
     Block3<T> rest = from_a - v * ab - w * ac;
     const Wide<T> more_v = dot(cross(rest, ac), normal) * inverse, more_w = dot(cross(ab, rest), normal) * inverse;
     v += more_v, w += more_w;
@@ -102,7 +103,7 @@ Wide<T> squared_distance(const TriangleBlock<T>& block, const Vec<T>& point) {
     return ((v >= 0) & (w >= 0) & (v + w <= 1) & (inside < edges)) ? inside : edges;
 }
 
-// Where a face stands in the tree.
+// The position of a face in the tree.
 struct Found {
     Int32 face = -1;
     Int32 block = 0, lane = 0;
@@ -159,7 +160,7 @@ ClosestTriangle<T> closest_triangle(const Tree<T>& tree, const Vec<T>& point, T 
     return {{limit > 0 ? limit * limit : 0, {}}, tree.triangles, point};
 }
 
-// Farther away than `limit`; any distance where that is negative.
+// Faces farther than `limit`; any distance if that is negative.
 template <typename T>
 Found furthest_face(const Tree<T>& tree, const Vec<T>& point, T limit) {
     FurthestTriangle<T> visitor{{limit >= 0 ? -(limit * limit) : T(1), {}}, tree.triangles, point};

@@ -1,20 +1,20 @@
 // Rays and triangles.
 //
-// Watertight: a ray that goes through a closed mesh hits it, also through an edge or a corner. Every triangle is seen
-// in the ray's own frame: its longest axis becomes z, x and y are sheared, so that the ray is the z axis. A corner has
-// the same place there for every triangle that has it. On which side of an edge the ray goes follows from the sign of
-// one determinant of two products, and rounding keeps that sign or makes it 0; then it is computed exactly. (S. Woop,
-// C. Benthin, I. Wald, Watertight Ray/Triangle Intersection, JCGT 2013.) The boxes are tested with a margin that is
-// larger than the errors of both tests.
+// Intersections are watertight: a ray through a closed mesh hits it, even through an edge or a corner. Every triangle
+// is transformed to the ray's frame: the longest axis becomes z, x and y are sheared, so that the ray is the z axis. A
+// corner has the same coordinates there in every triangle that has it. The side of an edge on which the ray passes is
+// the sign of one determinant of two products. Rounding keeps that sign or makes it 0; then it is computed exactly. (S.
+// Woop, C. Benthin, I. Wald, Watertight Ray/Triangle Intersection, JCGT 2013.) The boxes are tested with a margin that
+// exceeds the errors of both tests.
 //
-// Distances are measured along the longest axis of the direction here: lengths of the direction do not matter.
+// Distances are measured along the longest axis of the direction here, so the length of the direction does not matter.
 #pragma once
 
 #include "devlib/spatial/traverse.h"
 
 namespace weft::devlib {
 
-// What a ray is to triangles.
+// The frame of a ray, in which triangles are tested.
 template <typename T>
 struct Frame {
     Vec<T> origin;
@@ -26,10 +26,10 @@ template <typename T>
 struct Ray : Frame<T> {
     using Frame<T>::origin, Frame<T>::axes, Frame<T>::shear_x, Frame<T>::shear_y, Frame<T>::sign;
     Vec<T> inverse;  // of the direction, scaled so that its longest component is 1
-    Vec<T> margin;   // of the boxes, as distance along the ray
-    int near[3];     // the side of a box through which the ray enters: 0 lower, 1 upper
+    Vec<T> margin;   // enlargement of boxes, as distance along the ray
+    int near[3];     // the side of a box at which the ray enters: 0 lower, 1 upper
     T scale;
-    bool is_valid;  // finite, and with a direction
+    bool is_valid;  // finite, with a non-zero direction
 
     Ray() = default;
     template <typename Of>
@@ -50,7 +50,7 @@ struct Ray : Frame<T> {
         }
         extent = least(extent, Limits<T>::kSteepest);
         sign = direction[z] < 0 ? T(-1) : T(1);
-        // A direction may be as short as the smallest number: divided by its length first.
+        // A direction may be as short as the smallest number, so it is normalized first.
         shear_x = direction[axes[0]] / scale * sign, shear_y = direction[axes[1]] / scale * sign;
         for (int axis = 0; axis < 3; ++axis) {
             const T slope = direction[axis] / scale;
@@ -62,11 +62,11 @@ struct Ray : Frame<T> {
         }
     }
 
-    // For traverse(): the boxes that the ray meets before `limit`, and where it enters them.
+    // For traverse(): the boxes that the ray meets before `limit`, and the distances of its entries.
     unsigned enter(const Node<T>& node, T limit, Wide<T>& entry) const { return enter(node.bounds, limit, entry); }
     unsigned enter(const T (&bounds)[2][3][kWidth], T limit, Wide<T>& entry) const {
 #if !defined(__NVPTX__)          // whose assembler would fuse more than that
-#pragma clang fp contract(fast)  // the margin is larger than any rounding
+#pragma clang fp contract(fast)  // the margin exceeds any rounding error
 #endif
         Wide<T> first = 0, last = limit;
 #pragma clang loop unroll(full)
@@ -93,17 +93,17 @@ inline double exact_sign(double a, double b, double c, double d) {
     return first_rest > second_rest ? 1.0 : first_rest < second_rest ? -1.0 : 0.0;
 }
 
-// A ray through an edge: `inclusive` lets both triangles have it. Otherwise the ray is moved by something infinitely
-// small, the same for all triangles, so that it crosses a closed surface once wherever it goes through.
+// Rays through an edge. inclusive: both triangles are hit. exclusive: the ray is moved infinitesimally, in the same way
+// for all triangles, so that it crosses a closed surface once at any place.
 enum class Edges { inclusive, exclusive };
 
 template <typename T>
 struct Crossing {
     Wide<T> distance;
-    Wide<T> side;  // > 0: through the front, where the corners go round counter-clockwise
+    Wide<T> side;  // > 0: through the front, whose corners are counter-clockwise
 };
 
-// Which triangles of a block the ray crosses at 0 <= distance < limit.
+// The triangles of a block that the ray crosses at 0 <= distance < limit.
 template <Edges kEdges, typename T>
 unsigned cross_triangles(const Frame<T>& ray, const TriangleBlock<T>& block, T limit, Crossing<T>& crossing) {
     using V = Wide<T>;
@@ -114,7 +114,7 @@ unsigned cross_triangles(const Frame<T>& ray, const TriangleBlock<T>& block, T l
         x[corner] = wide(block.corner[corner][ray.axes[0]]) - ray.origin[ray.axes[0]] - ray.shear_x * z[corner];
         y[corner] = wide(block.corner[corner][ray.axes[1]]) - ray.origin[ray.axes[1]] - ray.shear_y * z[corner];
     }
-    // For each corner the edge opposite to it.
+    // For each corner, the edge opposite to it.
     V edge[3];
     edge[0] = x[2] * y[1] - y[2] * x[1];
     edge[1] = x[0] * y[2] - y[0] * x[2];
@@ -158,7 +158,7 @@ struct NearestTriangle {
     bool leaf(Int32 number, UInt32) {
         const TriangleBlock<T>& block = blocks[number];
         Crossing<T> crossing;
-        // One that is as near as the best counts if its number is smaller: the answer does not depend on the tree.
+        // Among equal distances the smaller face number wins, so that the result does not depend on the tree.
         unsigned found = cross_triangles<Edges::inclusive>(ray, block, face < 0 ? limit : above(limit), crossing);
         for (; found != 0; found &= found - 1) {
             const int lane = lowest_bit(found);

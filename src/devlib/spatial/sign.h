@@ -1,12 +1,12 @@
-// On which side of a mesh a point is, from the closest point of it.
+// The side of a mesh on which a point is, given its closest point on the mesh.
 //
-// If that is inside a face, the face's normal decides. At an edge it is the sum of the normals of all faces that have
-// the edge, and at a corner that of all faces around it, weighted by their angles there: these always point to the
-// right side (J. A. Baerentzen, H. Aanaes, Signed Distance Computation Using the Angle Weighted Pseudonormal, 2005). So
-// it does not matter which of the faces was found.
+// Inside a face, the face's normal decides. At an edge it is the sum of the normals of all faces with that edge, and at
+// a corner that of all faces around it, weighted by their angles there: these always point to the right side (J. A.
+// Baerentzen, H. Aanaes, Signed Distance Computation Using the Angle Weighted Pseudonormal, 2005). So any of the
+// closest faces gives the same result.
 //
-// The faces around a corner are looked for in the tree, by its place: nothing has to be kept with the mesh, meshes
-// whose faces do not share their points work too, and also meshes that were deformed. Everything is computed in f64.
+// The faces around a corner are found in the tree by its position: the mesh needs no adjacency, and faces need not
+// share points. It also works after deformations. Everything is computed in f64.
 #pragma once
 
 #include "devlib/spatial/angle.h"
@@ -16,7 +16,7 @@ namespace weft::devlib {
 
 using Real = Vec<double>;
 
-// Boxes that contain one or two given points.
+// Meets boxes that contain one or two given points.
 template <typename T>
 struct BoxesWith {
     Vec<T> first, second;
@@ -43,7 +43,7 @@ inline Real unit(const Real& v) {
     return length > 0 ? (1 / length) * v : Real{0, 0, 0};
 }
 
-// Adds the normals of faces that have a corner (or two) at given places.
+// Adds the normals of faces that have a corner (or two) at given positions.
 template <typename T>
 struct SumNormals {
     const TriangleBlock<T>* blocks;

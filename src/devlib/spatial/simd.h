@@ -1,5 +1,5 @@
-// Numbers side by side, for traversals: kWidth of them are one value. Comparisons give masks, from which bits() makes
-// an integer with one bit for each.
+// Vectors of kWidth numbers, for traversals. Comparisons give masks, from which bits() makes an integer with one bit
+// for each number.
 #pragma once
 
 #include "devlib/spatial/layout.h"
@@ -21,7 +21,7 @@ Wide<T> wide(const T* from) {
 }
 template <typename V>
 V least(V a, V b) {
-    return a < b ? a : b;  // what processors have as one instruction; the second where one is NaN
+    return a < b ? a : b;  // compiles to one instruction; gives the second operand if either is NaN
 }
 template <typename V>
 V greatest(V a, V b) {

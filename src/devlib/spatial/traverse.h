@@ -1,13 +1,13 @@
-// Going through a tree from the top down: the only traverser with a stack.
+// Traversal of a tree from the top down, with a stack.
 //
-//   shape.enter(node, limit, entry)  which children the query meets, as bits, and the place of each in the order in
-//                                    which they are looked at: the least first
-//   visitor.limit                    children with a greater entry are left out
+//   shape.enter(node, limit, entry)  a mask of the children that the query meets, and their keys: smaller ones are
+//                                    visited first
+//   visitor.limit                    children with a greater key are skipped
 //   visitor.leaf(block, place)       may lower the limit; true ends the query. The place of a child is the number of
 //                                    its parent times kWidth, plus the slot
 //
-// traverse() is one query from its start to its end. traverse_each() takes several, which know nothing of each other,
-// in turns: while one waits for its next node to come from memory, the others go on.
+// traverse() runs one query to its end. traverse_each() interleaves several independent queries: while one waits for
+// its next node from memory, the others continue.
 #pragma once
 
 #include "devlib/spatial/simd.h"
@@ -19,7 +19,7 @@ WideMask<T> slots() {
     return {0, 1, 2, 3, 4, 5, 6, 7};
 }
 
-// Asks for the memory of what will probably be next.
+// Prefetches the memory that is probably needed next.
 template <typename T>
 void prefetch(const Tree<T>& tree, Int32 child) {
     constexpr int kLines = sizeof(TriangleBlock<T>) / 64;
@@ -28,23 +28,23 @@ void prefetch(const Tree<T>& tree, Int32 child) {
     for (int line = 0; line < kLines; ++line) __builtin_prefetch(at + 64 * line);
 }
 
-// A child that waits, and where the query enters it.
+// A child on the stack, and its key.
 template <typename T>
 struct Waiting {
     T entry;
     UInt32 place;
 };
 
-// Where a query is: the node or leaf that it looks at next, and what waits on its stack.
+// The position of a query: the next node or leaf, and the stack.
 template <typename T>
 struct Position {
     Waiting<T>* stack;
-    Int32 current;  // as Node::child has it
+    Int32 current;  // encoded as Node::child
     int size = 0;
     UInt32 place = 0;
 };
 
-// Looks at one node or leaf. False at the end of the query.
+// Visits one node or leaf. False at the end of the query.
 template <bool kOrdered, typename T, typename Shape, typename Visitor>
 __attribute__((always_inline)) inline bool step(const Tree<T>& tree, Shape& shape, Visitor& visitor, Position<T>& at) {
     const auto child_at = [&](UInt32 of) { return tree.nodes[of / kWidth].child[of % kWidth]; };
@@ -66,8 +66,8 @@ __attribute__((always_inline)) inline bool step(const Tree<T>& tree, Shape& shap
                 if (is_nearer) at.current = node.child[second], at.place = here + second;
                 return true;
             }
-            // The others wait, the nearest on top of the stack: sorted without branches, each goes to the place
-            // that the number of nearer ones says. Of equal ones that with the lower slot is nearer.
+            // The other children are pushed, the nearest on top: sorted without branches, as the number of nearer ones
+            // gives the place of each. Among equal ones the lower slot is nearer.
             found |= 1u << first;
             const int last = at.size + __builtin_popcount(found) - 1;
             WideMask<T> nearer = 0;
@@ -110,16 +110,16 @@ void traverse(const Tree<T>& tree, Shape& shape, Int32 root, Visitor& visitor) {
     }
 }
 
-// How many queries are under way at a time: enough that the others' steps take as long as a node from the third cache.
+// Number of interleaved queries: the others' steps take about as long as loading a node from the third-level cache.
 inline constexpr int kTogether = 8;
 
-// Queries of the lanes of a mask, kTogether of them at a time:
+// Runs queries for the lanes of a mask, kTogether of them at a time:
 //
-//   start(lane, query)   fills in query.tree, .shape, .visitor and .root; false where there is nothing to look at
-//   finish(lane, query)  takes the answer
+//   start(lane, query)   sets query.tree, .shape, .visitor and .root; false if there is nothing to visit
+//   finish(lane, query)  receives the result
 template <bool kOrdered, typename T, typename Query, typename Start, typename Finish>
 void traverse_each(UInt64 lanes, const Start& start, const Finish& finish) {
-#if defined(__NVPTX__)  // a thread has one lane, and the others of its warp to wait with
+#if defined(__NVPTX__)  // a thread has one lane, and other warps hide its latency
     for (; lanes != 0; lanes &= lanes - 1) {
         const int lane = __builtin_ctzll(lanes);
         Query query;
@@ -131,7 +131,7 @@ void traverse_each(UInt64 lanes, const Start& start, const Finish& finish) {
     Query queries[kTogether];
     Position<T> at[kTogether];
     int lane[kTogether];
-    // The next lane whose query has something to look at takes a place. False: there is none.
+    // Starts the query of the next lane that has anything to visit. False: there is none.
     const auto begin = [&](int i) {
         for (; lanes != 0;) {
             lane[i] = __builtin_ctzll(lanes);

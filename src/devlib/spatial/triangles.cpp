@@ -1,10 +1,10 @@
-// Whether two triangles have a point in common, exactly: what touches meets.
+// Whether two triangles have a common point, exactly; touching counts.
 //
-// They do if an edge of one has a point in common with the other. An edge goes through a triangle if its ends are not
-// on one side of the plane, and the triangle's edges go round it in one direction. Where both ends lie in the plane,
-// and for a triangle without area, which is its edges, the question is asked in the coordinate planes: an edge that
-// lies in the plane of a triangle, or of another edge, meets it if their images meet in all three. All answers are
-// signs of determinants (devlib/spatial/orientation.h).
+// They do if an edge of one has a common point with the other. An edge goes through a triangle if its ends are not on
+// one side of the plane, and the triangle's edges go round it in one direction. Two cases are decided in the coordinate
+// planes: an edge with both ends in the plane, and a triangle without area, which is its edges. An edge in the plane of
+// a triangle, or of another edge, meets it if their images meet in all three. All results are signs of determinants
+// (devlib/spatial/orientation.h).
 #include "devlib/spatial/functions.h"
 #include "devlib/spatial/orientation.h"
 
@@ -20,7 +20,7 @@ bool ranges_meet(double a, double b, double c, double d) {
            __builtin_elementwise_min(c, d) <= __builtin_elementwise_max(a, b);
 }
 
-// The images of two segments in a coordinate plane. A segment may be a point.
+// Whether the images of two segments in a coordinate plane meet. A segment may be a point.
 bool images_meet(const Point& a, const Point& b, const Point& c, const Point& d, const int (&plane)[2]) {
     const int x = plane[0], y = plane[1];
     return ranges_meet(a[x], b[x], c[x], d[x]) && ranges_meet(a[y], b[y], c[y], d[y]) &&
@@ -33,7 +33,7 @@ bool segments_meet(const Point& a, const Point& b, const Point& c, const Point& 
     return side_of_plane(a, b, c, d) == 0;
 }
 
-// Whether a point in the plane of a triangle is inside of it. False for a triangle without area.
+// Whether a point in the plane of a triangle is inside. False for a triangle without area.
 bool is_inside(const Point& p, const Point (&triangle)[3]) {
     bool has_area = false;
     for (const auto& plane : kPlanes) {
@@ -47,7 +47,7 @@ bool is_inside(const Point& p, const Point (&triangle)[3]) {
     return has_area;
 }
 
-// An edge whose ends lie in the plane of the triangle, or any edge and a triangle without area.
+// For an edge in the plane of the triangle, or any edge and a triangle without area.
 bool lies_in(const Point& a, const Point& b, const Point (&triangle)[3]) {
     for (int i = 0; i < 3; ++i)
         if (segments_meet(a, b, triangle[i], triangle[(i + 1) % 3])) return true;
@@ -81,7 +81,7 @@ bool meet(const Point (&first)[3], const Point (&second)[3]) {
     return false;
 }
 
-// So that products of three coordinates stay in the range of f64: all are multiplied by a power of 2.
+// A power of 2 that scales coordinates so that products of three stay in the range of f64.
 double scale_of(double largest) { return largest > 0x1p300 ? 0x1p-724 : largest < 0x1p-300 ? 0x1p700 : 1; }
 
 template <typename T>

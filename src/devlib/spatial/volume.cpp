@@ -1,5 +1,5 @@
-// Volumes: the eight voxels around a place, one voxel, and writing one. Objects and coordinates come as in functions.h;
-// eight voxels are one result of eight values.
+// Volumes: the eight voxels around a place, one voxel, and writing one. Objects and coordinates are passed as in
+// functions.h; eight voxels are one result of eight values.
 #include "devlib/spatial/volume.h"
 
 #include "devlib/spatial/functions.h"
@@ -29,7 +29,7 @@ void put(typename V::Number* result, Int32 width, int lane, const V (&values)[co
         for (int n = 0; n < V::kNumbers; ++n) result[(c * V::kNumbers + n) * width + lane] = values[c].numbers[n];
 }
 
-// `read` gives `count` values for a voxel; where the volume's type is another, they are `nothing`.
+// `read` returns `count` values for a voxel; if the volume's type is not supported, the values are `nothing`.
 template <typename V, typename Sources, int count, typename Read>
 void read_lanes(typename V::Number* result, const UInt64* volumes, const Int32* voxel, UInt64 mask, Int32 width,
                 V nothing, const Read& read) {
@@ -66,7 +66,7 @@ void lookups(typename V::Number* result, const UInt64* volumes, const Int32* vox
                               });
 }
 
-// Voxels without a leaf stay as they are. `source` are grids of V, `other` those of Other.
+// Voxels without a leaf are not changed. `source` is a grid type with values V, `other` one with values Other.
 template <typename V, GridType source, typename Other, GridType other>
 void stores(const UInt64* volumes, const Int32* voxel, const typename V::Number* value, UInt64 mask, Int32 width) {
     for_each_volume(volumes, mask, [&](const VolumeDescriptor& volume, UInt64 lanes) {
@@ -89,7 +89,7 @@ void stores(const UInt64* volumes, const Int32* voxel, const typename V::Number*
 
 }  // namespace
 
-// `source`: the type of grids that are written, `...`: those that can be read. Grids `other`, whose numbers are
+// `source`: the type of grids that are written; `...`: those that can be read. Grids of type `other`, whose numbers are
 // `other_number`, can be written too.
 #define WEFT_DEFINE(name, number, count, source, other_number, other, ...)                                          \
     WEFT_LIBRARY(weft_lib_volume_lookup_##name)(number * result, const UInt64* volume, const Int32* voxel,          \

@@ -1,10 +1,10 @@
-// Reading and writing voxels of NanoVDB grids (devlib/spatial/nanovdb.h) in kernels: the way from a coordinate to the
-// value's place. It gives values, or places in arrays, and has no derivative; what is smooth is computed from these by
-// the kernel's own code.
+// Reading and writing voxels of NanoVDB grids (devlib/spatial/nanovdb.h) in kernels: from a coordinate to the value's
+// address. The results are values, or positions in arrays, and have no derivative; the kernel's own code computes
+// smooth functions of them.
 //
-// Lanes are served one by one by a Finder, which remembers the last leaf and the nodes above it: neighbouring lanes ask
-// for neighbouring voxels as a rule. A grid has been checked when its volume was made (runtime/spatial/volume/grid.h),
-// so that no coordinate leads outside of its bytes.
+// A Finder serves lanes one by one and remembers the last leaf and the nodes above it, as neighbouring lanes usually
+// read neighbouring voxels. A grid is checked when its volume is made (runtime/spatial/volume/grid.h), so that no
+// coordinate leads outside of its bytes.
 #pragma once
 
 #include "devlib/spatial/nanovdb.h"
@@ -17,21 +17,21 @@ struct VolumeTile {
     const unsigned char *upper, *value;  // one of them is null
 };
 
-// A dense table over a box of cells, of 8^3 voxels each: the address of a cell's leaf, or of one whose voxels all have
-// the value that the cell has. The cells at the box's ends stand for all that is beyond them.
+// A dense table over a box of cells, of 8^3 voxels each: the address of a cell's leaf, or of a constant leaf with the
+// cell's value. The cells at the box's ends represent everything beyond them.
 struct VolumeCells {
     const unsigned char* const* leaves;  // null: there is no table
     int low[3], count[3];
 };
 
-// What a volume's id leads to. Kernels read the fields before `grid` (types/objects.cpp); matrices lie row by row. One
-// of zeros describes a volume without voxels, where every lookup gives 0.
+// The descriptor of a volume, to which its id leads. Kernels read the fields before `grid` (types/objects.cpp);
+// matrices are stored row by row. A descriptor of zeros is a volume without voxels, in which every lookup gives 0.
 struct VolumeDescriptor {
     double matrix[9], inverse[9], translation[3];  // index space -> world: x -> matrix x + translation
     float matrix_f32[9], inverse_f32[9], translation_f32[3];
-    int voxel_count;  // of index grids: the voxels that have a place; of others: 512 for each leaf
+    int voxel_count;  // of index grids: voxels with a place; of others: 512 for each leaf
     unsigned char* grid;
-    const VolumeTile* tiles;  // of the root, by ascending keys; equal keys do not occur
+    const VolumeTile* tiles;  // of the root, by ascending keys without duplicates
     unsigned tile_count;
     nanovdb::GridType type;
     nanovdb::Size root, leaves;  // their offsets
@@ -56,9 +56,9 @@ void store(unsigned char* at, T value) {
     __builtin_memcpy(__builtin_assume_aligned(at, alignof(T)), &value, sizeof value);
 }
 
-// Where the values around a voxel are: those of a leaf's 512 voxels, or one for all of a larger cube.
+// The location of the values around a voxel: a leaf's 512 values, or one for all of a larger cube.
 struct Found {
-    const unsigned char* leaf;      // or null, then
+    const unsigned char* leaf;      // null if `constant` applies
     const unsigned char* constant;  // a value, or null in an empty volume
 };
 
@@ -69,7 +69,7 @@ public:
     explicit Finder(const VolumeDescriptor* volume) : volume_(volume) {}
 
     Found find(int i, int j, int k) {
-        // The parts of a coordinate above its lowest bits name the cube. Other cubes have other parts.
+        // Coordinates in the same cube differ in their lowest bits only.
         const bool same_leaf = (((i ^ i_) | (j ^ j_) | (k ^ k_)) & ~7) == 0;
         if (same_leaf && has_leaf_) return found_;
         found_ = descend(i, j, k);
@@ -105,7 +105,7 @@ private:
         return {lower_ + load<long>(entry), nullptr};
     }
 
-    // `leaf` is an upper node. Which tile it is has no pattern that a processor could guess: no branch depends on it.
+    // `leaf` is an upper node. The search has no branches, since its outcomes cannot be predicted.
     Found tile(int i, int j, int k) const {
         const Word key = format::root_key(i, j, k);
         const VolumeTile* at = volume_->tiles;
@@ -127,7 +127,7 @@ private:
 
 // ---- values ----
 
-// A value as neighbouring numbers.
+// A value as consecutive numbers.
 template <typename T, int count>
 struct Value {
     using Number = T;
@@ -142,7 +142,7 @@ inline float half(unsigned short bits) {
     return static_cast<float>(value);
 }
 
-// A value of `V` as it stands in a grid of this type.
+// A value of `V` as stored in a grid of this type.
 template <GridType type, typename V>
 struct Stored {
     static V in_leaf(const VolumeDescriptor&, const unsigned char* leaf, unsigned n) {
@@ -152,7 +152,7 @@ struct Stored {
     static constexpr bool kHasConstantLeaves = true;
 };
 
-// How a value of `V` comes out of a grid of this type.
+// Reads a value of `V` from a grid of this type.
 template <GridType type, typename V>
 struct Cell : Stored<type, V> {};
 
@@ -190,7 +190,7 @@ struct Cell<GridType::f16, Value<float, 1>> {
     static V constant(const unsigned char* at) { return {{half(load<unsigned short>(at))}}; }
 };
 
-// Values in the numbers of `V`, of a grid of floats in other numbers, which `Own` are.
+// Converts the numbers of a value `Own` to those of `V`.
 template <typename V, typename Own>
 V converted(const Own& own) {
     V result;
@@ -231,7 +231,8 @@ struct Cell<GridType::boolean, Value<unsigned char, 1>> {
     static V constant(const unsigned char* at) { return {{*at}}; }
 };
 
-// The place of a voxel in an array outside, -1 where it has none. In grids of values voxels are numbered leaf by leaf.
+// The position of a voxel in an external array, -1 if it has none. In grids of values, voxels are numbered leaf by
+// leaf.
 struct Place {
     int numbers[1];
     using Number = int;
@@ -280,8 +281,8 @@ inline int cell(const VolumeCells& cells, int axis, int x) {
     return at < 0 ? 0 : at > last ? last : at;
 }
 
-// The eight voxels around a place as in stencil(), by the table of cells: whether they are in one leaf or in eight, the
-// same is done, so that a processor has nothing to guess.
+// stencil() with the table of cells: the same instructions for voxels in one leaf and in eight, so that no branch has
+// to be predicted.
 template <GridType type, typename V>
 void stencil_by_cells(const VolumeDescriptor& volume, int i, int j, int k, V (&corners)[8]) {
     const VolumeCells& cells = volume.cells;
@@ -317,7 +318,7 @@ void stencil(Finder<type>& finder, const VolumeDescriptor& volume, int i, int j,
         }
         return;
     }
-    // Along which axes the corners are in two leaves: one search for each leaf.
+    // The axes along which the corners are in two leaves: one search for each leaf.
     const unsigned crossed = ((i & 7) == 7) * 4u + ((j & 7) == 7) * 2u + ((k & 7) == 7);
     Found found[8];
     for (unsigned c = 0; c < 8; ++c) {
@@ -354,13 +355,13 @@ void write(Finder<type>& finder, const VolumeDescriptor& volume, int i, int j, i
 
 template <GridType... types>
 struct Types {
-    // Whether the volume is of one of these types; if so, calls use(finder).
+    // Calls use(finder) and returns true if the volume is of one of these types.
     template <typename Use>
     static bool visit(const VolumeDescriptor& volume, const Use& use) {
         return ((volume.type == types && (use(Finder<types>(&volume)), true)) || ...);
     }
 };
-// Of leaves that have one size, and so can be numbered.
+// Types whose leaves have one size, and so can be numbered.
 using AllTypes = Types<GridType::f32, GridType::f64, GridType::i16, GridType::i32, GridType::i64, GridType::vec3f,
                        GridType::vec3d, GridType::mask, GridType::f16, GridType::u32, GridType::boolean,
                        GridType::rgba8, GridType::fp4, GridType::fp8, GridType::fp16, GridType::vec4f, GridType::vec4d,

@@ -1,15 +1,15 @@
-// How often a mesh winds around a point: 1 inside of a closed mesh whose faces point outwards, 0 outside, and numbers
-// in between for meshes with holes.
+// The winding number of a mesh around a point: 1 inside of a closed mesh whose faces point outwards, 0 outside, and
+// numbers in between for meshes with holes.
 //
-// It is the sum of the solid angles of all triangles, divided by 4 pi. What is far away is seen as a whole: for all
-// that is below a child, with the middle c of its box, the integral of n . (x - q) / |x - q|^3 over its surface is
+// It is the sum of the solid angles of all triangles, divided by 4 pi. Far geometry is approximated as a whole: for
+// everything below a child, with the centre c of its box, the integral of n . (x - q) / |x - q|^3 over its surface is
 // expanded at c to first order. It needs the integrals of n (Moments::normal) and of (x - c) n' (Moments::spread). (G.
 // Barill et al., Fast Winding Numbers for Soups and Clouds, SIGGRAPH 2018.)
 //
-// Far is what is farther than `accuracy` times half the diagonal r of its box. Then the error of a child of area A at
-// the distance R is at most 3 A r^2 / (4 pi (R - r)^4): half the second derivative of x / |x|^3, which is at most 6 /
-// |x|^4, times r^2. Errors of neighbours have both signs; for the meshes of the tests the whole error was at most 0.06
-// for accuracy 2 and 0.0003 for 6.
+// Geometry is far if its distance exceeds `accuracy` times half the diagonal r of its box. Then the error of a child of
+// area A at the distance R is at most 3 A r^2 / (4 pi (R - r)^4): half the second derivative of x / |x|^3, which is at
+// most 6 / |x|^4, times r^2. Errors of neighbours have both signs; for the meshes of the tests the total error was at
+// most 0.06 for accuracy 2 and 0.0003 for 6.
 #pragma once
 
 #include "devlib/spatial/angle.h"
@@ -24,7 +24,7 @@ T sum_of(const Wide<T>& values) {
     return sum;
 }
 
-// Adds what is far, and goes into what is near.
+// Adds far children, and descends into near ones.
 template <typename T>
 struct FarChildren {
     const Tree<T>& tree;
@@ -72,7 +72,8 @@ struct NearTriangles {
                         c = seen_from(corners(block, 2), point);
         const Wide<T> la = __builtin_elementwise_sqrt(dot(a, a)), lb = __builtin_elementwise_sqrt(dot(b, b)),
                       lc = __builtin_elementwise_sqrt(dot(c, c));
-        // Edges are shorter than the ways to corners: less is lost. The sign is turned, as all three are.
+        // Edges are shorter than the vectors to corners, so less precision is lost. The sign is changed, as all three
+        // vectors are reversed.
         const Wide<T> volume = -dot(a, cross(b - a, c - a));
         const Wide<T> angle =
             T(2) * angle_of<T>(volume, la * lb * lc + dot(a, b) * lc + dot(b, c) * la + dot(c, a) * lb);
