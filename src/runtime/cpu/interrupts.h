@@ -2,8 +2,6 @@
 // long is stopped within its machine code (preemption.h).
 #pragma once
 
-#include <pthread.h>
-
 #include <atomic>
 #include <chrono>
 #include <span>
@@ -31,7 +29,7 @@ public:
 
     bool can_stop() const { return interrupted_ != nullptr; }
     bool is_stopped() const { return stopped_.load(std::memory_order_relaxed); }
-    bool is_caller() const { return pthread_equal(caller_, pthread_self()); }
+    bool is_caller() const { return caller_ == __builtin_thread_pointer(); }
     bool is_in_code(const void* address) const {
         for (const CodeRange& range : code_)
             if (range.contains(address)) return true;
@@ -61,8 +59,8 @@ private:
 
     bool (*interrupted_)();
     std::span<const CodeRange> code_;
-    pthread_t caller_ = pthread_self();
-    Clock::time_point asked_;  // last call of `interrupted`; the epoch before the first
+    const void* caller_ = __builtin_thread_pointer();  // of the thread: each launch makes one of these
+    Clock::time_point asked_;                          // last call of `interrupted`; the epoch before the first
     std::atomic<bool> stopped_{false};
 };
 

@@ -92,11 +92,16 @@ bool CpuKernel::run(KernelEntryPoint entry, const void* arguments, const Grid& g
     std::copy(std::begin(grid.dim), std::end(grid.dim), context.dim);
     context.fault = options.fault;
     context.not_finite = options.not_finite;
+    const CpuEntry& code = description().cpu();
+    if (!code.finds_objects && !code.has_atomics && !may_be_long() && !options.serial &&
+        is_small_launch(grid.count, code.cost)) {
+        entry(arguments, &context, 0, grid.count);  // most launches: the rest costs as much as they take
+        return true;
+    }
     Interrupts interrupts(options.interrupted, {&code_, 1});
     context.interrupts = preempts(interrupts);
     Accesses accesses;  // takes no memory before there is one
     if (options.serial) context.accesses = &accesses;
-    const CpuEntry& code = description().cpu();
     std::optional<spatial::Reading> reading;
     if (code.finds_objects) {
         if (const spatial::FormerObjectsPtr& former = spatial::Finding::current())

@@ -215,9 +215,7 @@ void parallel_launch(KernelEntryPoint entry, const void* arguments, const Launch
                      std::int64_t row, double cost_ns, Interrupts& interrupts, std::int64_t least, int threads) {
     if (count <= 0) return;
     // The path of nearly all small launches: no clock, no atomic, no thread-local.
-    if (count == 1 || (count <= kLaneAlignment && cost_ns * static_cast<double>(count) < kInlineNs)) {
-        return run_chunk(entry, arguments, context, 0, count);
-    }
+    if (is_small_launch(count, cost_ns)) return run_chunk(entry, arguments, context, 0, count);
     Launch launch(entry, arguments, context, row, interrupts);
     if (threads == 1) {
         launch.run_in_order(count, cost_ns);

@@ -12,6 +12,13 @@ namespace weft::runtime {
 int cpu_threads();
 void set_cpu_threads(int count);
 
+// Whether so few threads run on the caller at once. `cost_ns` is that of one.
+inline bool is_small_launch(std::int64_t count, double cost_ns) {
+    constexpr std::int64_t kFew = 64;
+    constexpr double kInlineNs = 30'000;  // waking a worker takes some microseconds
+    return count == 1 || (count <= kFew && cost_ns * static_cast<double>(count) < kInlineNs);
+}
+
 // Runs threads [0, count) of a kernel.
 //
 // - `cost_ns`, of one thread, sets the grain: work below some tens of microseconds runs on the caller.
