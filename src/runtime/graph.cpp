@@ -384,7 +384,7 @@ namespace {
 
 std::string left_by(const Recording::Owner& owner) {
     return ", by " + owner.thread +
-           ", which has ended without capture_end(): nobody can end the capture any more. help: use another stream, "
+           ", which has ended without capture_end(): the capture cannot be completed any more. help: use another stream, "
            "and wp.ScopedCapture() or capture_end() in the thread that begins";
 }
 

@@ -19,8 +19,8 @@ bool begins(const RunsPlan& plan, std::int64_t i) {
     return load_number<std::uint64_t>(scalar, here) != load_number<std::uint64_t>(scalar, before);
 }
 
-// Calls step(i, whether a run begins there, number of runs that begin at lower lanes, runs of the group) for each value
-// of the chunk, 32 at a time; all lanes of the warp take part.
+// Calls step(i, begins, lower, runs) for each value of the chunk, 32 at a time: whether a run begins at i, how many
+// begin at lower lanes, and how many in the group. All lanes of the warp take part.
 template <typename Step>
 void for_each_value(const RunsPlan& plan, std::int64_t chunk, const Step& step) {
     const std::int64_t begin = chunk * kWarpItems, end = least(plan.count, begin + kWarpItems);

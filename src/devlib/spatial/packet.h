@@ -2,7 +2,7 @@
 // once for all of them.
 //
 // For each axis the packet has the range of origins and of inverse directions. The products of their ends bound the
-// entry and exit of any ray in a slab, so the packet meets every box that one of its rays meets. At a leaf each ray is
+// entry and exit of any ray in a slab. So the packet meets every box that one of its rays meets. At a leaf each ray is
 // tested with the leaf's box, and those that meet it with its triangles, exactly as single rays are: the results are
 // the same.
 #pragma once

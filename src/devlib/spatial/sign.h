@@ -1,7 +1,7 @@
 // The side of a mesh on which a point is, given its closest point on the mesh.
 //
-// Inside a face, the face's normal decides. At an edge it is the sum of the normals of all faces with that edge, and at
-// a corner that of all faces around it, weighted by their angles there: these always point to the right side (J. A.
+// Inside a face, the face's normal decides. At an edge it is the sum of the normals of all faces with that edge. At a
+// corner it is that of all faces around it, weighted by their angles there. These always point to the right side (J. A.
 // Baerentzen, H. Aanaes, Signed Distance Computation Using the Angle Weighted Pseudonormal, 2005). So any of the
 // closest faces gives the same result.
 //

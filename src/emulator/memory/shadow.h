@@ -2,13 +2,14 @@
 // Detects races: two plain accesses of one byte by different threads of a launch, at least one of them a store, without
 // a barrier between them.
 //
-// For each four bytes there are two words, for the last writer and the last reader. An actor is a thread at a time: the
-// launch, the block, the thread, the number of barriers that its block has passed and of synchronisations of its warp,
-// and the accessed bytes among the four. Accesses of one block are ordered if a barrier is between them; of one warp,
-// also if a synchronisation of the warp is. For several readers only their plurality is kept; for accesses of different
-// bytes only the last. So races may be missed, but none is false. A thread that has passed a fence, or used an atomic
-// with acquire or release, is excluded from then on, since flags and locks order its accesses in ways that are not
-// tracked. Equal stores of several threads count as no race.
+// For each four bytes there are two words, for the last writer and the last reader. An actor is a thread at a time:
+// launch, block, thread, barriers passed by the block, synchronisations of the warp, and the accessed bytes among the
+// four. Accesses of one block are ordered if a barrier is between them; of one warp, also if a synchronisation of the
+// warp is. For several readers only their plurality is kept; for accesses of different bytes only the last. So races
+// may be missed, but none is false.
+//
+// A thread is excluded after it has passed a fence, or used an atomic with acquire or release: the order that flags and
+// locks give its accesses is not tracked. Equal stores of several threads count as no race.
 #include <atomic>
 #include <cstdint>
 

@@ -46,8 +46,8 @@ SizeClass size_class(std::int64_t size) {
     return {first + static_cast<int>(k) - 1, base + k * quarter};
 }
 
-// Whole pages from the system. From 2 MiB on they start at a huge page's border, which saves most of the page faults of
-// the first touch and most of the address translation afterwards.
+// Whole pages from the system. From 2 MiB on they start at a huge page's border. That saves most page faults of the
+// first touch, and most address translation afterwards.
 void* map_pages(std::int64_t size) {
     bool huge = size >= kHugePage;
     auto length = static_cast<std::size_t>(huge ? size + kHugePage : size);

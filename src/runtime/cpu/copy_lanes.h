@@ -1,5 +1,5 @@
-// Functions that compiled code calls to copy the elements of a group of threads, if some threads are inactive or the
-// elements are not contiguous (codegen/cpu/copied_access.cpp).
+// Called by compiled code (codegen/cpu/copied_access.cpp): copies of the elements of a group of threads, if some
+// threads are inactive or the elements are not contiguous.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
-// Loads object files. This is JITLink used directly: an object file becomes a graph, its undefined symbols are looked
-// up in a fixed table (symbols.h), the memory manager maps the segments, and the addresses of the kernels are read. An
-// ORC session is not needed: nothing here is lazy, concurrent or shared between objects. A session would take longer to
-// start than a kernel takes to link, and it reports errors by printing them.
+// Loads object files. This is JITLink used directly. An object file becomes a graph, and its undefined symbols are
+// looked up in a fixed table (symbols.h). The memory manager maps the segments, and the addresses of the kernels are
+// read. An ORC session is not needed: nothing here is lazy, concurrent or shared between objects. A session would take
+// longer to start than a kernel takes to link, and it reports errors by printing them.
 #include "runtime/cpu/loader.h"
 
 #include <cstdlib>

@@ -1,8 +1,8 @@
 // Private gradients for the workers of a launch.
 //
 // Threads that scatter additions to a gradient (transform::scattered_gradients) may meet at the same elements, and use
-// atomics: some 8 ns each. If a launch adds much to an array that is small in comparison, each worker adds to a private
-// copy without atomics, and the copies are summed at the end. The caller's thread uses the gradient itself.
+// atomics: some 8 ns each. If a launch adds much to a comparatively small array, each worker adds to a private copy
+// without atomics. The copies are summed at the end. The caller's thread uses the gradient itself.
 #pragma once
 
 #include <cstddef>
