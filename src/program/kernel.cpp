@@ -253,11 +253,11 @@ const CompiledKernel& Kernel::choose(Variant variant, const std::byte* block) {
 }
 
 std::vector<int> Kernel::compiled_for() const {
-    constexpr int kGpuShift = 15;  // Variant::index()
     std::set<int> found;
     for (const auto& [at, specialization] : plain_) {
         const auto is_there = [](const auto& compiled) { return compiled != nullptr; };
-        if (std::ranges::any_of(specialization->compiled, is_there)) found.insert(static_cast<int>(at >> kGpuShift));
+        if (std::ranges::any_of(specialization->compiled, is_there))
+            found.insert(static_cast<int>(at >> Variant::kGpuShift));
     }
     return {found.begin(), found.end()};
 }

@@ -98,10 +98,11 @@ struct Variant {
     int launch_rank = 0;             // transform::fit_to_launch()
     int gpu = 0;                     // one more than the number of the CUDA device that it is for; 0: for CPUs
 
+    static constexpr int kGpuShift = 16;  // of `gpu`, the last part of the index
     std::size_t index() const {
         return debug | fast_math << 1 | line_info << 2 | keeps_returned << 3 | finite << 4 | private_gradients << 5 |
                nulls << 6 | short_rows << 7 | single << 8 | serial << 9 | grid_order << 10 | notes_accesses << 11 |
-               launch_rank << 12 | gpu << 16;
+               launch_rank << 12 | gpu << kGpuShift;
     }
 };
 
