@@ -42,7 +42,8 @@ ON_ALL_DEVICES = {
 LANGUAGE = {
     "python": "cuda cuda_arrays cuda_elements cuda_failures cuda_images cuda_machine_code cuda_memory cuda_primitives"
     " cuda_texts ptx cuda_events cuda_threads cuda_contexts cuda_bad_input"
-    " deterministic large_vectors large_matrices indexing control_flow generics large_kernels functions bfloat float8"
+    " deterministic large_vectors large_matrices large_parameters indexing control_flow generics large_kernels"
+    " functions bfloat float8"
     " kernels vectors types values raise statements sequences rotations operators partial_paths tid augmented"
     " class_patterns expressions_of_python kernel_objects negative_indices none_arrays number_range"
     " array_layout array_keywords pickling huge_arrays"

@@ -81,8 +81,9 @@ void append_printed(E value, std::string& format, std::vector<ir::Value*>& scala
     for (int i = 0; i < value.components(); ++i) {
         if (i) format += ", ";
         format += conversion;
-        scalars.push_back(cast(value.component(i), wide));
+        if (!needs_loop(value)) scalars.push_back(cast(value.component(i), wide));
     }
+    if (needs_loop(value)) scalars.push_back(cast(value, wide));
 }
 
 ir::Value* report_unless(E holds, const std::string& what, E a, E b) {
@@ -107,6 +108,14 @@ ir::Value* report_unless(E holds, const std::string& what, E a, E b) {
 
 template <typename Test>
 E all_components(E a, E b, Test test) {
+    if (needs_loop(a)) {
+        const auto step = [&](const std::vector<ir::Value*>& carried, const std::vector<ir::Value*>& indices) {
+            ir::Builder& builder = a.builder();
+            const E holds = test(a.wrap(builder.extract_at(a, indices)), a.wrap(builder.extract_at(b, indices)));
+            return std::vector<ir::Value*>{a.wrap(carried[0]) && holds};
+        };
+        return a.wrap(over_components(a, {a.builder().boolean(true)}, step)[0]);
+    }
     E result = test(a.component(0), b.component(0));
     for (int i = 1; i < a.components(); ++i) result = result && test(a.component(i), b.component(i));
     return result;

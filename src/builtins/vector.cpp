@@ -76,6 +76,14 @@ ir::Value* expand_trace(Call& call) {
 ir::Value* expand_diag(Call& call) {
     const E v = argument(call, 0);
     const int n = v.components();
+    ir::Builder& builder = call.builder;
+    if (n * n > ir::kMostUnrolled) {
+        const Type type = Type::matrix(v.type().scalar(), n, n);
+        const auto step = [&](const std::vector<ir::Value*>& carried, const std::vector<ir::Value*>& at) {
+            return std::vector<ir::Value*>{builder.insert_at(carried[0], builder.extract_at(v, at), {at[0], at[0]})};
+        };
+        return over_components(v, {builder.zero(type)}, step)[0];
+    }
     std::vector<E> parts(static_cast<std::size_t>(n * n), v.number(0));
     for (int i = 0; i < n; ++i) parts[static_cast<std::size_t>(i * n + i)] = v[i];
     return make_matrix(n, n, parts);
@@ -104,6 +112,15 @@ ir::Value* expand_identity_matrix(Call& call) {
     const auto number = [&](double v) {
         return scalar.is_float() ? Number::real(v) : Number::integer(static_cast<std::int64_t>(v));
     };
+    if (n * n > ir::kMostUnrolled) {
+        ir::Builder& builder = call.builder;
+        const Type matrix = Type::matrix(scalar.scalar(), n, n);
+        ir::Value* one = builder.constant(scalar, {number(1)});
+        const auto step = [&](const std::vector<ir::Value*>& carried, const std::vector<ir::Value*>& at) {
+            return std::vector<ir::Value*>{builder.insert_at(carried[0], one, {at[0], at[0]})};
+        };
+        return ir::over_components(builder, Type::vector(scalar.scalar(), n), {builder.zero(matrix)}, step)[0];
+    }
     std::vector<Number> numbers(static_cast<std::size_t>(n) * n, number(0));
     for (int i = 0; i < n; ++i) numbers[static_cast<std::size_t>(i) * n + i] = number(1);
     return call.builder.constant(Type::matrix(scalar.scalar(), n, n), std::move(numbers));

@@ -62,8 +62,14 @@ void Emitter::note_parts(const Operation& operation, std::vector<LeafType> parts
     }
 }
 
+// Memory without races: of one thread, or the block of arguments.
+static bool is_own(const ir::Value* array) {
+    const Operation* made = ir::root_of(array)->definition;
+    return ir::is_of_thread(array) || (made && made->op == ir::Op::argument);
+}
+
 void Emitter::note_access(const Operation& operation, const Address& address, AccessKind kind) {
-    if (!options_.notes_accesses || ir::is_of_thread(operation.operands[0])) return;
+    if (!options_.notes_accesses || is_own(operation.operands[0])) return;
     WEFT_CHECK(address.uniform(), "accesses are noted in code of one lane only");
     if (kind == AccessKind::read) return note_parts(operation, parts_used(operation), address, kind);
     if (kind == AccessKind::atomic && operation.op == Op::atomic_exch) return;  // needs no former value
@@ -73,7 +79,7 @@ void Emitter::note_access(const Operation& operation, const Address& address, Ac
 // The address of the element that a load gives, for note_part(): before the load's own checks, of which a broken one
 // ends the notes of its launch.
 void Emitter::keep_part_address(const Operation& load) {
-    if (!options_.notes_accesses || ir::is_of_thread(load.operands[0])) return;
+    if (!options_.notes_accesses || is_own(load.operands[0])) return;
     parts_used(load);
     const auto found = part_addresses_.find(load.result());
     if (found == part_addresses_.end()) return;

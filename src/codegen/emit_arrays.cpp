@@ -175,6 +175,19 @@ void Emitter::emit_array_at(const Operation& operation) {
     set(operation.result(), std::move(result));
 }
 
+void Emitter::emit_argument(const Operation& operation) {
+    const Type type = operation.result()->type;
+    const auto number = static_cast<std::size_t>(operation.operands[0]->index);
+    std::vector<Type> types;
+    for (const ir::Value* parameter : kernel_.parameters()) types.push_back(parameter->type);
+    LaneValue result{type, {}, {static_cast<int>(number), false}};
+    result.leaves.push_back(Leaf::of_scalar(byte_offset(arguments_, argument_layout(types).offsets[number])));
+    result.leaves.push_back(Leaf::of_scalar(llvm::ConstantPointerNull::get(builder_.getPtrTy())));
+    result.leaves.push_back(Leaf::of_scalar(i64(1)));
+    append_packed_strides(result, Leaf::of_scalar(i64(type.element().size_bytes())));
+    set(operation.result(), std::move(result));
+}
+
 // The same for all lanes, mostly; otherwise each lane asks.
 void Emitter::emit_object(const Operation& operation) {
     finds_objects_ = true;

@@ -1,7 +1,11 @@
 // A function's arguments and regions, and which file emits which operation.
 #include <llvm/IR/MDBuilder.h>
 
+#include <algorithm>
+
 #include "codegen/emitter.h"
+#include "ir/large.h"
+#include "ir/walk.h"
 #include "support/error.h"
 
 namespace weft::codegen {
@@ -46,14 +50,34 @@ void Emitter::open_function(llvm::Function* function) {
     mostly_ = llvm::MDBuilder(context_).createLikelyBranchWeights();
 }
 
+std::vector<bool> Emitter::leaves_used(const ir::Value* parameter) const {
+    const int count = leaf_count(parameter->type);
+    if (count <= ir::kMostUnrolled) return {};
+    std::vector<bool> used(static_cast<std::size_t>(count), false);
+    ir::for_each_operation(kernel_.body, [&](const ir::Operation& operation) {
+        if (operation.op == ir::Op::argument) return;
+        if (std::ranges::find(operation.operands, parameter) == operation.operands.end()) return;
+        Part part{0, parameter->type};
+        if (operation.op == ir::Op::extract) part = find_part(parameter->type, operation.ints);
+        std::fill_n(used.begin() + part.first, leaf_count(part.type), true);
+    });
+    return used;
+}
+
 void Emitter::load_arguments(llvm::Value* arguments) {
+    arguments_ = arguments;
     std::vector<Type> types;
     for (const ir::Value* parameter : kernel_.parameters()) types.push_back(parameter->type);
     ArgumentLayout layout = argument_layout(types);
     llvm::MDNode* nothing = llvm::MDNode::get(context_, {});
     for (std::size_t i = 0; i < types.size(); ++i) {
         LaneValue result{types[i], {}, {}};
+        const std::vector<bool> used = leaves_used(kernel_.parameters()[i]);
         for (const LeafType& leaf : leaf_types(types[i])) {
+            if (!used.empty() && !used[result.leaves.size()]) {
+                result.leaves.push_back(Leaf::of_scalar(llvm::PoisonValue::get(register_type(leaf))));
+                continue;
+            }
             llvm::Value* address = builder_.CreateConstInBoundsGEP1_64(
                 builder_.getInt8Ty(), arguments, static_cast<std::uint64_t>(layout.offsets[i] + leaf.offset));
             llvm::LoadInst* load = builder_.CreateAlignedLoad(
@@ -148,6 +172,8 @@ void Emitter::emit_operation(const ir::Operation& operation) {
             return emit_local_array(operation);
         case Op::stack:
             return emit_stack(operation);
+        case Op::argument:
+            return emit_argument(operation);
         case Op::array_at:
             return emit_array_at(operation);
         case Op::object:

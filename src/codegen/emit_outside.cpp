@@ -2,6 +2,8 @@
 //
 #include <llvm/IR/DebugInfoMetadata.h>
 
+#include <algorithm>
+
 #include "codegen/emitter.h"
 #include "ir/indices.h"
 #include "support/error.h"
@@ -19,23 +21,85 @@ void Emitter::emit_tid(const Operation& operation) {
     set(operation.result(), leaf);
 }
 
-// What C makes of the operands as arguments of a variadic function.
+static bool has_arrays(const Operation& operation) {
+    return std::ranges::any_of(operation.operands, [](const ir::Value* operand) { return operand->type.is_array(); });
+}
+
+// What C makes of a number as an argument of a variadic function.
+llvm::Value* Emitter::promoted(llvm::Value* number, Scalar scalar) {
+    if (info(scalar).is_float()) return cast(number, scalar, Scalar::f64);
+    return info(scalar).bits < 32 ? cast(number, scalar, Scalar::i32) : number;
+}
+
 void Emitter::add_printed(const Operation& operation, llvm::Value* lane,
                           llvm::SmallVectorImpl<llvm::Value*>& arguments) {
+    for (const ir::Value* operand : operation.operands)
+        for (Leaf& leaf : value(operand).leaves)
+            arguments.push_back(promoted(lane_of(leaf, lane), operand->type.scalar()));
+}
+
+void Emitter::store_word(llvm::Value* number, llvm::Value* at) {
+    llvm::Value* word = number->getType()->isDoubleTy() ? builder_.CreateBitCast(number, builder_.getInt64Ty())
+                                                        : builder_.CreateSExtOrTrunc(number, builder_.getInt64Ty());
+    builder_.CreateAlignedStore(word, at, llvm::Align(8));
+}
+
+// As C passes them to a variadic function: integers of 32 or 64 bits, and doubles.
+llvm::Value* Emitter::in_words(Values arguments) {
+    const auto count = static_cast<std::int64_t>(std::max<std::size_t>(1, arguments.size()));
+    llvm::Value* words = stack_slot(bytes_type(8 * count), llvm::Align(8));
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+        store_word(arguments[i], byte_offset(words, 8 * static_cast<std::int64_t>(i)));
+    return words;
+}
+
+// The same, with the elements of arrays among them; and how many they are.
+std::pair<llvm::Value*, std::int64_t> Emitter::printed_words(const Operation& operation, llvm::Value* lane) {
+    const auto count_of = [](const ir::Value* operand) {
+        return operand->type.is_array() ? operand->definition->ints[0] : leaf_count(operand->type);
+    };
+    std::int64_t count = 0;
+    for (const ir::Value* operand : operation.operands) count += count_of(operand);
+    llvm::Value* words = stack_slot(bytes_type(8 * count), llvm::Align(8));
+    std::int64_t first = 0;
     for (const ir::Value* operand : operation.operands) {
-        Scalar scalar = operand->type.scalar();
-        llvm::Value* number = lane_of(leaf(operand), lane);
-        if (info(scalar).is_float())
-            number = cast(number, scalar, Scalar::f64);
-        else if (info(scalar).bits < 32)
-            number = cast(number, scalar, Scalar::i32);
-        arguments.push_back(number);
+        llvm::Value* start = byte_offset(words, 8 * first);
+        first += count_of(operand);
+        if (!operand->type.is_array()) {
+            std::int64_t at = 0;
+            for (Leaf& leaf : value(operand).leaves)
+                store_word(promoted(lane_of(leaf, lane), operand->type.scalar()), byte_offset(start, 8 * at++));
+            continue;
+        }
+        const LeafType type = leaf_types(operand->type.element())[0];
+        llvm::Value* source = pointer_of_lane(address_of(operand, {}, kDataLeaf), 0, lane);
+        llvm::Value* stride = value(operand).leaves[static_cast<std::size_t>(stride_leaf(operand->type))].scalar;
+        llvm::BasicBlock *before = builder_.GetInsertBlock(), *loop = new_block("words"),
+                         *after = new_block("words.done");
+        builder_.CreateBr(loop);
+        builder_.SetInsertPoint(loop);
+        llvm::PHINode* k = builder_.CreatePHI(builder_.getInt64Ty(), 2);
+        k->addIncoming(i64(0), before);
+        llvm::Value* element = builder_.CreateGEP(builder_.getInt8Ty(), source, builder_.CreateMul(k, stride));
+        llvm::Value* number = builder_.CreateAlignedLoad(memory_type(type), element,
+                                                         llvm::Align(static_cast<std::uint64_t>(size_of(type))));
+        store_word(promoted(number, type.scalar), builder_.CreateGEP(builder_.getInt64Ty(), start, k));
+        llvm::Value* next = builder_.CreateAdd(k, i64(1));
+        k->addIncoming(next, builder_.GetInsertBlock());
+        builder_.CreateCondBr(builder_.CreateICmpULT(next, i64(count_of(operand))), loop, after);
+        builder_.SetInsertPoint(after);
     }
+    return {words, count};
 }
 
 void Emitter::emit_print(const Operation& operation) {
     llvm::Value* format = builder_.CreateGlobalString(operation.text);
     for_each_active_lane(nullptr, [&](llvm::Value* lane, llvm::Value*) -> llvm::Value* {
+        if (has_arrays(operation)) {
+            const auto [words, count] = printed_words(operation, lane);
+            report_printed_words(format, words, count);
+            return nullptr;
+        }
         llvm::SmallVector<llvm::Value*, 8> arguments;
         add_printed(operation, lane, arguments);
         report_print(format, arguments);

@@ -83,6 +83,8 @@ protected:
     // ---- emit_function.cpp ----
     // The argument block, wherever it lies, is read through `arguments`.
     void load_arguments(llvm::Value* arguments);
+    // Of a large parameter the leaves that the kernel has as values; empty of others, where all are.
+    std::vector<bool> leaves_used(const ir::Value* parameter) const;
     void open_function(llvm::Function* function);
     // Memory of the function's own, made in its entry block; on the stack.
     llvm::Type* bytes_type(std::int64_t count) {
@@ -275,6 +277,7 @@ protected:
     void set_stack(const ir::Operation& operation, llvm::Value* memory, llvm::Value* rows);
     void emit_address(const ir::Operation& operation);
     void emit_array_at(const ir::Operation& operation);
+    void emit_argument(const ir::Operation& operation);
     void emit_object(const ir::Operation& operation);
     void emit_overlay(const ir::Operation& operation);
     void append_extents(LaneValue& array, const ir::Operation& operation, std::size_t first);
@@ -338,6 +341,10 @@ protected:
     std::uint32_t new_site(const ir::Operation& operation);  // the number of a check that belongs to it
     llvm::Value* thread_number(llvm::Value* lane);           // null: of the first lane
     void emit_print(const ir::Operation& operation);
+    llvm::Value* promoted(llvm::Value* number, Scalar scalar);
+    llvm::Value* in_words(Values arguments);
+    void store_word(llvm::Value* number, llvm::Value* at);
+    std::pair<llvm::Value*, std::int64_t> printed_words(const ir::Operation& operation, llvm::Value* lane);
     void emit_raise(const ir::Operation& operation);
     void emit_require(const ir::Operation& operation, FaultKind kind);
     // ---- emit_access.cpp ----
@@ -387,6 +394,7 @@ protected:
     LaneValues values_;
     const ir::Value* unfused_ = nullptr;  // a product that is computed by itself at present, though it could be fused
     std::unordered_set<const ir::Operation*> done_angles_;  // those that came with their partner
+    llvm::Value* arguments_ = nullptr;                      // the block of arguments
     llvm::Value* mask_ = nullptr;
     std::map<llvm::Value*, MaskNumbers> mask_numbers_;
     bool in_tail_ = false;                                   // some lane is off for certain

@@ -33,6 +33,7 @@ bool Emitter::may_be_null(const ir::Value* root) const {
     switch (definition->op) {
         case Op::local_array:
         case Op::stack:
+        case Op::argument:
             return false;
         case Op::load:
             return !is_of_runtime(origin);

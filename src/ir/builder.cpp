@@ -215,6 +215,7 @@ Value* Builder::loaded(Value* array, std::vector<Value*> indices, Value* value) 
 }
 
 Value* Builder::address(Value* array) { return simple(*this, Op::address, {array}); }
+Value* Builder::argument(Value* parameter) { return simple(*this, Op::argument, {parameter}); }
 
 Value* Builder::array_at(Type array, Value* address, std::vector<Value*> extents) {
     return simple(*this, Op::array_at, joined(address, extents), array);

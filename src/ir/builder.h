@@ -78,6 +78,7 @@ public:
     Value* stack(Type array, Value* count);
     Value* loaded(Value* array, std::vector<Value*> indices, Value* value);
     Value* address(Value* array);
+    Value* argument(Value* parameter);
     Value* array_at(Type array, Value* address, std::vector<Value*> extents);
     Value* object(ObjectKind kind, Value* id);
     Value* atomic(Op op, Value* array, std::vector<Value*> indices, std::vector<Value*> values);

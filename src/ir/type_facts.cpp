@@ -55,6 +55,16 @@ bool holds_array(Type type) {
     }
 }
 
+int most_components(Type type) {
+    if (type.is_vector() || type.is_matrix()) return type.components();
+    int most = 0;
+    if (type.is_struct())
+        for (const Type::Field& field : type.fields()) most = std::max(most, most_components(field.type));
+    if (type.is_tuple())
+        for (Type element : type.elements()) most = std::max(most, most_components(element));
+    return most;
+}
+
 bool is_smooth(Type type) {
     if (type.is_scalar() || type.is_numeric_aggregate()) return info(type.scalar()).is_float();
     if (type.is_struct()) {

@@ -391,6 +391,10 @@ Type Rules::result() const {
             expect_count(1);
             expect_array();
             return u64_type();
+        case Op::argument:
+            expect_count(1);
+            expect(!type(0).is_array(), "a value that is no array");
+            return Type::array(type(0), 1);
         case Op::slice:
             return slice();
         case Op::null:
@@ -451,7 +455,11 @@ Type Rules::result() const {
             return i32_type();
         case Op::print:
         case Op::raise:
-            for (std::size_t i = 0; i < count(); ++i) expect(type(i).is_scalar(), "scalars");
+            for (std::size_t i = 0; i < count(); ++i) {
+                const bool is_array = op_.op == Op::print && type(i).is_array() && type(i).ndim() == 1;
+                expect(type(i).is_scalar() || type(i).is_numeric_aggregate() || is_array,
+                       "scalars or numeric aggregates");
+            }
             return Type::none();
         case Op::require:
         case Op::assert_:

@@ -24,6 +24,8 @@ Type part_type(Type type, std::span<const std::int64_t> path);
 std::int64_t leaf_count(Type type);
 // True where a value of this type can be a way to memory: arrays, and what holds one.
 bool holds_array(Type type);
+// Of the largest vector or matrix in it, arrays left aside; 0 where there is none.
+int most_components(Type type);
 // True for types that have a derivative: floats and what has a float among its parts. Arrays have none: what they show
 // has.
 bool is_smooth(Type type);

@@ -129,8 +129,14 @@ private:
             expect(operation.ints[0] < function_.tid_rank, "an axis below the rank of tid()");
         }
         if (operation.op == Op::print || operation.op == Op::raise) {
-            expect(conversions(operation.text) == operation.operands.size(),
-                   "as many operands as the format has conversions");
+            std::size_t numbers = 0;
+            for (const Value* operand : operation.operands) {
+                const Operation* made = operand->definition;
+                const bool is_local = made && made->op == Op::local_array;
+                expect(is_local || !operand->type.is_array(), "arrays that are made here");
+                numbers += static_cast<std::size_t>(is_local ? made->ints[0] : leaf_count(operand->type));
+            }
+            expect(conversions(operation.text) == numbers, "as many numbers as the format has conversions");
         }
     }
 

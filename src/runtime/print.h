@@ -3,6 +3,8 @@
 // in a program without Python. One call of print is one piece: pieces of two threads never mix.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -16,8 +18,13 @@ bool has_prints();
 // Returns the text since the last call.
 std::string take_prints();
 
+// The text that printf makes of a format and its arguments, each 8 bytes.
+std::string format_text(const std::string& format, const std::int64_t* arguments, std::size_t count);
+
 }  // namespace weft::runtime
 
 // Called by compiled kernels: appends to the buffer above, by printf's rules. Returns the length, negative if C cannot
 // format the text.
 extern "C" int weft_print(const char* format, ...) __attribute__((format(printf, 1, 2)));
+// The same with the arguments in words of 8 bytes.
+extern "C" void weft_print_words(const char* format, const std::int64_t* words, std::int64_t count);

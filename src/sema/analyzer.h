@@ -266,6 +266,7 @@ private:
         std::string format;
         std::vector<ir::Value*> scalars;
     };
+    void add_large(Printout& to, ir::Value* value, Span place, const std::string& format);
     void add_printed(Printout& to, const syntax::Expression& expression, const std::string& separator);
     void add_printed(Printout& to, const Value& value, Span place, const std::string& format);
     void add_array(Printout& to, ir::Value* array, Span place, const std::string& format);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ir/builder.h"
+#include "ir/component_loops.h"
 #include "ir/typing.h"
 #include "ir/walk.h"
 #include "transform/pipeline.h"
@@ -60,6 +61,14 @@ private:
     Value* finite(Value* value) {
         const Type type = value->type;
         if (type.is_scalar()) return type.is_float() ? b_.classify(Op::isfinite, value) : nullptr;
+        if (ir::most_components(type) > ir::kMostUnrolled && !type.is_struct()) {
+            if (!info(type.scalar()).is_float()) return nullptr;
+            const auto step = [&](const std::vector<Value*>& carried, const std::vector<Value*>& indices) {
+                Value* is = b_.classify(Op::isfinite, b_.extract_at(value, indices));
+                return std::vector<Value*>{b_.binary(Op::and_, carried[0], is)};
+            };
+            return ir::over_components(b_, type, {b_.boolean(true)}, step)[0];
+        }
         Value* all = nullptr;
         const auto add = [&](std::vector<std::int64_t> path) {
             Value* part = finite(b_.extract(value, std::move(path)));

@@ -317,3 +317,132 @@ def test_matrices_are_equal_where_all_entries_are():
     wp.launch(compared, 4, inputs=[wp.array(m, dtype=mat20), same, other])
     assert same.numpy().tolist() == [True, False, False, False]
     assert other.numpy().tolist() == [False, True, True, True]
+
+
+@wp.struct
+class Diagonals:
+    m: mat20
+    first: F
+
+
+def test_diagonals_and_identities_are_those_of_numpy():
+    vec20 = wp.types.vector(length=20, dtype=F)
+
+    @wp.kernel
+    def diagonals(v: wp.array(dtype=vec20), m: wp.array(dtype=mat20), out: wp.array(dtype=Diagonals)):
+        i = wp.tid()
+        made = Diagonals()
+        made.m = wp.diag(v[i]) * m[i] + wp.identity(n=20, dtype=F) - wp.outer(v[i], v[i])
+        made.first = m[i][0, 0]
+        out[i] = made
+
+    rng = np.random.default_rng(11)
+    v, m = rng.uniform(-1, 1, (3, 20)), rng.uniform(-1, 1, (3, 20, 20))
+    x, y = wp.array(v, dtype=vec20, requires_grad=True), wp.array(m, dtype=mat20, requires_grad=True)
+    out = wp.zeros(3, dtype=Diagonals, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(diagonals, 3, inputs=[x, y, out])
+    found, seeds = out.numpy(), np.zeros(3, dtype=Diagonals.numpy_dtype())
+    seeds["m"] = rng.uniform(-1, 1, (3, 20, 20))
+    for i in range(3):
+        np.testing.assert_allclose(
+            found["m"][i], np.diag(v[i]) @ m[i] + np.eye(20) - np.outer(v[i], v[i]), rtol=1e-14, atol=1e-14
+        )
+        assert found["first"][i] == m[i, 0, 0]
+    tape.backward(grads={out: wp.array(seeds, dtype=Diagonals)})
+    for i in range(3):
+        seed = seeds["m"][i]
+        expected = np.diag(seed @ m[i].T) - (seed + seed.T) @ v[i]
+        np.testing.assert_allclose(x.grad.numpy()[i], expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(y.grad.numpy()[i], np.diag(v[i]) @ seed, rtol=1e-12, atol=1e-12)
+
+
+def test_the_gradient_of_an_extreme_goes_to_the_thread_that_offered_it():
+    @wp.kernel
+    def extremes(m: wp.array(dtype=mat20), least: wp.array(dtype=mat20), most: wp.array(dtype=mat20)):
+        i = wp.tid()
+        wp.atomic_min(least, 0, m[i] * F(2.0))
+        wp.atomic_max(most, 0, m[i] * F(3.0))
+
+    rng = np.random.default_rng(12)
+    values, seeds = rng.uniform(-1, 1, (5, 20, 20)), rng.uniform(-1, 1, (2, 20, 20))
+    m = wp.array(values, dtype=mat20, requires_grad=True)
+    least, most = (wp.array(np.full((1, 20, 20), s), dtype=mat20, requires_grad=True) for s in (0.0, 0.5))
+    tape = wp.Tape()
+    with tape:
+        wp.launch(extremes, 5, inputs=[m, least, most])
+    np.testing.assert_array_equal(least.numpy()[0], np.minimum(0.0, 2 * values.min(axis=0)))
+    np.testing.assert_array_equal(most.numpy()[0], np.maximum(0.5, 3 * values.max(axis=0)))
+    tape.backward(grads={a: wp.array(s[None], dtype=mat20) for a, s in zip((least, most), seeds, strict=True)})
+    expected = 2 * seeds[0] * (values == values.min(axis=0)) * (values < 0)
+    expected += 3 * seeds[1] * (values == values.max(axis=0)) * (3 * values > 0.5)
+    np.testing.assert_allclose(m.grad.numpy(), expected, rtol=1e-14)
+
+
+def numbers_in(text):
+    return [float(word) for word in text.replace("(", " ").replace(")", " ").replace(",", " ").split()]
+
+
+@pytest.mark.parametrize("options", [{"lanes": 1}, {"lanes": 8}, {"mode": "debug"}], ids=str)
+def test_printed_matrices_show_all_entries_of_one_thread_after_the_other(options, capsys):
+    @wp.kernel(module="unique", module_options=options)
+    def shows(m: wp.array(dtype=mat20), v: wp.array(dtype=vec300)):
+        i = wp.tid()
+        if i != 1:
+            print(i, m[i] * F(2.0), "and", wp.vec2(1.5, 2.5), f"{v[i]:.1f}")
+
+    m = np.round(np.random.default_rng(13).uniform(-1, 1, (3, 20, 20)), 3)
+    v = np.round(np.random.default_rng(14).uniform(-9, 9, (3, 300)), 1)
+    wp.launch(shows, 3, inputs=[wp.array(m, dtype=mat20), wp.array(v, dtype=vec300)])
+    wp.synchronize()
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    for line, i in zip(lines, (0, 2), strict=True):
+        before, after = line.split(" and ")
+        np.testing.assert_allclose(numbers_in(before), [i, *2 * m[i].ravel()], rtol=1e-5)
+        np.testing.assert_allclose(numbers_in(after), [1.5, 2.5, *v[i]], rtol=1e-12)
+
+
+def test_expectations_compare_all_entries_and_print_both_matrices(capsys):
+    @wp.kernel
+    def expects(a: wp.array(dtype=mat20), b: wp.array(dtype=mat20)):
+        i = wp.tid()
+        wp.expect_eq(a[i], b[i])
+        wp.expect_neq(a[i], b[i])
+        wp.expect_near(a[i], b[i], F(0.25))
+
+    a = np.round(np.random.default_rng(15).uniform(-1, 1, (3, 20, 20)), 3)
+    b = a.copy()
+    b[1, 19, 19] += 0.125
+    b[2, 7, 8] += 0.5
+    wp.launch(expects, 3, inputs=[wp.array(a, dtype=mat20), wp.array(b, dtype=mat20)])
+    wp.synchronize()
+    lines = capsys.readouterr().out.splitlines()
+    failed = sorted((line.split()[1], i) for line in lines for i in range(3)
+                    if np.allclose(numbers_in(line.split("failed:")[1].replace("and", " ")),
+                                   [*a[i].ravel(), *b[i].ravel()], rtol=1e-5, atol=0))  # fmt: skip
+    assert failed == [("expect_eq()", 1), ("expect_eq()", 2), ("expect_near()", 2), ("expect_neq()", 0)]
+    assert len(lines) == 4
+
+
+def test_a_matrix_with_an_entry_that_is_not_finite_is_noticed(monkeypatch):
+    monkeypatch.setattr(wp.config, "verify_fp", True)
+
+    @wp.kernel(module="unique")
+    def divided(m: wp.array(dtype=mat20), out: wp.array(dtype=Diagonals), sums: wp.array(dtype=mat20)):
+        i = wp.tid()
+        made = Diagonals()
+        made.m = mat20(F(1.0)) - m[i]
+        out[i] = made
+        wp.atomic_add(sums, 0, wp.cw_div(mat20(F(1.0)), m[i]))
+
+    m = np.random.default_rng(16).uniform(1, 2, (2, 20, 20))
+    arrays = [wp.array(m, dtype=mat20), wp.zeros(2, dtype=Diagonals), wp.zeros(1, dtype=mat20)]
+    wp.launch(divided, 2, inputs=arrays)
+    wp.synchronize()
+    np.testing.assert_allclose(arrays[2].numpy()[0], (1 / m).sum(axis=0))
+    m[1, 19, 19] = 0.0
+    with pytest.raises(RuntimeError, match=r"kernel 'divided' has made 'sums'.* inf"):
+        wp.launch(divided, 2, inputs=[wp.array(m, dtype=mat20), *arrays[1:]])
+        wp.synchronize()

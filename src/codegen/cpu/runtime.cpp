@@ -69,4 +69,8 @@ void CpuEmitter::report_print(llvm::Value* format, Values arguments) {
     call_runtime(Import::weft_print, all);
 }
 
+void CpuEmitter::report_printed_words(llvm::Value* format, llvm::Value* words, std::int64_t count) {
+    call_runtime(Import::weft_print_words, {format, words, i64(count)});
+}
+
 }  // namespace weft::codegen

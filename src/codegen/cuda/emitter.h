@@ -88,12 +88,12 @@ protected:
     void report_fault(const FaultReport& fault) override;
     void report_raise(llvm::Value* thread, std::uint32_t site, llvm::Value* format, Values arguments) override;
     void report_print(llvm::Value* format, Values arguments) override;
+    void report_printed_words(llvm::Value* format, llvm::Value* words, std::int64_t count) override;
     llvm::Value* find_object(llvm::Value* id, std::int64_t kind) override;
     llvm::Value* has_object(llvm::Value* id, std::int64_t kind) override { return find_object(id, kind); }
     void call_library(const char* symbol, Values arguments);
     llvm::Value* fault_record(FaultKind kind);
     llvm::Value* format_number(llvm::Value* format);
-    llvm::Value* in_words(Values arguments);
 
     // ---- memory of a thread ----
     llvm::Value* take_scratch(const ir::Operation& operation, llvm::Value* bytes) override;

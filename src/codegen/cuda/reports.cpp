@@ -37,19 +37,6 @@ llvm::Value* CudaEmitter::format_number(llvm::Value* format) {
     return i64(static_cast<std::int64_t>(reporting_.formats.size()));
 }
 
-// As C passes them to a variadic function: integers of 32 or 64 bits, and doubles.
-llvm::Value* CudaEmitter::in_words(Values arguments) {
-    const auto count = static_cast<std::int64_t>(std::max<std::size_t>(1, arguments.size()));
-    llvm::Value* words = stack_slot(bytes_type(8 * count), llvm::Align(8));
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-        llvm::Value* word = arguments[i]->getType()->isDoubleTy()
-                                ? builder_.CreateBitCast(arguments[i], builder_.getInt64Ty())
-                                : builder_.CreateSExtOrTrunc(arguments[i], builder_.getInt64Ty());
-        builder_.CreateAlignedStore(word, byte_offset(words, 8 * static_cast<std::int64_t>(i)), llvm::Align(8));
-    }
-    return words;
-}
-
 void CudaEmitter::report_raise(llvm::Value* thread, std::uint32_t site, llvm::Value* format, Values arguments) {
     constexpr auto kind = FaultKind::raised;
     call_library("weft_lib_report_raise", {fault_record(kind), builder_.getInt32(static_cast<std::uint32_t>(kind)),
@@ -58,9 +45,13 @@ void CudaEmitter::report_raise(llvm::Value* thread, std::uint32_t site, llvm::Va
 }
 
 void CudaEmitter::report_print(llvm::Value* format, Values arguments) {
+    report_printed_words(format, in_words(arguments), static_cast<std::int64_t>(arguments.size()));
+}
+
+void CudaEmitter::report_printed_words(llvm::Value* format, llvm::Value* words, std::int64_t count) {
     reporting_.prints = true;
-    call_library("weft_lib_report_print", {launch_, format_number(format), in_words(arguments),
-                                           builder_.getInt32(static_cast<std::uint32_t>(arguments.size()))});
+    call_library("weft_lib_report_print",
+                 {launch_, format_number(format), words, builder_.getInt32(static_cast<std::uint32_t>(count))});
 }
 
 llvm::Value* CudaEmitter::find_object(llvm::Value*, std::int64_t) {

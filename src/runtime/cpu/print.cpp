@@ -3,8 +3,10 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <bit>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 #include <mutex>
 #include <utility>
 
@@ -28,6 +30,56 @@ PrintBuffer& buffer() {
     return *the_buffer;
 }
 
+// %[flags][width][.precision][length]conversion
+struct Conversion {
+    std::string flags;  // with width and precision
+    bool is_long = false;
+    char kind = 0;
+};
+
+Conversion read_conversion(const std::string& format, std::size_t& at) {
+    Conversion read;
+    while (at < format.size() && std::strchr("-+ #0123456789.'", format[at]) != nullptr) read.flags += format[at++];
+    while (at < format.size() && std::strchr("hljztL", format[at]) != nullptr) read.is_long |= format[at++] != 'h';
+    if (at < format.size()) read.kind = format[at++];
+    return read;
+}
+
+template <typename Number>
+std::string formatted(const std::string& format, Number number) {
+    char text[128];
+    const int length = std::snprintf(text, sizeof text, format.c_str(), number);
+    if (length < 0) return "";
+    if (static_cast<std::size_t>(length) < sizeof text) return text;
+    std::string longer(static_cast<std::size_t>(length) + 1, '\0');
+    std::snprintf(longer.data(), longer.size(), format.c_str(), number);
+    longer.pop_back();
+    return longer;
+}
+
+// Integers of 32 bits are sign-extended to 64.
+std::string converted(const Conversion& conversion, std::int64_t word) {
+    const std::string begin = "%" + conversion.flags;
+    switch (conversion.kind) {
+        case 'd':
+        case 'i':
+            return formatted(begin + "lld", static_cast<long long>(word));
+        case 'u':
+        case 'x':
+        case 'X':
+        case 'o': {
+            const auto bits = static_cast<unsigned long long>(word);
+            return formatted(begin + "ll" + conversion.kind, conversion.is_long ? bits : bits & 0xffffffffull);
+        }
+        case 'c':
+            return formatted(begin + "c", static_cast<int>(word));
+        case 'p':
+            return formatted(begin + "p", reinterpret_cast<const void*>(word));
+        default:
+            return formatted(begin + conversion.kind, std::bit_cast<double>(word));
+    }
+}
+
 }  // namespace
 
 void append_print(std::string_view text) {
@@ -45,6 +97,25 @@ std::string take_prints() {
     const std::lock_guard lock(from.mutex);
     from.filled.store(false, std::memory_order_release);
     return std::exchange(from.text, {});
+}
+
+std::string format_text(const std::string& format, const std::int64_t* arguments, std::size_t count) {
+    std::string text;
+    std::size_t used = 0;
+    for (std::size_t at = 0; at < format.size();) {
+        if (format[at] != '%') {
+            text += format[at++];
+        } else if (at + 1 < format.size() && format[at + 1] == '%') {
+            text += '%';
+            at += 2;
+        } else {
+            ++at;
+            const Conversion conversion = read_conversion(format, at);
+            if (used < count) text += converted(conversion, arguments[used]);
+            ++used;
+        }
+    }
+    return text;
 }
 
 }  // namespace weft::runtime
@@ -71,4 +142,8 @@ extern "C" int weft_print(const char* format, ...) {
     }
     va_end(again);
     return length;
+}
+
+extern "C" void weft_print_words(const char* format, const std::int64_t* words, std::int64_t count) {
+    weft::runtime::append_print(weft::runtime::format_text(format, words, static_cast<std::size_t>(count)));
 }

@@ -16,9 +16,6 @@ namespace weft::runtime {
 class CudaDevice;
 class CudaMemory;
 
-// The text of a printf format and its arguments, 8 bytes each.
-std::string format_text(const std::string& format, const std::int64_t* arguments, std::size_t count);
-
 // The report of one launch.
 struct Report {
     void* data;    // CudaReports, and the printed data

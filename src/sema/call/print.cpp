@@ -5,6 +5,8 @@
 #include <cctype>
 #include <utility>
 
+#include "ir/large.h"
+#include "ir/typing.h"
 #include "sema/analyzer.h"
 
 namespace weft::sema {
@@ -136,6 +138,16 @@ void FunctionAnalyzer::add_scalar(Printout& to, ir::Value* value, Span place, co
     to.scalars.push_back(type.scalar() == conversion.wide ? value : builder_.cast(value, conversion.wide));
 }
 
+// One operand, with a conversion for each of its components.
+void FunctionAnalyzer::add_large(Printout& to, ir::Value* value, Span place, const std::string& format) {
+    const Type type = value->type;
+    Printout one;
+    add_scalar(one, builder_.zero(type.scalar_type()), place, format);
+    for (int i = 0; i < type.components(); ++i) to.format += (i ? " " : "") + one.format;
+    const Scalar wide = one.scalars[0]->type.scalar();
+    to.scalars.push_back(type.scalar() == wide ? value : builder_.cast(value, wide));
+}
+
 // `format` is what an f-string says behind a colon: f"{x:.3f}".
 void FunctionAnalyzer::add_printed(Printout& to, const Value& value, Span place, const std::string& format) {
     const bool is_text = value.is_binding() || value.is_constant_bool();
@@ -163,6 +175,8 @@ void FunctionAnalyzer::add_printed(Printout& to, const Value& value, Span place,
         };
         if (type.is_scalar()) {
             add_scalar(to, whole, place, format);
+        } else if (ir::most_components(type) > ir::kMostUnrolled && !type.is_struct() && !type.is_bool()) {
+            add_large(to, whole, place, format);
         } else if (type.is_numeric_aggregate()) {
             const auto count = static_cast<std::size_t>(type.components());
             add_parts(count,

@@ -8,6 +8,7 @@
 #include <array>
 #include <optional>
 
+#include "ir/component_loops.h"
 #include "ir/origins.h"
 #include "ir/typing.h"
 #include "support/error.h"
@@ -296,6 +297,16 @@ void Reverser::reverse_extreme(const Operation& operation) {
         };
         if (type.is_scalar()) return std::vector<Value*>{take(gradient, indices, offered, before, after)};
         Value* components = b_.components(gradient);
+        if (type.components() > ir::kMostUnrolled) {
+            const auto step = [&](const std::vector<Value*>& carried, const std::vector<Value*>& at) {
+                std::vector<Value*> place = indices;
+                place.insert(place.end(), at.begin(), at.end());
+                Value* part = take(components, place, b_.extract_at(offered, at), b_.extract_at(before, at),
+                                   b_.extract_at(after, at));
+                return std::vector<Value*>{b_.insert_at(carried[0], part, at)};
+            };
+            return ir::over_components(b_, type, {b_.zero(type)}, step);
+        }
         std::vector<Value*> parts;
         for (std::int64_t i = 0; i < type.components(); ++i) {
             std::vector<std::int64_t> path{i};

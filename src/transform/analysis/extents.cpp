@@ -97,6 +97,7 @@ private:
             case Op::stack:
             case Op::array_at:
             case Op::overlay:
+            case Op::argument:
                 return {};       // as many as an int32 said
             case Op::extract: {  // of a struct
                 const Value* whole = of->operands[0];

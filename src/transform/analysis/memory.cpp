@@ -14,6 +14,7 @@ Memory memory_of(const ir::Function& kernel, const Value* array) {
     bool gradient = false;
     while (const Operation* definition = array->definition) {
         const Op op = definition->op;
+        if (op == Op::argument) return {definition->operands[0]->index, false};
         if (op == Op::grad_of) {
             if (gradient) return {};
             gradient = true;

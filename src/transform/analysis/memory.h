@@ -1,5 +1,5 @@
-// Which memory an access is to, as far as it is known when the kernel is compiled: that of an array parameter, or of
-// its gradient.
+// Which memory an access is to, as far as it is known when the kernel is compiled: that of an array parameter, of its
+// gradient, or of a parameter that is read from the block of arguments.
 #pragma once
 
 #include <compare>

@@ -33,6 +33,8 @@ std::set<Memory> read_only_memories(const ir::Function& kernel) {
         }
     });
     if (may_write_all) found.clear();
+    for (const ir::Value* parameter : kernel.parameters())
+        if (!parameter->type.is_array()) found.insert({parameter->index, false});
     return found;
 }
 

@@ -9,7 +9,7 @@
 
 namespace weft::transform {
 
-// Array parameters, and their gradients, that the kernel does not write to.
+// Array parameters, and their gradients, that the kernel does not write to; and parameters that are no arrays.
 std::set<Memory> read_only_memories(const ir::Function& kernel);
 
 }  // namespace weft::transform

@@ -128,6 +128,10 @@ bool LargeValues::lower_in_loops(Operation& operation) {
         lower_atomic(operation);
         return true;
     }
+    if (operation.op == Op::print && std::ranges::any_of(operation.operands, in_loops)) {
+        lower_print(operation);
+        return true;
+    }
     if (!gives) return false;
     Value* to = memory(operation.result());
     const Type type = operation.result()->type;
@@ -253,6 +257,22 @@ void LargeValues::lower_atomic(const Operation& operation) {
         Value* old = b_.atomic(operation.op, array, indices_of(operation, at), {component(value, at)});
         if (is_placed(before)) b_.store(memory(before), {flat(before->type, at)}, old);
     });
+}
+
+// What is printed lies in an array of its own, number by number.
+void LargeValues::lower_print(Operation& operation) {
+    for (Value*& operand : operation.operands) {
+        if (!large_.in_loops(operand)) {
+            if (!is_in_registers(operand)) operand = whole(operand);
+            continue;
+        }
+        const Type type = operand->type;
+        Value* numbers = b_.local_array(Type::array(type.scalar_type(), 1), {type.components()});
+        numbers->definition->unset = true;
+        copy(numbers, operand);
+        operand = numbers;
+    }
+    append(operation);
 }
 
 }  // namespace weft::transform

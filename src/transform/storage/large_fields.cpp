@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/builder.h"
+#include "ir/typing.h"
 #include "ir/walk.h"
 
 namespace weft::transform {
@@ -28,12 +29,7 @@ public:
     }
 
 private:
-    bool has_large(Type type) const {
-        if (type.is_vector() || type.is_matrix()) return type.components() > most_unrolled_;
-        return type.is_struct() &&
-               std::ranges::any_of(type.fields(), [&](const Type::Field& field) { return has_large(field.type); });
-    }
-    bool is_split(Type type) const { return type.is_struct() && has_large(type); }
+    bool is_split(Type type) const { return type.is_struct() && ir::most_components(type) > most_unrolled_; }
 
     void region(Region& region) {
         const std::vector<Operation*> before = std::exchange(region.operations, {});
@@ -87,10 +83,55 @@ private:
     bool any_ = false;
 };
 
+// A parameter, put together from what is read where it is needed.
+class Parameter {
+public:
+    Parameter(ir::Builder& builder, Value* parameter, int most_unrolled)
+        : b_(builder), parameter_(parameter), most_unrolled_(most_unrolled) {}
+
+    Value* read() { return part(b_.argument(parameter_), {}); }
+
+private:
+    // Fields that are small, arrays among them, stay what they were.
+    Value* part(Value* memory, const std::vector<std::int64_t>& path) {
+        const Type type = memory->type.element();
+        if (ir::most_components(type) <= most_unrolled_) return b_.extract(parameter_, path);
+        if (!type.is_struct()) return b_.load(memory, {b_.integer(0)});
+        std::vector<Value*> fields;
+        for (std::size_t i = 0; i < type.fields().size(); ++i) {
+            std::vector<std::int64_t> inner = path;
+            inner.push_back(static_cast<std::int64_t>(i));
+            fields.push_back(part(b_.member(memory, static_cast<int>(i)), inner));
+        }
+        return b_.make(type, std::move(fields));
+    }
+
+    ir::Builder& b_;
+    Value* const parameter_;
+    const int most_unrolled_;
+};
+
 }  // namespace
 
 bool split_large_structs(ir::Function& function, int most_unrolled) {
     return Splitter(function, most_unrolled).run(function.body);
+}
+
+bool read_large_parameters(ir::Function& kernel, int most_unrolled) {
+    if (!kernel.is_kernel) return false;
+    std::vector<Operation*> rest = std::exchange(kernel.body.operations, {});
+    ir::Builder builder(kernel, kernel.body);
+    if (!rest.empty()) builder.span = rest.front()->span;
+    ir::ValueMap map(kernel);
+    for (Value* parameter : kernel.parameters())
+        if (ir::most_components(parameter->type) > most_unrolled)
+            map.set(parameter, Parameter(builder, parameter, most_unrolled).read());
+    std::vector<Operation*>& all = kernel.body.operations;
+    const std::vector<Operation*> reads = std::exchange(all, std::move(rest));
+    if (reads.empty()) return false;
+    ir::replace_uses(kernel.body, map);
+    all.insert(all.begin(), reads.begin(), reads.end());
+    return true;
 }
 
 }  // namespace weft::transform

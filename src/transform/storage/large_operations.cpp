@@ -22,6 +22,7 @@ bool has_components(const Value* value) { return value->type.is_vector() || valu
 bool reads_once(const Operation& operation, const Value* value) {
     switch (operation.op) {
         case Op::store:
+        case Op::print:
         case Op::reduce_add:
         case Op::extract:
         case Op::extract_at:
@@ -77,7 +78,7 @@ void LargeOperations::find(const ir::Function& function, int most_unrolled) {
         for (const Value* value : values)
             if (has_components(value) && value->type.components() > most_unrolled) in_loops_.insert(value);
     };
-    take_large(function.parameters());
+    if (!function.is_kernel) take_large(function.parameters());  // kernels read theirs from memory
     const std::unordered_set<const Value*> used = ir::used_values(function);
     const auto is_looked_at = [&](const Operation& atomic) { return used.contains(atomic.result()); };
     ir::for_each_operation(function.body, [&](const Operation& operation) {

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "ir/typing.h"
 #include "support/error.h"
 #include "transform/simplify/simplify.h"
 #include "transform/storage/large_fields.h"
@@ -29,6 +30,20 @@ namespace {
 
 // Of all memory together, for one thread: it lies on the stack of the worker.
 constexpr std::int64_t kMostBytes = 2 * 1024 * 1024;
+
+// Of the largest value of a function.
+int most_components(const ir::Function& function) {
+    int most = 0;
+    const auto look = [&](const std::vector<Value*>& values) {
+        for (const Value* value : values) most = std::max(most, ir::most_components(value->type));
+    };
+    look(function.parameters());
+    ir::for_each_operation(function.body, [&](const Operation& operation) {
+        look(operation.results);
+        for (const Region* region : operation.regions) look(region->arguments);
+    });
+    return most;
+}
 
 }  // namespace
 
@@ -223,6 +238,8 @@ void LargeValues::lower(Operation& operation) {
         case Op::select:
             if (is_placed(operation.result())) return lower_select(operation);
             break;
+        case Op::argument:
+            return append(operation);
         default:
             break;
     }
@@ -348,7 +365,12 @@ void LargeValues::forget_placed(std::vector<Value*>& values) {
 }
 
 bool keep_large_values_in_memory(ir::Function& function, const StorageOptions& options) {
-    if (split_large_structs(function, options.most_unrolled)) simplify(function);
+    const int most = most_components(function);
+    if (most <= std::min(options.most_unrolled, options.most_in_registers)) return false;
+    if (most > options.most_unrolled) {
+        const bool reads = read_large_parameters(function, options.most_unrolled);
+        if (split_large_structs(function, options.most_unrolled) || reads) simplify(function);
+    }
     const LargeOperations operations(function, options);
     const int most_in_registers = options.checks_parts ? std::numeric_limits<int>::max() : options.most_in_registers;
     Storage storage = assign_storage(function, most_in_registers, operations);

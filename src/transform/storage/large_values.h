@@ -79,6 +79,7 @@ private:
     void store_products(const Operation& operation, Value* row, Value* col, int count);
     void lower_sum(const Operation& operation);
     void lower_atomic(const Operation& operation);
+    void lower_print(Operation& operation);
 
     ir::Function& function_;
     const Storage storage_;

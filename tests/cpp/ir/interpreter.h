@@ -252,6 +252,12 @@ private:
                 return load(operation, values);
             case Op::local_array:
                 return local_array(operation);
+            case Op::argument: {
+                const int element = static_cast<int>(leaves(0).size());
+                locals_.push_back(std::make_unique<Memory>(std::vector<int>{1}, std::vector<double>(), element));
+                locals_.back()->data = leaves(0);
+                return locals_.back().get();
+            }
             case Op::view: {
                 Datum row = datum(0);
                 for (std::size_t i = 1; i < operation.operands.size(); ++i) row.fixed.push_back(leaves(i)[0].i);

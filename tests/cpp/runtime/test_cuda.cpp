@@ -10,6 +10,7 @@
 
 #include "runtime/cuda/executable.h"
 #include "runtime/cuda/reports.h"
+#include "runtime/print.h"
 
 namespace weft::runtime {
 namespace {

@@ -1,0 +1,29 @@
+// Loops over the components of large vectors and matrices.
+#pragma once
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/large.h"
+
+namespace weft::ir {
+
+// What a loop over the components of a vector or matrix of this type makes of `start`, where an operation for each of
+// them would be too many: `step` gets what is carried, and the indices of a component.
+using OverComponents =
+    std::function<std::vector<Value*>(const std::vector<Value*>& carried, const std::vector<Value*>& indices)>;
+inline std::vector<Value*> over_components(Builder& builder, Type type, std::vector<Value*> start,
+                                           const OverComponents& step, std::vector<Value*> indices = {}) {
+    if (indices.size() == (type.is_matrix() ? 2U : 1U)) return step(start, indices);
+    Value *const lo = builder.integer(0), *const hi = builder.integer(indices.empty() ? type.rows() : type.cols());
+    Operation* loop = builder.for_(lo, hi, builder.integer(1), std::move(start));
+    Builder::Inside inside(builder, loop->body());
+    const std::vector<Value*>& arguments = loop->body().arguments;
+    indices.push_back(arguments[0]);
+    builder.yield(over_components(builder, type, {arguments.begin() + 1, arguments.end()}, step, std::move(indices)));
+    return loop->results;
+}
+
+}  // namespace weft::ir
