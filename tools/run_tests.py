@@ -35,26 +35,26 @@ ON_ALL_DEVICES = {
     "python": "second_device array_create array_data array_shapes array_use launch commands arithmetic indexed structs"
     " struct_lifetime struct_methods products utils kernel_arrays references overlap optim graphs graph_programs"
     " reductions",
-    "gradients": "tape tape_use atomics tickets scattered kernels nested tangents hessians autograd verify starts"
-    " operations custom augmented second_derivatives checkpoints adjoint_launch stopped_gradients",
+    "gradients": "tape tape_use atomics scattered kernels nested tangents hessians autograd verify starts"
+    " atomic_results operations custom augmented second_derivatives checkpoints adjoint_launch stopped_gradients",
 }
 # The language and its builtins, and what is special about CUDA.
 LANGUAGE = {
-    "python": "cuda cuda_arrays cuda_elements cuda_failures cuda_images cuda_machine_code cuda_memory cuda_primitives"
-    " cuda_texts ptx cuda_events cuda_threads cuda_contexts cuda_bad_input"
+    "python": "cuda cuda_arrays cuda_thread_coarsening cuda_failures cuda_image_cache cuda_machine_code cuda_memory"
+    " cuda_primitives cuda_texts ptx cuda_events cuda_threads cuda_contexts cuda_bad_input"
     " deterministic large_vectors large_matrices large_parameters indexing control_flow generics large_kernels"
     " functions bfloat float8"
     " kernels vectors types values raise statements sequences rotations operators partial_paths tid augmented"
     " class_patterns expressions_of_python kernel_objects negative_indices none_arrays number_range"
     " array_layout array_keywords pickling huge_arrays"
-    " names_and_constructors slice_steps shared_functions partial_groups options scattered serial"
+    " names_and_constructors slice_steps noinline_functions partial_groups options scattered serial"
     " option_effects changed_globals robustness minima_of_generators graph_coloring cuda_graphs modules type_questions"
     " inspection formats names address_of allocators code_transformers cuda_options memory_tracker"
-    " gathered_vectors joined_launches data_classes language_forms",
+    " gathered_vectors launch_fusion data_classes language_forms",
     "errors": "error_classes faults programs pointers mistakes_at_launches",
     "builtins": "table typed atomics fast_math libraries_of_gpus bfloat16 geometry noise utility decompositions random"
     " host_calls",
-    "seeds": "rotations documents programs gradients",
+    "documents": "rotations documents programs gradients",
     "interop": "cuda_streams cuda_order",
     "examples": "examples",
 }
@@ -83,7 +83,7 @@ NOT_ON_CUDA = {
         "interop": "all_libraries bad_tensors benchmarks conventions direct distributed dlpack dlpack_module"
         " dlpack_programs exports jax_arrays jax_callable jax_devices jax_kernel jax_transformations memory"
         " moved_memory numba_cupy numpy paddle tensor_programs torch torch_op",
-        "seeds": "old_jax tensor_documents",
+        "documents": "old_jax tensor_documents",
     },
     "needs a GPU, and other frameworks for it: `make gpu-check`": {"interop": "gpu_frameworks"},
     "is about the CPU's lanes": {"builtins": "lanes", "python": "lane_choice"},

@@ -11,8 +11,8 @@ documents() {
     .venv/bin/python -m pytest -q -m documents "$@"
 }
 
-WARP_CUDA_DRIVER=none step "documents" documents tests/seeds tests/builtins/test_listing.py
+WARP_CUDA_DRIVER=none step "documents" documents tests/documents tests/builtins/test_listing.py
 WARP_CUDA_DRIVER=emulated step "documents on the emulated device" documents --device cuda:0 \
-    tests/seeds/test_documents.py tests/seeds/test_gradients.py
+    tests/documents/test_documents.py tests/documents/test_gradients.py
 
 finish

@@ -14,4 +14,4 @@ if [ "$(cat $venv/weft-requirements.txt 2> /dev/null)" != "$python $wanted" ]; t
     $venv/bin/python -m pip install --quiet $wanted
     echo "$python $wanted" > $venv/weft-requirements.txt
 fi
-exec .venv/bin/python -m pytest -q tests/seeds/test_old_jax.py
+exec .venv/bin/python -m pytest -q tests/documents/test_old_jax.py

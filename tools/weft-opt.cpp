@@ -6,8 +6,8 @@
 //
 // A test file names its passes in its first line, "// passes: inline,simplify", which --passes overrides. `uniformity`
 // prints what every value looks like across lanes, as comments. `adjoint` takes every array to have a gradient,
-// `adjoint:4` keeps the state of at most 4 iterations of a loop; `opaque` inlines all calls but those of functions with
-// derivatives of their own. `own:overlap` is `own` where arrays may overlap.
+// `adjoint:4` keeps the state of at most 4 iterations of a loop; `custom_derivatives` inlines all calls but those of
+// functions with derivatives of their own. `own:overlap` is `own` where arrays may overlap.
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -18,13 +18,13 @@
 #include <vector>
 
 #include "support/error.h"
+#include "transform/adjoint/atomic_results.h"
 #include "transform/adjoint/functions.h"
 #include "transform/adjoint/numbers.h"
-#include "transform/adjoint/returned_values.h"
 #include "transform/analysis/uniformity.h"
+#include "transform/negative_indices.h"
+#include "transform/neighbour_rows.h"
 #include "transform/pipeline.h"
-#include "transform/runs.h"
-#include "transform/signs.h"
 
 namespace {
 
@@ -133,14 +133,14 @@ std::string run(const std::string& input, const std::string& passes, bool names)
             transform::inline_calls(*module);
         } else if (pass == "simplify") {
             for (const auto& function : module->functions) transform::simplify(*function);
-        } else if (pass == "opaque") {
+        } else if (pass == "custom_derivatives") {
             transform::write_gradients(*module);
-            transform::prepare_opaque(*module);
-            transform::inline_calls(*module, transform::Calls::opaque);
+            transform::prepare_custom_derivatives(*module);
+            transform::inline_calls(*module, transform::Calls::custom_derivatives);
         } else if (pass == "functions") {
             transform::write_gradients(*module);
-        } else if (pass == "signs") {
-            for (const auto& function : module->functions) transform::drop_signs(*function);
+        } else if (pass == "negative_indices") {
+            for (const auto& function : module->functions) transform::drop_negative_indices(*function);
         } else if (pass == "gradients") {
             for (const auto& function : module->functions)
                 if (function->is_kernel) transform::share_gradients(*function);
@@ -150,22 +150,23 @@ std::string run(const std::string& input, const std::string& passes, bool names)
             for (const auto& function : module->functions)
                 transform::split_uncontended_atomics(*function, /*noalias=*/pass == "uncontended",
                                                      transform::Uncontended::all);
-        } else if (pass == "returned") {
+        } else if (pass == "atomic_results") {
             for (auto& function : module->functions)
                 if (function->is_kernel)
-                    function = transform::with_returned_values(*function, transform::ReturnedValues::written);
-        } else if (pass == "order") {
+                    function = transform::with_atomic_results(*function, transform::AtomicResults::written);
+        } else if (pass == "grid_order") {
             for (const auto& function : module->functions)
                 if (function->is_kernel) transform::follow_grid_order(*function, /*sorts=*/true);
-        } else if (pass == "runs" || pass == "runs:counted") {
-            const auto which = pass == "runs" ? transform::Runs::all : transform::Runs::counted;
+        } else if (pass == "neighbour_rows" || pass == "neighbour_rows:counted") {
+            const auto which =
+                pass == "neighbour_rows" ? transform::NeighbourRows::all : transform::NeighbourRows::counted;
             for (const auto& function : module->functions)
-                if (function->is_kernel) transform::loop_over_runs(*function, which);
-        } else if (pass == "finite") {
+                if (function->is_kernel) transform::loop_over_neighbour_rows(*function, which);
+        } else if (pass == "nan_check") {
             for (const auto& function : module->functions)
-                if (function->is_kernel) transform::note_finite_writes(*function);
-        } else if (pass == "storage") {
-            for (const auto& function : module->functions) transform::keep_large_values_in_memory(*function);
+                if (function->is_kernel) transform::instrument_nan_check(*function);
+        } else if (pass == "vectors_in_memory") {
+            for (const auto& function : module->functions) transform::keep_vectors_in_memory(*function);
         } else if (pass == "numbers") {
             for (const auto& function : module->functions)
                 if (function->is_kernel)
@@ -190,13 +191,12 @@ std::string run(const std::string& input, const std::string& passes, bool names)
             for (const auto& function : module->functions)
                 if (function->is_kernel) comments += UniformityPrinter(*function).take();
         } else {
-            throw UsageError(
-                "weft-opt",
-                "there is no pass '" + pass +
-                    "'; there are functions, opaque, inline, local, simplify, signs, uncontended, "
-                    "uncontended:overlap, returned, numbers, adjoint, gradients, jvp, order, runs, runs:counted, "
-                    "finite, storage and "
-                    "uniformity");
+            throw UsageError("weft-opt", "there is no pass '" + pass +
+                                             "'; there are functions, custom_derivatives, inline, local, simplify, "
+                                             "negative_indices, uncontended, "
+                                             "uncontended:overlap, atomic_results, numbers, adjoint, gradients, jvp, "
+                                             "grid_order, neighbour_rows, "
+                                             "neighbour_rows:counted, nan_check, vectors_in_memory and uniformity");
         }
         ir::verify(*module);
     }

@@ -23,7 +23,7 @@
 
 #include "devlib/spatial/layout.h"
 #include "runtime/cpu/library.h"
-#include "runtime/cpu/pool.h"
+#include "runtime/cpu/thread_pool.h"
 #include "runtime/spatial/parallel.h"
 #include "runtime/spatial/tree.h"
 #if defined(WEFT_EMBREE)

@@ -226,7 +226,7 @@ def __getattr__(name: str):
     if value is None:
         import importlib
 
-        waiting = importlib.import_module("warp._waiting").name_of_warp(name)
+        waiting = importlib.import_module("warp._unimplemented").name_of_warp(name)
         if waiting is not None:
             return waiting  # not a global: dir() shows names with something behind them
     if value is None:

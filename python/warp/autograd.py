@@ -328,7 +328,7 @@ def gradcheck(
     )
 
 
-def _contents(need: _weft.Need) -> array:
+def _contents(need: _weft.SavedPrimal) -> array:
     """What a launch saw; a copy has a gradient of its own where the array has one."""
     contents = need.contents()
     if need.copy is not None and need.array.requires_grad:

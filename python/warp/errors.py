@@ -1,11 +1,14 @@
 """Errors that Python code raises, besides those of the C++ side."""
 
+import warnings
+from typing import Any
+
 from warp._weft import UsageError
 
-__all__ = ["NotThereError", "WarpDeterminismError"]
+__all__ = ["NotImplementedYetError", "WarpDeterminismError"]
 
 
-class NotThereError(UsageError, NotImplementedError):
+class NotImplementedYetError(UsageError, NotImplementedError):
     """A name that is not there yet is used, or a kernel is called like a function."""
 
 
@@ -15,3 +18,11 @@ class WarpDeterminismError(UsageError):
 
 
 WarpDeterminismError.__module__ = "warp"
+
+
+def __getattr__(name: str) -> Any:
+    if name == "NotThereError":
+        text = "warp.errors.NotThereError is an earlier name of warp.errors.NotImplementedYetError"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return NotImplementedYetError
+    raise AttributeError(f"module 'warp.errors' has no attribute {name!r}")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from warp._waiting import names_of
+from warp._unimplemented import names_of
 
 
 def __getattr__(name: str) -> Any:

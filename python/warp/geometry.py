@@ -2,7 +2,7 @@
 used."""
 
 from warp._spatial.marching_cubes import MarchingCubes as IsoSurfaceMarchingCubes
-from warp._waiting import names_of
+from warp._unimplemented import names_of
 
 __all__ = ["IsoSurfaceMarchingCubes"]
 

@@ -1,6 +1,6 @@
 """Sparse matrices of blocks. They are not there yet: the names can be imported, and say so when they are used."""
 
-from warp._waiting import names_of
+from warp._unimplemented import names_of
 
 BSR_STATUS_SUCCESS = 0
 BSR_STATUS_ROW_CAPACITY_EXCEEDED = 1

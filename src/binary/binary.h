@@ -43,8 +43,8 @@ struct CpuEntry {
     bool ordered = false;         // what it leaves in memory depends on the order in which atomics arrive
     bool has_long_loops = false;  // one thread may run for long: launches can be interrupted in the midst of it
     // Whether launches over one grid may run piece by piece with others; then the numbers of the array parameters of
-    // which each thread reads and writes elements of its own (transform::own_elements).
-    bool joins = false;
+    // which each thread reads and writes elements of its own (transform::thread_private_elements).
+    bool can_fuse = false;
     std::vector<std::int32_t> own_arrays;
     double cost_exclusive = 0.0;  // the same where LaunchContext::exclusive; 0 where that makes no difference
 
@@ -101,7 +101,7 @@ struct Binary {
     // native_symbol(k).
     std::vector<std::vector<std::byte>> natives;
     std::vector<KernelEntry> kernels;
-    Digest key;  // what it was compiled from (jit/cache.h)
+    Digest key;  // what it was compiled from (jit/disk_cache.h)
 };
 
 // Bytes with a version, lengths and a checksum over everything; deserialize throws UsageError on any damage.

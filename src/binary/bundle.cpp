@@ -49,7 +49,7 @@ public:
         write(kernel.returned);
         write(kernel.recording);
     }
-    void write(const BundledReturned& one) {
+    void write(const BundledAtomicResult& one) {
         write(one.element);
         write(static_cast<std::uint8_t>(one.is_log));
     }
@@ -94,7 +94,7 @@ public:
         read(kernel.recording);
         if (kernel.recording.size() != (kernel.returned.empty() ? 0 : 2)) fail("a kernel cannot keep what it has to");
     }
-    void read(BundledReturned& one) {
+    void read(BundledAtomicResult& one) {
         std::uint8_t is_log = 0;
         read(one.element);
         read(is_log);

@@ -37,7 +37,7 @@ struct BundledDerived {
 };
 
 // What a launch keeps of its atomics: values in their order, by threads or in a log.
-struct BundledReturned {
+struct BundledAtomicResult {
     Type element;
     bool is_log = false;
 };
@@ -45,12 +45,12 @@ struct BundledReturned {
 struct BundledKernel {
     std::string name;
     std::vector<BundledParameter> parameters;
-    Binary dense;                           // for arrays with packed rows that do not overlap
-    Binary general;                         // for all others
-    std::vector<BundledDerived> adjoints;   // none, or the same two
-    std::string no_adjoint;                 // why there are none
-    std::vector<BundledReturned> returned;  // what the adjoints need of a launch
-    std::vector<BundledDerived> recording;  // where they need any: the same two, which keep it
+    Binary dense;                               // for arrays with packed rows that do not overlap
+    Binary general;                             // for all others
+    std::vector<BundledDerived> adjoints;       // none, or the same two
+    std::string no_adjoint;                     // why there are none
+    std::vector<BundledAtomicResult> returned;  // what the adjoints need of a launch
+    std::vector<BundledDerived> recording;      // where they need any: the same two, which keep it
 };
 
 struct Bundle {

@@ -43,7 +43,7 @@ public:
         write(entry.finds_objects);
         write(entry.ordered);
         write(entry.has_long_loops);
-        write(entry.joins);
+        write(entry.can_fuse);
         write(entry.own_arrays);
         write(entry.cost_exclusive);
     }
@@ -101,7 +101,7 @@ public:
         read(entry.finds_objects);
         read(entry.ordered);
         read(entry.has_long_loops);
-        read(entry.joins);
+        read(entry.can_fuse);
         read(entry.own_arrays);
         read(entry.cost_exclusive);
     }

@@ -13,7 +13,7 @@ struct Arranged {
     std::string why_not;
 };
 
-Arranged arrange(const Signature& signature, std::span<const Given> arguments) {
+Arranged arrange(const Signature& signature, std::span<const CallArgument> arguments) {
     Arranged result;
     const auto& parameters = signature.parameters;
     const bool is_variadic = !parameters.empty() && parameters.back().is_variadic;
@@ -48,7 +48,7 @@ Arranged arrange(const Signature& signature, std::span<const Given> arguments) {
 
 }  // namespace
 
-Resolution resolve(std::string_view name, std::span<const Given> arguments) {
+Resolution resolve(std::string_view name, std::span<const CallArgument> arguments) {
     Resolution result;
     int most_agreed = 0;
     for (const Entry* entry : overloads(name)) {

@@ -12,7 +12,7 @@
 
 namespace weft::builtins {
 
-struct Given {
+struct CallArgument {
     std::string keyword;  // "" by position
     Argument argument;
 };
@@ -25,7 +25,7 @@ struct Resolution {
     std::vector<std::string> refusals;
 };
 
-Resolution resolve(std::string_view name, std::span<const Given> arguments);
+Resolution resolve(std::string_view name, std::span<const CallArgument> arguments);
 
 // The parameter that takes the i-th argument of a match: the last one where it takes all the rest.
 const Parameter& parameter_at(const Signature& signature, std::size_t i);

@@ -149,14 +149,14 @@ llvm::Value* Emitter::combine_lanes(Op op, Scalar scalar, llvm::Value* values) {
 }
 
 // All active lanes into one place, in one atomic. False where the operation does not allow it.
-bool Emitter::reduce_into(Op op, Scalar scalar, const AtomicPlace& place, Leaf& operand) {
+bool Emitter::reduce_into(Op op, Scalar scalar, const AtomicTarget& place, Leaf& operand) {
     if (scalar == Scalar::boolean || info(scalar).is_small_float() || !ir::applied(op)) return false;
     apply_atomic(op, scalar, place, nullptr, combine_lanes(op, scalar, contributions(op, scalar, operand)));
     return true;
 }
 
 // An atomic, or in private memory the same without the promise, of several numbers at once too.
-llvm::Value* Emitter::apply_atomic(Op op, Scalar scalar, const AtomicPlace& place, llvm::Value* compare,
+llvm::Value* Emitter::apply_atomic(Op op, Scalar scalar, const AtomicTarget& place, llvm::Value* compare,
                                    llvm::Value* operand) {
     if (!is_uncontended(place.root)) return atomic_scalar(op, scalar, place.pointer, compare, operand);
     llvm::Align alignment(static_cast<std::uint64_t>(info(scalar).bytes()));
@@ -249,7 +249,7 @@ LaneValue Emitter::apply_in_lanes(const Operation& operation) {
             return type.scalar == Scalar::boolean ? builder_.CreateZExt(scalar, memory_type(type)) : scalar;
         };
         llvm::Value* compare = expected ? in_memory(value(expected).leaves[i]) : nullptr;
-        AtomicPlace place{pointer_of_lane(address, type.offset, lane), address.root};
+        AtomicTarget place{pointer_of_lane(address, type.offset, lane), address.root};
         return apply_atomic(operation.op, type.scalar, place, compare, in_memory(value(stored).leaves[i]));
     };
     if (lanes_ > 1 && !used) {

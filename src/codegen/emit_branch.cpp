@@ -1,4 +1,4 @@
-// if over lanes.
+// if over lanes. A branch whose condition varies is divergent.
 //
 // uniform condition   a branch; results are phis
 // varying condition   both arms, results blended by the condition. An arm that touches memory, loops or calls runs

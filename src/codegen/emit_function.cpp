@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "codegen/emitter.h"
-#include "ir/large.h"
+#include "ir/unroll_limit.h"
 #include "ir/walk.h"
 #include "support/error.h"
 

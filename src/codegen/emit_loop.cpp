@@ -177,14 +177,14 @@ void Emitter::keep_rolled(llvm::Instruction* back) {
 
 void Emitter::emit_loop(const Operation& operation) {
     if (lanes_ == 1 && !options_.debug) {
-        const auto signs = plan_.loop_signs.find(&operation);
-        if (signs != plan_.loop_signs.end()) return emit_either_way(operation, signs->second);
+        const auto signs = plan_.loop_index_checks.find(&operation);
+        if (signs != plan_.loop_index_checks.end()) return emit_either_way(operation, signs->second);
     }
     operation.op == Op::for_ ? emit_for(operation) : emit_while(operation);
 }
 
 // Asks before the loop whether its indices may be negative, and not in each iteration.
-void Emitter::emit_either_way(const Operation& loop, const transform::LoopSigns& signs) {
+void Emitter::emit_either_way(const Operation& loop, const transform::NegativeIndexChecks& signs) {
     llvm::Value* from_start = builder_.getTrue();
     for (const ir::Value* start : signs.starts) {
         llvm::Value* number = leaf(start).scalar;

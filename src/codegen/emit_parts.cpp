@@ -32,7 +32,7 @@ void Emitter::emit_make(const Operation& operation) {
 
 void Emitter::emit_extract(const Operation& operation) {
     LaneValue& aggregate = value(operation.operands[0]);
-    Part part = find_part(operation.operands[0]->type, operation.ints);
+    LeafRange part = find_part(operation.operands[0]->type, operation.ints);
     LaneValue whole{part.type, {}, {}};
     auto first = aggregate.leaves.begin() + part.first;
     whole.leaves.append(first, first + leaf_count(part.type));
@@ -42,7 +42,7 @@ void Emitter::emit_extract(const Operation& operation) {
 void Emitter::emit_insert(const Operation& operation) {
     LaneValue whole = value(operation.operands[0]);
     LaneValue& inserted = value(operation.operands[1]);
-    Part part = find_part(operation.operands[0]->type, operation.ints);
+    LeafRange part = find_part(operation.operands[0]->type, operation.ints);
     std::copy(inserted.leaves.begin(), inserted.leaves.end(), whole.leaves.begin() + part.first);
     set(operation.result(), std::move(whole));
 }

@@ -14,7 +14,7 @@
 //   emit_atomic.cpp     atomics
 //   emit_branch.cpp     if under masks
 //   emit_loop.cpp       for, while under masks
-//   emit_outside.cpp    print, debug checks
+//   emit_checks.cpp    print, debug checks
 //   emit_library.cpp    library functions
 //   emit_native.cpp     calls of functions in C++
 //   emit_call.cpp       functions that large kernels call
@@ -298,25 +298,25 @@ protected:
     bool is_uncontended(MemoryRoot root) const { return plan_.uncontended.contains(root) || is_private(root); }
     llvm::Value* atomic_scalar(ir::Op op, Scalar scalar, llvm::Value* pointer, llvm::Value* compare,
                                llvm::Value* operand);
-    struct AtomicPlace {
+    struct AtomicTarget {
         llvm::Value* pointer = nullptr;
         MemoryRoot root;
     };
-    llvm::Value* apply_atomic(ir::Op op, Scalar scalar, const AtomicPlace& place, llvm::Value* compare,
+    llvm::Value* apply_atomic(ir::Op op, Scalar scalar, const AtomicTarget& place, llvm::Value* compare,
                               llvm::Value* operand);
     void apply_to_each_lane(const ir::Operation& operation, llvm::ArrayRef<ir::Value*> indices,
                             llvm::ArrayRef<LeafType> leaves);
     llvm::Constant* neutral(ir::Op op, Scalar scalar) const;
     llvm::Value* contributions(ir::Op op, Scalar scalar, Leaf& operand);
     llvm::Value* combine_lanes(ir::Op op, Scalar scalar, llvm::Value* values);
-    bool reduce_into(ir::Op op, Scalar scalar, const AtomicPlace& place, Leaf& operand);
+    bool reduce_into(ir::Op op, Scalar scalar, const AtomicTarget& place, Leaf& operand);
 
     // ---- emit_branch.cpp, emit_loop.cpp ----
     void emit_if(const ir::Operation& operation);
     void emit_uniform_if(const ir::Operation& operation);
     void emit_masked_if(const ir::Operation& operation);
     void emit_loop(const ir::Operation& operation);
-    void emit_either_way(const ir::Operation& loop, const transform::LoopSigns& signs);
+    void emit_either_way(const ir::Operation& loop, const transform::NegativeIndexChecks& signs);
     void keep_rolled(llvm::Instruction* back);
     void emit_for(const ir::Operation& operation);
     void emit_uniform_for(const ir::Operation& operation);
@@ -334,7 +334,7 @@ protected:
     // ---- null_arrays.cpp ----
     bool may_be_null(const ir::Value* root) const;
     void guard_null(const ir::Operation& access);
-    // ---- emit_outside.cpp ----
+    // ---- emit_checks.cpp ----
     void emit_tid(const ir::Operation& operation);
     void add_printed(const ir::Operation& operation, llvm::Value* lane, llvm::SmallVectorImpl<llvm::Value*>& arguments);
     llvm::Value* first_lane(llvm::Value* mask);              // its number, of 32 bits; some lane is set
@@ -363,7 +363,7 @@ protected:
     void emit_call_for_each_lane(const ir::Operation& operation);
     // ---- emit_native.cpp ----
     void emit_call_native(const ir::Operation& operation);
-    // ---- emit_outside.cpp ----
+    // ---- emit_checks.cpp ----
     // Emits a call of weft_fault where `ok` is false and continues after it, or goes to `otherwise`. The first thread
     // of the lanes in `broken` is reported.
     void check(const ir::Operation& operation, llvm::Value* ok, FaultKind kind, llvm::Value* index, llvm::Value* size,

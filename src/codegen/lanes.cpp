@@ -380,7 +380,7 @@ void Emitter::apart(llvm::ArrayRef<ir::Value*> values, const std::function<void(
     for (std::size_t i = 0; i < values.size(); ++i) value(values[i]) = std::move(saved[i]);
 }
 
-// Computes a value that is the same for the whole launch (analysis/memory.h) where the builder stands.
+// Computes a value that is the same for the whole launch (analysis/underlying_memory.h) where the builder stands.
 void Emitter::emit_invariant(const ir::Value* value) {
     const ir::Operation* definition = value->definition;
     if (!definition) return;

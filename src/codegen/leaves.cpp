@@ -65,8 +65,8 @@ int leaf_count(Type type) {
     }
 }
 
-Part find_part(Type aggregate, const std::vector<std::int64_t>& path) {
-    Part part{0, aggregate};
+LeafRange find_part(Type aggregate, const std::vector<std::int64_t>& path) {
+    LeafRange part{0, aggregate};
     for (std::size_t depth = 0; depth < path.size(); ++depth) {
         int index = static_cast<int>(path[depth]);
         Type type = part.type;

@@ -5,10 +5,10 @@
 // (Options::null_arrays). What is asked is where the array begins, not a part of it, so that LLVM finds the question
 // already answered at the next access. A fault leaves the entry: there is nothing to go on with.
 //
-// Debug builds check every access by themselves (emit_outside.cpp).
+// Debug builds check every access by themselves (emit_checks.cpp).
 #include "codegen/emitter.h"
 #include "ir/typing.h"
-#include "transform/analysis/memory.h"
+#include "transform/analysis/underlying_memory.h"
 #include "types/objects.h"
 
 namespace weft::codegen {

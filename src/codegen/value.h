@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "binary/cpu_abi.h"
-#include "transform/analysis/memory.h"
+#include "transform/analysis/underlying_memory.h"
 #include "types/type.h"
 
 namespace llvm {
@@ -37,11 +37,11 @@ std::vector<LeafType> leaf_types(Type type);
 int leaf_count(Type type);
 std::int64_t size_of(const LeafType& type);  // bytes in memory
 // Where in `aggregate` the part named by a static path begins, in leaves, and the type of that part.
-struct Part {
+struct LeafRange {
     int first = 0;
     Type type;
 };
-Part find_part(Type aggregate, const std::vector<std::int64_t>& path);
+LeafRange find_part(Type aggregate, const std::vector<std::int64_t>& path);
 
 struct Leaf {
     llvm::Value* scalar = nullptr;  // uniform and linear

@@ -24,7 +24,7 @@ struct Kernel::Implementation {
     std::optional<program::CompiledKernel> dense_adjoint, general_adjoint;
     std::string no_adjoint;
     // Atomic results that the adjoints need, and forward code that saves them; empty if they need none.
-    std::vector<program::KernelFacts::Returned> returned;
+    std::vector<program::KernelFacts::AtomicResult> returned;
     std::optional<program::CompiledKernel> dense_recording, general_recording;
 
     bool is_for_gpus() const { return dense.executable->binary().target.kind == Target::Kind::cuda; }
@@ -36,7 +36,7 @@ struct Kernel::Implementation {
     std::vector<std::byte> block(std::span<const Argument> arguments) const;
     // Whether arrays of this parameter have gradients.
     bool is_smooth(std::size_t parameter) const;
-    // With `kept`, which open_returned_values() made, the launch saves its atomic results.
+    // With `kept`, which open_atomic_results() made, the launch saves its atomic results.
     void launch(std::span<const std::int64_t> dim, const std::vector<std::byte>& block,
                 std::span<const Argument> arguments, std::span<runtime::Array> kept = {}) const;
 };

@@ -12,8 +12,8 @@
 #include "embed/guarded.h"
 #include "embed/shown_arrays.h"
 #include "program/launch.h"
-#include "runtime/cpu/pool.h"
 #include "runtime/cpu/processor.h"
+#include "runtime/cpu/thread_pool.h"
 
 namespace weft {
 
@@ -185,7 +185,7 @@ Program Program::load(const std::filesystem::path& path) {
                 implementation->dense_adjoint = derived_of(kernel, std::move(kernel.adjoints[0]));
                 implementation->general_adjoint = derived_of(kernel, std::move(kernel.adjoints[1]));
             }
-            for (const BundledReturned& one : kernel.returned)
+            for (const BundledAtomicResult& one : kernel.returned)
                 implementation->returned.push_back({one.element, one.is_log});
             if (!kernel.recording.empty()) {
                 implementation->dense_recording = derived_of(kernel, std::move(kernel.recording[0]));
@@ -281,7 +281,7 @@ void Kernel::Implementation::launch(std::span<const std::int64_t> dim, const std
     const program::Grid grid = program::make_grid(dim, dense.description.tid_rank, name);
     runtime::Stream& stream = device(arguments).default_stream();
     const bool is_general =
-        program::arrangement(dense, block.data(), /*with_gradients=*/false, is_for_gpus()).index() != 0 ||
+        program::launch_layout(dense, block.data(), /*with_gradients=*/false, is_for_gpus()).index() != 0 ||
         program::has_null(dense.arrays, block.data());
     if (kept.empty()) {
         program::run(is_general ? general : dense, stream, block.data(), grid);
@@ -293,9 +293,9 @@ void Kernel::Implementation::launch(std::span<const std::int64_t> dim, const std
         for (const runtime::Array& one : kept) views.push_back(one.view);
         program::point_implicit_parameters(recording, larger.data(), block.data(), views);
         program::run(recording, stream, larger.data(), grid);
-        program::close_returned_values(name, recording, kept);
+        program::close_atomic_results(name, recording, kept);
     }
-    for (const program::ArrayPlace& place : dense.arrays) {
+    for (const program::BlockArray& place : dense.arrays) {
         const auto parameter = static_cast<std::size_t>(place.parameter);
         const ArrayView& view = program::view_at(block.data(), place.offset);
         if (place.is_parameter && dense.effects[parameter].writes_itself)

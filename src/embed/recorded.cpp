@@ -4,16 +4,16 @@
 #include <utility>
 
 #include "embed/shown_arrays.h"
+#include "program/atomic_result_buffers.h"
 #include "program/gradient_claim.h"
 #include "program/grid.h"
 #include "program/implicit_parameters.h"
-#include "program/returned_values.h"
 #include "program/run.h"
 #include "support/error.h"
 
 namespace weft {
 
-using program::ArrayPlace;
+using program::BlockArray;
 using program::Variable;
 
 Recorded::Recorded(std::shared_ptr<const Access::KernelImplementation> kernel, std::span<const std::int64_t> dim,
@@ -22,9 +22,9 @@ Recorded::Recorded(std::shared_ptr<const Access::KernelImplementation> kernel, s
       device_(kernel_->device(arguments)),
       dim_(dim.begin(), dim.end()),
       block_(kernel_->block(arguments)) {
-    for (const ArrayPlace& place : kernel_->dense.arrays) {
+    for (const BlockArray& place : kernel_->dense.arrays) {
         const ArrayView& view = program::view_at(block_.data(), place.offset);
-        Given& given = arrays_.emplace_back();
+        RecordedArray& given = arrays_.emplace_back();
         if (place.is_parameter)
             given.of = Access::variable(std::get<Array>(Access::value(arguments[place.parameter])));
         else if (view.data)
@@ -42,8 +42,8 @@ Recorded::Recorded(std::shared_ptr<const Access::KernelImplementation> kernel, s
     if (!has_gradients_ || kernel_->returned.empty()) return;
     const int rank = kernel_->dense.description.tid_rank;
     const program::Grid grid = program::make_grid(dim, rank, kernel_->name);
-    returned_ = program::open_returned_values(kernel_->returned,
-                                              {grid.dim, static_cast<std::size_t>(std::max(rank, 1))}, device_);
+    returned_ = program::open_atomic_results(kernel_->returned, {grid.dim, static_cast<std::size_t>(std::max(rank, 1))},
+                                             device_);
 }
 
 // Which of the two adjoints will run is only known at that time, so everything that either reads is saved.
@@ -61,18 +61,18 @@ const ParameterEffects& Recorded::effects(std::size_t place) const {
 // ---- recording ----
 
 void Recorded::record(program::TapeMemory& memory) {
-    std::vector<program::NeedPtr*> all;
+    std::vector<program::SavedPrimalPtr*> all;
     for (std::size_t i = 0; has_gradients_ && i < arrays_.size(); ++i) {
-        Given& given = arrays_[i];
+        RecordedArray& given = arrays_[i];
         if (given.of && contents(i).before) given.before = memory.need(*given.of);
         if (given.before) all.push_back(&given.before);
         if (contents(i).within)
             for (const Variable& one : given.within) given.within_before.push_back(memory.need(one));
-        for (program::NeedPtr& need : given.within_before) all.push_back(&need);
+        for (program::SavedPrimalPtr& need : given.within_before) all.push_back(&need);
     }
     if (memory.may_overlap()) memory.join_overlapping(all);
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
-        const Given& given = arrays_[i];
+        const RecordedArray& given = arrays_[i];
         if (given.of && effects(i).writes_itself) memory.write(*given.of, /*counts=*/true);
         if (!effects(i).writes_within) continue;
         std::vector<const Variable*> within;
@@ -125,12 +125,12 @@ std::string Recorded::use_text(const Use& use) const {
 
 bool Recorded::gives_gradients_late() const {
     return !has_gradients_ &&
-           std::ranges::any_of(arrays_, [](const Given& one) { return one.of && one.of->requires_grad; });
+           std::ranges::any_of(arrays_, [](const RecordedArray& one) { return one.of && one.of->requires_grad; });
 }
 
 void Recorded::check_within() const {
     for (std::size_t i = 0; i < arrays_.size(); ++i)
-        for (const program::NeedPtr& need : arrays_[i].within_before)
+        for (const program::SavedPrimalPtr& need : arrays_[i].within_before)
             if (need->copy)
                 throw UsageError(
                     "Tape::backward()",
@@ -140,7 +140,7 @@ void Recorded::check_within() const {
                         "' lead to, and a later launch has overwritten it. help: write to another array");
 }
 
-void Recorded::go_back(const Backward&) {
+void Recorded::backward(const Backward&) {
     if (gives_gradients_late())
         throw UsageError("Tape::backward()", "an argument of kernel '" + kernel_->name +
                                                  "' got its gradient after it was recorded. help: call "
@@ -150,7 +150,7 @@ void Recorded::go_back(const Backward&) {
     std::vector<std::byte> before = block_;
     std::vector<Variable> scratch;  // the adjoints expect gradients of all arrays that are arguments
     scratch.reserve(arrays_.size());
-    const std::vector<ArrayPlace>& places = kernel_->dense.arrays;
+    const std::vector<BlockArray>& places = kernel_->dense.arrays;
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
         const auto& of = arrays_[i].of;
         if (!of || !places[i].is_parameter) continue;
@@ -163,7 +163,7 @@ void Recorded::go_back(const Backward&) {
     }
     std::vector<std::byte> after = before;
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
-        const program::NeedPtr &then = arrays_[i].before, &left = arrays_[i].after;
+        const program::SavedPrimalPtr &then = arrays_[i].before, &left = arrays_[i].after;
         const std::int64_t offset = places[i].offset;
         if (then) program::view_at(before.data(), offset).data = then->contents().view.data;
         if (then && !places[i].is_parameter) program::view_at(after.data(), offset).data = then->contents().view.data;
@@ -189,7 +189,7 @@ void Recorded::run(const std::vector<std::byte>& before, const std::vector<std::
     const program::CompiledKernel* adjoint = &*kernel_->dense_adjoint;
     std::vector<std::byte> block = with_implicit_parameters(*adjoint, before, after);
     if (program::has_null(kernel_->dense.arrays, block.data()) ||
-        program::arrangement(*adjoint, block.data(), /*with_gradients=*/true, kernel_->is_for_gpus()).index() != 0) {
+        program::launch_layout(*adjoint, block.data(), /*with_gradients=*/true, kernel_->is_for_gpus()).index() != 0) {
         adjoint = &*kernel_->general_adjoint;
         block = with_implicit_parameters(*adjoint, before, after);
     }

@@ -21,7 +21,7 @@ public:
     void launch(std::span<const Argument> arguments);
 
     void record(program::TapeMemory& memory) override;
-    void go_back(const Backward& backward) override;
+    void backward(const Backward& backward) override;
     std::vector<Group> written() const override;
     void for_each_array(const Visit& visit) const override;
     bool is_launch() const override { return true; }
@@ -32,11 +32,11 @@ public:
 
 private:
     // An array of the block, by itself or in a struct, with the arrays that its elements refer to.
-    struct Given {
+    struct RecordedArray {
         std::shared_ptr<const program::Variable> of;  // null for none
-        program::NeedPtr before, after;
+        program::SavedPrimalPtr before, after;
         std::vector<program::Variable> within;
-        std::vector<program::NeedPtr> within_before;
+        std::vector<program::SavedPrimalPtr> within_before;
     };
 
     transform::Contents contents(std::size_t place) const;
@@ -52,7 +52,7 @@ private:
     runtime::Device& device_;
     std::vector<std::int64_t> dim_;
     std::vector<std::byte> block_;
-    std::vector<Given> arrays_;  // in the order of CompiledKernel::arrays
+    std::vector<RecordedArray> arrays_;  // in the order of CompiledKernel::arrays
     std::vector<runtime::Array> returned_;
     bool has_gradients_ = false;
 };

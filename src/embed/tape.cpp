@@ -51,11 +51,11 @@ struct Tape::Implementation {
     std::set<std::string> told;      // warnings
     std::set<std::size_t> searched;  // may_stop_gradients() of recordings that were searched
 
-    void go_back(std::span<const Variable* const> seeds) {
+    void backward(std::span<const Variable* const> seeds) {
         tape.memory().check_versions();
         if (const std::size_t mark = program::may_stop_gradients(tape); mark != 0 && searched.insert(mark).second)
             tell_of_stops(seeds);
-        for (std::size_t i = tape.entries().size(); i-- > 0;) tape.go_back(i, {});
+        for (std::size_t i = tape.entries().size(); i-- > 0;) tape.backward(i, {});
     }
 
     void tell_of_stops(std::span<const Variable* const> seeds) {
@@ -134,9 +134,9 @@ void Tape::backward() {
             fill_with_ones(gradient_of(*loss));
         }
         if (loss)
-            implementation_->go_back({&loss, 1});
+            implementation_->backward({&loss, 1});
         else
-            implementation_->go_back({});
+            implementation_->backward({});
     });
 }
 
@@ -146,7 +146,7 @@ void Tape::backward(const Array& loss) {
         program::check_loss(*variable);
         fill_with_ones(gradient_of(*variable));
         const Variable* const seed = variable.get();
-        implementation_->go_back({&seed, 1});
+        implementation_->backward({&seed, 1});
     });
 }
 
@@ -161,7 +161,7 @@ void Tape::backward(std::span<const std::pair<Array, Array>> gradients) {
             runtime::copy(gradient_of(*of), seed->array);
             seeds.push_back(of.get());
         }
-        implementation_->go_back(seeds);
+        implementation_->backward(seeds);
     });
 }
 

@@ -272,11 +272,11 @@ std::shared_ptr<const sema::FunctionSource> read_function(nb::handle function, b
 }
 
 std::shared_ptr<const sema::FunctionSource> read_method(nb::handle function) {
-    struct Known {
+    struct CachedMethod {
         nb::object lives;  // a weak reference, which takes the entry away with the function
         std::shared_ptr<const sema::FunctionSource> source;
     };
-    static auto* const methods = new std::unordered_map<PyObject*, Known>;
+    static auto* const methods = new std::unordered_map<PyObject*, CachedMethod>;
     PyObject* const key = function.ptr();
     if (const auto found = methods->find(key); found != methods->end()) return found->second.source;
     const bool is_ours = nb::isinstance<PyFunction>(function);
@@ -286,7 +286,7 @@ std::shared_ptr<const sema::FunctionSource> read_method(nb::handle function) {
     const nb::object forget = nb::cpp_function([key](nb::handle) { methods->erase(key); });
     nb::object lives = nb::steal(PyWeakref_NewRef(key, forget.ptr()));
     if (!lives.is_valid()) throw nb::python_error();
-    return methods->insert_or_assign(key, Known{std::move(lives), std::move(read)}).first->second.source;
+    return methods->insert_or_assign(key, CachedMethod{std::move(lives), std::move(read)}).first->second.source;
 }
 
 std::shared_ptr<const sema::FunctionSource> PyFunction::source() {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "frontend/frontend.h"
-#include "frontend/name_watch.h"
 #include "frontend/objects.h"
 #include "frontend/python_ast.h"
+#include "frontend/watched_globals.h"
 #include "sema/scope/walk.h"
 #include "support/error.h"
 
@@ -141,7 +141,7 @@ std::string exception_text(nb::python_error& error) {
     return message.empty() ? kind : kind + ": " + message;
 }
 
-PythonEnvironment::PythonEnvironment(nb::object function, SourcePtr source, std::vector<ExpressionPlace> places)
+PythonEnvironment::PythonEnvironment(nb::object function, SourcePtr source, std::vector<ExpressionLocation> places)
     : function_(std::move(function)), source_(std::move(source)), places_(std::move(places)) {
     nb::object names = function_.attr("__code__").attr("co_freevars");
     for (nb::handle name : names) closure_names_.push_back(utf8_text(name));
@@ -208,7 +208,7 @@ Binding PythonEnvironment::attribute(const Binding& object, std::string_view nam
 }
 
 std::shared_ptr<sema::NameWatch> PythonEnvironment::watch() {
-    auto names = std::make_shared<PythonNames>();
+    auto names = std::make_shared<WatchedGlobals>();
     bool any = false;
     const auto add = [&](nb::handle dict, const std::string& name, nb::handle value) {
         const nb::str key(name.c_str(), name.size());

@@ -20,7 +20,7 @@ namespace nb = nanobind;
 
 class PythonEnvironment final : public sema::Environment {
 public:
-    PythonEnvironment(nb::object function, SourcePtr source, std::vector<ExpressionPlace> places);
+    PythonEnvironment(nb::object function, SourcePtr source, std::vector<ExpressionLocation> places);
     ~PythonEnvironment() override;
 
     void go_on() override;
@@ -48,7 +48,7 @@ private:
     nb::object function_;
     std::vector<std::string> closure_names_;
     SourcePtr source_;
-    std::vector<ExpressionPlace> places_;
+    std::vector<ExpressionLocation> places_;
     std::set<std::string, std::less<>> constants_;  // names that lookup() has answered so
     // Modules, and of their attributes those that attribute() has answered so.
     std::map<PyObject*, std::pair<nb::object, std::set<std::string, std::less<>>>> constants_of_modules_;

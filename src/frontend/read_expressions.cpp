@@ -6,7 +6,7 @@ namespace weft::frontend {
 
 ExpressionPtr TreeReader::expression(nb::handle node) {
     auto result = std::make_unique<Expression>();
-    const ExpressionPlace at = place(node);
+    const ExpressionLocation at = place(node);
     result->span = span(at);
     result->id = static_cast<int>(places.size());
     places.push_back(at);

@@ -28,10 +28,10 @@ public:
     TreeReader(const ParsedFunction& parsed, IsAdjoint is_adjoint)
         : source_(*parsed.source), line_offset_(parsed.line_offset), is_adjoint_(std::move(is_adjoint)) {}
 
-    std::vector<ExpressionPlace> places;
+    std::vector<ExpressionLocation> places;
 
     // The part on the first line; ast counts bytes of UTF-8, a Span counts characters.
-    Span span(const ExpressionPlace& at) const;
+    Span span(const ExpressionLocation& at) const;
     Span span(nb::handle node) const { return span(place(node)); }
     void signature(nb::handle arguments, Function& function);
     Block block(nb::handle list);
@@ -42,7 +42,7 @@ private:
     using MakeSubject = std::function<ExpressionPtr()>;
 
     // ---- tree_reader.cpp ----
-    ExpressionPlace place(nb::handle node) const;
+    ExpressionLocation place(nb::handle node) const;
     static int characters(const std::string& line, int bytes);
 
     // ---- read_expressions.cpp ----

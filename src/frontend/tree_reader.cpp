@@ -4,14 +4,14 @@
 
 namespace weft::frontend {
 
-ExpressionPlace TreeReader::place(nb::handle node) const {
+ExpressionLocation TreeReader::place(nb::handle node) const {
     const FieldNames& f = fields();
     return {get_int(node, f.lineno) + line_offset_, get_int(node, f.col_offset),
             get_int(node, f.end_lineno) + line_offset_, get_int(node, f.end_col_offset)};
 }
 
 // The part on the first line; ast counts bytes of UTF-8, a Span counts characters.
-Span TreeReader::span(const ExpressionPlace& at) const {
+Span TreeReader::span(const ExpressionLocation& at) const {
     const std::string& line = source_.line(at.line);
     const int end = at.end_line == at.line ? at.end : static_cast<int>(line.size());
     return {&source_, at.line, characters(line, at.begin), characters(line, end)};
@@ -25,7 +25,7 @@ int TreeReader::characters(const std::string& line, int bytes) {
     return count;
 }
 
-std::string ExpressionPlace::text(const Source& source) const {
+std::string ExpressionLocation::text(const Source& source) const {
     std::string result;
     for (int number = line; number <= end_line; ++number) {
         const std::string& whole = source.line(number);

@@ -15,7 +15,7 @@ namespace weft::frontend {
 
 // Where the text of an expression stands: absolute lines, byte offsets in them. Kept in place of the ast node, which
 // would keep the whole tree alive for the few expressions that Environment::evaluate is asked for.
-struct ExpressionPlace {
+struct ExpressionLocation {
     int line, begin, end_line, end;
 
     std::string text(const Source& source) const;
@@ -23,7 +23,7 @@ struct ExpressionPlace {
 
 struct ReadTree {
     std::shared_ptr<const syntax::Function> function;
-    std::vector<ExpressionPlace> places;  // by the expressions' ids
+    std::vector<ExpressionLocation> places;  // by the expressions' ids
 };
 
 // `is_adjoint`: of a gradient (@wp.func_grad), whether an expression of Python's means wp.adjoint. Then wp.adjoint[x]

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/builder.h"
-#include "ir/large.h"
+#include "ir/unroll_limit.h"
 
 namespace weft::ir {
 

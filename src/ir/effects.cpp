@@ -48,9 +48,9 @@ bool is_deep(Type type) {
                                            [](const Type::Field& field) { return is_deep(field.type); });
 }
 
-using Known = std::unordered_map<const Function*, std::vector<ParameterEffects>>;
+using EffectsByFunction = std::unordered_map<const Function*, std::vector<ParameterEffects>>;
 
-const std::vector<ParameterEffects>& effects_of(const Function& function, Known& known) {
+const std::vector<ParameterEffects>& effects_of(const Function& function, EffectsByFunction& known) {
     if (const auto found = known.find(&function); found != known.end()) return found->second;
     // A function that calls itself is refused by sema; were one here, it would be taken to do everything.
     known[&function].assign(function.parameters().size(), {true, true, true, true, true});
@@ -145,7 +145,7 @@ std::set<std::size_t> parameters_behind(const Function& function, const Value& v
 }
 
 std::vector<ParameterEffects> effects(const Function& function) {
-    Known known;
+    EffectsByFunction known;
     return effects_of(function, known);
 }
 

@@ -128,11 +128,11 @@ struct LibraryFunction {
 std::string named(const LibraryFunction& function);
 
 // Where an inlined operation comes from: the call that brought it in, and the call around that one. For messages only.
-struct CallPlace {
+struct CallLocation {
     std::string function;                                         // the one called
     Span span;                                                    // of the call
     std::vector<std::pair<const Value*, std::string>> arguments;  // what was passed, and the parameter's name
-    const CallPlace* outer = nullptr;
+    const CallLocation* outer = nullptr;
 };
 
 struct Operation {
@@ -142,7 +142,7 @@ struct Operation {
     std::vector<Region*> regions;
     Region* parent = nullptr;
     Span span;
-    const CallPlace* inlined = nullptr;  // null: written in this function itself
+    const CallLocation* inlined = nullptr;  // null: written in this function itself
 
     // Attributes; each is used by the few operations that ops.def names.
     std::vector<Number> numbers;                     // constant
@@ -172,8 +172,8 @@ struct ImplicitParameter {
         copy,      // a copy made for the launch, which nobody looks at afterwards
         after,     // of an adjoint: the array as it was after the launch that the adjoint belongs to
         returned,  // what the atomic with number `of` gave, one element for each thread of a launch that a tape records
-        log,    // a part of what its atomics in loops gave (transform/adjoint/returned_values.h); counted on from these
-        order,  // the coordinate that each thread takes (transform::follow_grid_order())
+        log,     // a part of what its atomics in loops gave (transform/adjoint/atomic_results.h); counted on from these
+        order,   // the coordinate that each thread takes (transform::follow_grid_order())
         sorted,  // a copy of an array in the order of a grid: transform::SortedCopy says what `of` counts
         number,  // of an adjoint: the number at byte `of` of the arguments, in memory, with its gradient
     };
@@ -242,7 +242,7 @@ private:
 struct Module {
     std::vector<std::unique_ptr<Function>> functions;
     std::vector<SourcePtr> sources;  // keeps the spans' text alive
-    std::deque<CallPlace> calls;     // that have been inlined
+    std::deque<CallLocation> calls;  // that have been inlined
 
     Function* find(std::string_view name) const;
     Function* add(std::string name);

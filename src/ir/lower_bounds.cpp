@@ -42,7 +42,7 @@ const Value* canonical(const Value* value) {
 
 }  // namespace
 
-LowerBounds::Place LowerBounds::place_of(const Value* value) {
+LowerBounds::BaseOffset LowerBounds::place_of(const Value* value) {
     std::int64_t offset = 0;
     for (int steps = 0; steps < kDeepest; ++steps) {
         value = canonical(value);
@@ -73,13 +73,13 @@ std::int64_t LowerBounds::least(const Value* value) {
 }
 
 void LowerBounds::assume_least(const Value* value, std::int64_t least) {
-    const Place place = place_of(value);
+    const BaseOffset place = place_of(value);
     if (place.base) facts_.push_back({place.base, nullptr, least - place.offset});
 }
 
 LowerBounds::Bound LowerBounds::bound(const Value* value) {
     if (!value->type.is_scalar() || !value->type.is_int()) return {};
-    const Place place = place_of(value);
+    const BaseOffset place = place_of(value);
     if (!place.base) return {place.offset};
     Bound found = base_bound(place.base);
     for (const Fact& fact : facts_)
@@ -186,7 +186,7 @@ LowerBounds::Bound LowerBounds::of_downward(const Value* first, const Value* dis
     if (!count || count->op != Op::div || !is_constant(count->operands[1], *factor)) return {};
     const Operation* length = count->operands[0]->definition;
     if (!length || length->op != Op::sub) return {};
-    const Place start = place_of(first), same = place_of(length->operands[1]);
+    const BaseOffset start = place_of(first), same = place_of(length->operands[1]);
     const Bound end = bound(length->operands[0]);
     if (start.base != same.base || end.low == kUnknown) return {};
     return {end.low - *factor + start.offset - same.offset, end.factor};
@@ -271,7 +271,7 @@ LowerBounds::Bound LowerBounds::scaled(Bound bound, std::int64_t by) {
 }
 
 LowerBounds::Bound LowerBounds::of_difference(const Value* a, const Value* b) {
-    const Place x = place_of(a), y = place_of(b);
+    const BaseOffset x = place_of(a), y = place_of(b);
     if (x.base == y.base) return {x.offset - y.offset};
     std::int64_t low = kUnknown;
     for (const Fact& fact : facts_)
@@ -280,14 +280,14 @@ LowerBounds::Bound LowerBounds::of_difference(const Value* a, const Value* b) {
     const Operation* loop = y.base && y.base->region ? y.base->region->owner : nullptr;
     if (loop && loop->op == Op::for_ && loop->operands.size() >= 3 && y.base->index == 0) {
         const std::optional<std::int64_t> step = constant_of(loop->operands[2]);
-        const Place end = place_of(loop->operands[1]);
+        const BaseOffset end = place_of(loop->operands[1]);
         if (step && *step > 0 && end.base == x.base) low = std::max(low, 1 - end.offset + x.offset - y.offset);
     }
     return {low};
 }
 
 void LowerBounds::assume_difference(const Value* a, const Value* b, std::int64_t least) {
-    const Place x = place_of(a), y = place_of(b);
+    const BaseOffset x = place_of(a), y = place_of(b);
     if (!x.base || x.base == y.base) return;
     if (y.base) facts_.push_back({x.base, y.base, least - x.offset + y.offset});
     const std::int64_t low = bound(b).low;

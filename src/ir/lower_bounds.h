@@ -37,7 +37,7 @@ private:
     static constexpr int kMostVisits = 300;  // of one question
 
     // value = base + offset; the base of a constant is null.
-    struct Place {
+    struct BaseOffset {
         const Value* base;
         std::int64_t offset;
     };
@@ -51,7 +51,7 @@ private:
         std::int64_t factor = 1;  // the constants that it was multiplied by
     };
 
-    static Place place_of(const Value* value);
+    static BaseOffset place_of(const Value* value);
     Bound bound(const Value* value);
     Bound base_bound(const Value* base);
     Bound of_result(const Value* value);

@@ -125,7 +125,7 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target, int leve
 }
 
 // What is known of a target. Made once per thread, since a machine takes as long to make as a small kernel to compile.
-struct Known {
+struct CachedTarget {
     codegen::TargetInfo info;
     std::array<std::unique_ptr<llvm::TargetMachine>, 4> machines;  // by level
 
@@ -137,9 +137,9 @@ struct Known {
     }
 };
 
-Known& known(const Target& target) {
-    static thread_local std::deque<Known> all;
-    for (Known& one : all)
+CachedTarget& known(const Target& target) {
+    static thread_local std::deque<CachedTarget> all;
+    for (CachedTarget& one : all)
         if (static_cast<const Target&>(one.info) == target) return one;
     all.push_back({info_of(target), {}});
     return all.back();

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "jit/cache.h"
+#include "jit/disk_cache.h"
 #include "jit/jit.h"
 #include "jit/native_header.h"
 #include "jit/process.h"
@@ -223,7 +223,7 @@ std::vector<std::byte> compile_native(const NativeFunction& function, const Targ
     std::string text = "C++\n" + identity(compiler) + "\n";
     for (const std::string& flag : flags) text += flag + "\n";
     const Digest key = hash_bytes(text + kNativeHeader + function.text);
-    Cache cache(*options.cache);
+    DiskCache cache(*options.cache);
     if (std::optional<Binary> known = cache.load(key)) return std::move(known->code);
     Binary made;
     made.code = run_compiler(function, compiler, flags);

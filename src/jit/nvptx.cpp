@@ -94,12 +94,12 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target, int leve
 
 // Made once per thread, as those of CPUs are.
 llvm::TargetMachine& machine_for(const Target& target, int optimization_level) {
-    struct Known {
+    struct CachedTarget {
         Target target;
         std::array<std::unique_ptr<llvm::TargetMachine>, 4> machines;
     };
-    static thread_local std::deque<Known> all;
-    auto known = std::ranges::find(all, target, &Known::target);
+    static thread_local std::deque<CachedTarget> all;
+    auto known = std::ranges::find(all, target, &CachedTarget::target);
     if (known == all.end()) {
         check_processor(target);
         all.push_back({target, {}});

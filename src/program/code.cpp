@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "ir/walk.h"
-#include "program/background.h"
+#include "program/interruptible_compilation.h"
 
 namespace weft::program {
 
@@ -36,25 +36,25 @@ bool is_large(const ir::Module& module) {
 
 }  // namespace
 
-std::shared_ptr<const KernelFacts> KernelCode::find_facts(const LoweringOptions& options) const {
+std::shared_ptr<const KernelFacts> KernelCode::find_facts(const PassOptions& options) const {
     for (const auto& [known, found] : facts_)
         if (known == options) return found;
     return nullptr;
 }
 
-std::shared_ptr<const KernelFacts> KernelCode::facts(const LoweringOptions& options) {
+std::shared_ptr<const KernelFacts> KernelCode::facts(const PassOptions& options) {
     if (auto found = find_facts(options)) return found;
-    lowered(options);
+    transformed(options);
     return find_facts(options);
 }
 
-std::shared_ptr<const LoweredKernel> KernelCode::lowered(const LoweringOptions& options) {
+std::shared_ptr<const TransformedKernel> KernelCode::transformed(const PassOptions& options) {
     if (latest_.second && latest_.first == options) return latest_.second;
     // Copied here, since the work may outlive this.
     const auto module = std::make_shared<std::unique_ptr<ir::Module>>(ir::clone(*analysed_));
     const std::string name = analysed_->functions.front()->name;
     auto made = interruptibly(name, is_large(*analysed_), [module, options] {
-        return std::make_shared<const LoweredKernel>(lower(std::move(*module), options));
+        return std::make_shared<const TransformedKernel>(transform_kernel(std::move(*module), options));
     });
     if (!find_facts(options)) facts_.emplace_back(options, std::make_shared<const KernelFacts>(*made));
     latest_ = {options, made};
@@ -75,7 +75,7 @@ std::shared_ptr<const CompiledKernel> KernelCode::find(const CompileOptions& opt
 
 std::shared_ptr<const CompiledKernel> KernelCode::compiled(const CompileOptions& options) {
     if (auto found = find(options)) return found;
-    const std::shared_ptr<const LoweredKernel> from = lowered(options.lowering);
+    const std::shared_ptr<const TransformedKernel> from = transformed(options.passes);
     const std::string name = analysed_->functions.front()->name;
     auto made = interruptibly(name, is_large(*from->module), [from, options] { return build(*from, options); });
     if (latest_.second == from) latest_.second.reset();

@@ -1,6 +1,6 @@
-// All that has been made of one analysed kernel: its lowered forms and their machine code. Kernels that one `def` made
-// more than once share it where they mean the same (reuse.h). So a gradient is always that of the program that ran,
-// also where the names that the kernel uses mean something else by now.
+// All that has been made of one analysed kernel: its transformed forms and their machine code. Kernels that one `def`
+// made more than once share it where they mean the same (reuse.h). So a gradient is always that of the program that
+// ran, also where the names that the kernel uses mean something else by now.
 #pragma once
 
 #include <memory>
@@ -24,18 +24,18 @@ public:
 
     // Each made at its first call. Facts and code are kept; of IR, which takes the most memory, the latest one until
     // there is code. The caller holds the host's lock (host.h), which is given up meanwhile. Throws CompileError.
-    std::shared_ptr<const KernelFacts> facts(const LoweringOptions& options);
-    std::shared_ptr<const LoweredKernel> lowered(const LoweringOptions& options);
+    std::shared_ptr<const KernelFacts> facts(const PassOptions& options);
+    std::shared_ptr<const TransformedKernel> transformed(const PassOptions& options);
     std::shared_ptr<const CompiledKernel> compiled(const CompileOptions& options);
     // Null where it has not been compiled.
     std::shared_ptr<const CompiledKernel> find(const CompileOptions& options) const;
 
 private:
     const std::unique_ptr<const ir::Module> analysed_;
-    std::shared_ptr<const KernelFacts> find_facts(const LoweringOptions& options) const;
+    std::shared_ptr<const KernelFacts> find_facts(const PassOptions& options) const;
 
-    std::vector<std::pair<LoweringOptions, std::shared_ptr<const KernelFacts>>> facts_;
-    std::pair<LoweringOptions, std::shared_ptr<const LoweredKernel>> latest_;
+    std::vector<std::pair<PassOptions, std::shared_ptr<const KernelFacts>>> facts_;
+    std::pair<PassOptions, std::shared_ptr<const TransformedKernel>> latest_;
     std::vector<std::pair<CompileOptions, std::shared_ptr<const CompiledKernel>>> compiled_;
 };
 

@@ -1,4 +1,4 @@
-// The way from a lowered kernel to code that runs: the key, then the disk cache or the compiler, the linker.
+// The way from a transformed kernel to code that runs: the key, then the disk cache or the compiler, the linker.
 //
 // Threads that ask for one key at once do the work once: the first puts a promise into a map and the others wait for
 // it. A finished kernel leaves the map; who keeps it is the caller's business.
@@ -11,9 +11,9 @@
 #include <map>
 
 #include "ir/walk.h"
-#include "jit/cache.h"
+#include "jit/disk_cache.h"
 #include "jit/texts.h"
-#include "program/storing_kernel.h"
+#include "program/volume_writes.h"
 #include "support/error.h"
 #include "support/float_environment.h"
 
@@ -36,17 +36,17 @@ double since_ms(Clock::time_point start) {
 }
 
 // From the disk cache where it is there and links; compiled otherwise.
-std::shared_ptr<const runtime::Executable> executable_for(const LoweredKernel& lowered, const jit::Options& options,
-                                                          const Digest& key, const CodeOptions& chosen,
-                                                          CompiledKernel::Cache& use) {
+std::shared_ptr<const runtime::Executable> executable_for(const TransformedKernel& transformed,
+                                                          const jit::Options& options, const Digest& key,
+                                                          const CodeOptions& chosen, CompiledKernel::Cache& use) {
     const auto compile_now = [&] {
-        Binary binary = jit::compile(*lowered.module, options, key);
-        binary.kernels.front().effects = lowered.effects;
+        Binary binary = jit::compile(*transformed.module, options, key);
+        binary.kernels.front().effects = transformed.effects;
         return binary;
     };
     use = CompiledKernel::Cache::unused;
     if (!chosen.cache || jit::takes_texts(options.target)) return runtime::load(compile_now());
-    jit::Cache cache(jit::cache_folder(chosen.cache_folder));
+    jit::DiskCache cache(jit::cache_folder(chosen.cache_folder));
     if (std::optional<Binary> binary = cache.load(key)) {
         use = CompiledKernel::Cache::found;
         return runtime::load(std::move(*binary));
@@ -68,19 +68,19 @@ bool is_asked(const CompiledKernel& compiled, const CodeOptions& options) {
            compiled.cluster == options.cluster;
 }
 
-std::shared_ptr<CompiledKernel> build_now(const LoweredKernel& lowered, const CompileOptions& options,
+std::shared_ptr<CompiledKernel> build_now(const TransformedKernel& transformed, const CompileOptions& options,
                                           const jit::Options& jit, const Digest& key) {
-    const std::string& name = lowered.module->functions.front()->name;
+    const std::string& name = transformed.module->functions.front()->name;
     auto use = CompiledKernel::Cache::unused;
-    auto executable = executable_for(lowered, jit, key, options.code, use);
-    auto compiled = std::make_shared<CompiledKernel>(prepare(std::move(executable), name, lowered));
+    auto executable = executable_for(transformed, jit, key, options.code, use);
+    auto compiled = std::make_shared<CompiledKernel>(prepare(std::move(executable), name, transformed));
     compiled->cache = use;
     ask(*compiled, options.code);
     if (options.code.private_gradients)
-        for (const transform::Scattered& scattered : lowered.scattered)
+        for (const transform::Scattered& scattered : transformed.scattered)
             compiled->private_gradients.push_back(
-                {lowered.layout.offsets[static_cast<std::size_t>(scattered.parameter)],
-                 lowered.parameter_types[static_cast<std::size_t>(scattered.parameter)]});
+                {transformed.layout.offsets[static_cast<std::size_t>(scattered.parameter)],
+                 transformed.parameter_types[static_cast<std::size_t>(scattered.parameter)]});
     return compiled;
 }
 
@@ -128,20 +128,21 @@ Compiled build_once(const Digest& key, const Build& build) {
     }
 }
 
-// The kernel as it was asked for: with the places of `lowered`, which may not be those of the kernel that the code was
-// first made for, and with what the key does not know.
-Compiled as_asked(Compiled compiled, const LoweredKernel& lowered, const CodeOptions& options) {
+// The kernel as it was asked for: with the places of `transformed`, which may not be those of the kernel that the code
+// was first made for, and with what the key does not know.
+Compiled as_asked(Compiled compiled, const TransformedKernel& transformed, const CodeOptions& options) {
     const KernelEntry& entry = compiled->description;
     if (entry.remarks.empty() && entry.sites.empty() && is_asked(*compiled, options)) return compiled;
     auto own = std::make_shared<CompiledKernel>(*compiled);
     ask(*own, options);
     own->remarks.clear();
-    const std::vector<const ir::Operation*> operations = ir::numbered_operations(*lowered.module->functions.front());
+    const std::vector<const ir::Operation*> operations =
+        ir::numbered_operations(*transformed.module->functions.front());
     for (const Remark& remark : entry.remarks) {
         const Span span = operations.at(static_cast<std::size_t>(remark.operation))->span;
         own->remarks.push_back(span ? span.place() + ": " + remark.text : remark.text);
     }
-    if (!entry.sites.empty()) own->module = lowered.module;
+    if (!entry.sites.empty()) own->module = transformed.module;
     return own;
 }
 
@@ -155,8 +156,8 @@ CompiledKernel prepare(std::shared_ptr<const runtime::Executable> executable, st
     kernel.tid_rank = kernel.description.tid_rank;
     kernel.uncontended_parameters.assign(kernel.description.uncontended_parameters.begin(),
                                          kernel.description.uncontended_parameters.end());
-    if (is_storing(kernel)) {
-        const auto storing = storing_kernel(executable, *kernel.loaded, kernel);
+    if (writes_volumes(kernel)) {
+        const auto storing = volume_writing_kernel(executable, *kernel.loaded, kernel);
         kernel.loaded = storing.get();
         executable = {storing, executable.get()};
     }
@@ -165,19 +166,19 @@ CompiledKernel prepare(std::shared_ptr<const runtime::Executable> executable, st
 }
 
 jit::Options jit_options(const CompileOptions& options) {
-    const auto& [lowering, code] = options;
+    const auto& [passes, code] = options;
     jit::Options result;
     result.target = code.target;
-    result.codegen.debug = lowering.debug;
+    result.codegen.debug = passes.debug;
     result.codegen.notes_accesses = code.notes_accesses;
     result.codegen.fast_math = code.fast_math;
     result.codegen.fuse_fp = code.fuse_fp;
     result.codegen.line_info = code.line_info;
     result.codegen.lanes =
-        lowering.finite || code.serial || code.huge ? 1 : code.lanes;  // a fault names the thread of a lane only there
+        passes.nan_check || code.serial || code.huge ? 1 : code.lanes;  // a fault names the thread of a lane only there
     result.codegen.short_rows = code.short_rows;
     result.codegen.dense = code.dense;
-    result.codegen.noalias = lowering.noalias;
+    result.codegen.noalias = passes.noalias;
     result.codegen.null_arrays = code.null_arrays;
     result.codegen.private_gradients = code.private_gradients;
     result.codegen.huge = code.huge;
@@ -190,23 +191,23 @@ jit::Options jit_options(const CompileOptions& options) {
     return result;
 }
 
-Compiled build(const LoweredKernel& lowered, const CompileOptions& options) {
+Compiled build(const TransformedKernel& transformed, const CompileOptions& options) {
     const Clock::time_point start = Clock::now();
     const DefaultFloats floats;
-    const ir::Module& module = *lowered.module;
+    const ir::Module& module = *transformed.module;
     const jit::Options jit = jit_options(options);
     const Digest key = jit::cache_key(module, jit);
     Compiled compiled = build_once(key, [&] {
         dump_code(module.functions.front()->name, module, jit);
-        auto fresh = build_now(lowered, options, jit, key);
-        fresh->compile_ms = lowered.lowering_ms + since_ms(start);
+        auto fresh = build_now(transformed, options, jit, key);
+        fresh->compile_ms = transformed.passes_ms + since_ms(start);
         return Compiled(std::move(fresh));
     });
-    return as_asked(std::move(compiled), lowered, options.code);
+    return as_asked(std::move(compiled), transformed, options.code);
 }
 
 Compiled compile(std::unique_ptr<ir::Module> module, const CompileOptions& options) {
-    return build(lower(std::move(module), options.lowering), options);
+    return build(transform_kernel(std::move(module), options.passes), options);
 }
 
 }  // namespace weft::program

@@ -7,9 +7,9 @@
 
 #include "ir/ir.h"
 #include "jit/jit.h"
-#include "program/lowered.h"
 #include "program/options.h"
 #include "program/settings.h"
+#include "program/transformed.h"
 #include "runtime/executable.h"
 
 namespace weft::program {
@@ -34,8 +34,8 @@ struct CompiledKernel : KernelFacts {
 // What launches follow, from an executable and what is known of its kernel `name`.
 CompiledKernel prepare(std::shared_ptr<const runtime::Executable> executable, std::string_view name, KernelFacts facts);
 
-// A lowered kernel through codegen and the cache; `options.lowering` are those that it was lowered with.
-std::shared_ptr<const CompiledKernel> build(const LoweredKernel& lowered, const CompileOptions& options);
+// A transformed kernel through codegen and the cache; `options.passes` are those of its passes.
+std::shared_ptr<const CompiledKernel> build(const TransformedKernel& transformed, const CompileOptions& options);
 
 // Both steps, for an analysed module (the kernel first).
 std::shared_ptr<const CompiledKernel> compile(std::unique_ptr<ir::Module> module, const CompileOptions& options = {});

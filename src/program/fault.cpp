@@ -16,12 +16,12 @@
 namespace weft::program {
 namespace {
 
-using ir::CallPlace;
+using ir::CallLocation;
 using ir::Operation;
 using ir::Value;
 
 // The name of a value in the function that `place` is a call of (null: in the kernel); "" where it has none.
-const std::string& name_in(const Value& value, const CallPlace* place) {
+const std::string& name_in(const Value& value, const CallLocation* place) {
     if (!place) return value.name;
     static const std::string nothing;
     for (const auto& [argument, name] : place->arguments)
@@ -32,7 +32,7 @@ const std::string& name_in(const Value& value, const CallPlace* place) {
 
 // A value as the user wrote it, without the indices: "points", "args.points", "grid[...].cells"; "" where it has no
 // name to start with.
-std::string path_of(const Value& value, const CallPlace* place) {
+std::string path_of(const Value& value, const CallLocation* place) {
     if (const std::string& name = name_in(value, place); !name.empty()) return name;
     if (!value.definition || value.definition->operands.empty()) return {};
     const Operation& operation = *value.definition;
@@ -143,7 +143,7 @@ const char* access_text(const Operation& access) { return access.op == ir::Op::s
 // One note for each call on the way from the kernel to the operation, the innermost first.
 std::vector<Note> notes_of(const Operation& operation, const Value* array) {
     std::vector<Note> notes;
-    for (const CallPlace* place = operation.inlined; place; place = place->outer) {
+    for (const CallLocation* place = operation.inlined; place; place = place->outer) {
         std::string text = "'" + place->function + "' is called here";
         if (array) {
             const std::string inside = path_of(*array, place), outside = path_of(*array, place->outer);

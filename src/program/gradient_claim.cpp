@@ -14,16 +14,16 @@ namespace weft::program {
 namespace {
 
 struct Claims {
-    struct Held {
+    struct ActiveClaim {
         std::thread::id thread;
         const std::vector<Extent>* memory;
     };
     std::mutex mutex;
     std::condition_variable ended;
-    std::vector<Held> held;
+    std::vector<ActiveClaim> held;
 
     bool is_free(const std::vector<Extent>& memory, std::thread::id thread) const {
-        return std::ranges::none_of(held, [&](const Held& one) {
+        return std::ranges::none_of(held, [&](const ActiveClaim& one) {
             return one.thread != thread && std::ranges::any_of(*one.memory, [&](const Extent& theirs) {
                        return std::ranges::any_of(memory, [&](const Extent& ours) {
                            return ours.begin < theirs.end && theirs.begin < ours.end;
@@ -43,7 +43,7 @@ Claims* claims = [] {
 
 std::vector<Extent> gradients_in(const KernelFacts& kernel, const std::byte* block) {
     std::vector<Extent> found;
-    for (const ArrayPlace& place : kernel.arrays) {
+    for (const BlockArray& place : kernel.arrays) {
         ArrayView view = view_at(block, place.offset);
         view.data = view.grad;
         if (const Extent memory = extent(view, place); memory.begin != memory.end) found.push_back(memory);
@@ -69,7 +69,7 @@ GradientClaim::GradientClaim(std::vector<Extent> memory) : memory_(std::move(mem
 GradientClaim::~GradientClaim() {
     {
         const std::lock_guard lock(claims->mutex);
-        std::erase_if(claims->held, [&](const Claims::Held& one) { return one.memory == &memory_; });
+        std::erase_if(claims->held, [&](const Claims::ActiveClaim& one) { return one.memory == &memory_; });
     }
     claims->ended.notify_all();
 }

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "program/arrangement.h"
-#include "program/lowered.h"
+#include "program/launch_layout.h"
+#include "program/transformed.h"
 
 namespace weft::program {
 

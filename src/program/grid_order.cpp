@@ -6,7 +6,7 @@
 #include "program/host.h"
 #include "program/settings.h"
 #include "support/error.h"
-#include "transform/grid_order.h"
+#include "transform/follow_grid_order.h"
 
 namespace weft::program {
 
@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t kMostPointsOfThread = 32;
 
 const spatial::HashGridDescriptor& grid_with(std::uint64_t id) {
-    const spatial::FormerObjectsPtr& former = spatial::Finding::current();
+    const spatial::PreviousObjectsPtr& former = spatial::SnapshotScope::current();
     return *static_cast<const spatial::HashGridDescriptor*>(
         former ? former->find(id, ObjectKind::hash_grid) : spatial::find_descriptor(id, ObjectKind::hash_grid));
 }
@@ -60,7 +60,7 @@ GridOrder::GridOrder(const KernelFacts& kernel, runtime::Device& device, const s
     : device_(device), has_host_(has_host) {
     if (!is_possible(kernel, device, grid)) return;
     if (runtime::current_stream(device).recording()) return;  // it will run later, perhaps with another grid
-    reading_.emplace();
+    read_lease_.emplace();
     for (const GridQuery& query : kernel.grid_queries) {
         const std::uint64_t id = id_at(block, query.id);
         if (const auto* found =
@@ -69,7 +69,7 @@ GridOrder::GridOrder(const KernelFacts& kernel, runtime::Device& device, const s
             return;
         }
     }
-    reading_.reset();
+    read_lease_.reset();
 }
 
 bool GridOrder::show(const KernelFacts& kernel, std::byte* block) {
@@ -89,12 +89,12 @@ bool GridOrder::show(const KernelFacts& kernel, std::byte* block) {
         const Type element = kernel.parameter_types[own + i].element();
         shown.grad = sums_.emplace_back(given, by.grid, element, runtime::allocate_zeroed(size, device_)).buffer->data;
     }
-    if (copies_.empty() || spatial::Finding::current()) return true;
+    if (copies_.empty() || spatial::SnapshotScope::current()) return true;
     // Another thread may build the grids anew meanwhile.
     if (found_.empty()) found_.push_back(order_);
-    auto all = std::make_shared<spatial::FormerObjects>(/*are_all=*/false);
+    auto all = std::make_shared<spatial::PreviousObjects>(/*are_all=*/false);
     for (const FoundGrid& one : found_) all->add(one.id, one.grid, nullptr);
-    finding_.emplace(std::move(all));
+    snapshot_scope_.emplace(std::move(all));
     return true;
 }
 

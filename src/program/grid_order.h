@@ -62,12 +62,13 @@ private:
 
     runtime::Device& device_;
     bool has_host_;
-    std::optional<runtime::spatial::Reading> reading_;
+    std::optional<runtime::spatial::ReadLease> read_lease_;
     FoundGrid order_;  // gives the order
     std::vector<FoundGrid> found_;
     std::vector<Copy> copies_;
     std::vector<Sum> sums_;
-    std::optional<runtime::spatial::Finding> finding_;  // the code finds these grids, of which the copies are
+    std::optional<runtime::spatial::SnapshotScope>
+        snapshot_scope_;  // the code finds these grids, of which the copies are
 };
 
 // What a launch runs that was prepared before, without the kernel and the host's lock: a graph's, or one of a program

@@ -121,7 +121,7 @@ HostFunction::HostFunction(const builtins::Match& match, const std::vector<bool>
     for (const Type type : results) add_target(type);
     for (const std::size_t i : inout) add_target(match.parameter_types[i]);
     std::int64_t components = 0;
-    for (const Place& place : arguments_)
+    for (const ArgumentSlot& place : arguments_)
         if (!place.type.is_none()) components += components_of(place.type);
     for (const Type type : results) components += components_of(type);
     check_size(name_, "components in arguments and results", components, kMostHostComponents);
@@ -194,23 +194,23 @@ void HostFunction::lay_out(const std::vector<Type>& parameters) {
     const ArgumentLayout layout = argument_layout(parameters);
     block_.resize(static_cast<std::size_t>(layout.size_bytes));
     std::size_t next = 0;
-    for (Place& place : arguments_) {
+    for (ArgumentSlot& place : arguments_) {
         if (!place.type.is_none()) place.offset = layout.offsets[next++];
     }
-    const auto place_view = [&](Place& place) {
+    const auto place_view = [&](ArgumentSlot& place) {
         place.offset = layout.offsets[next++];
         ArrayView view;
         view.shape[0] = 1;
         view.strides[0] = place.type.size_bytes();
         std::memcpy(block_.data() + place.offset, &view, sizeof view);
     };
-    for (Place& place : results_) place_view(place);
+    for (ArgumentSlot& place : results_) place_view(place);
     for (Changed& changed : changed_) place_view(changed.place);
 }
 
 void HostFunction::compile_for_host(std::unique_ptr<ir::Module> module, bool cache) {
     CompileOptions options;
-    options.lowering = {.debug = true, .noalias = false, .distinct = false, .shares = true};
+    options.passes = {.debug = true, .noalias = false, .distinct = false, .keeps_calls = true};
     options.code.cache = cache;
     options.code.lanes = 1;
     options.code.dense = false;
@@ -219,7 +219,7 @@ void HostFunction::compile_for_host(std::unique_ptr<ir::Module> module, bool cac
 
 void HostFunction::prepare(std::byte* block) const { std::memcpy(block, block_.data(), block_.size()); }
 
-void HostFunction::set_target(std::byte* block, const Place& place, void* memory) {
+void HostFunction::set_target(std::byte* block, const ArgumentSlot& place, void* memory) {
     std::memcpy(block + place.offset + offsetof(ArrayView, data), &memory, sizeof memory);
 }
 

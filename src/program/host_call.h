@@ -26,7 +26,7 @@ inline constexpr std::int64_t kMostHostComponents = 4096, kMostHostOperations = 
 class HostFunction {
 public:
     // Where a value goes in the argument block.
-    struct Place {
+    struct ArgumentSlot {
         Type type;
         std::int64_t offset = 0;
     };
@@ -42,21 +42,21 @@ public:
 
     // For each of match.parameter_types; Type::none() where it is static or left out.
     // (Of wp.printf(): for each argument; none for a text.)
-    const std::vector<Place>& arguments() const { return arguments_; }
+    const std::vector<ArgumentSlot>& arguments() const { return arguments_; }
     // What the call gives: nothing, one value, or the elements of a tuple; the offsets are those of their views.
-    const std::vector<Place>& results() const { return results_; }
+    const std::vector<ArgumentSlot>& results() const { return results_; }
     bool gives_tuple() const { return gives_tuple_; }
     // The arguments that the call changes: numbers into arguments(), and the views of their new values.
     struct Changed {
         std::size_t argument;
-        Place place;
+        ArgumentSlot place;
     };
     const std::vector<Changed>& changed() const { return changed_; }
 
     std::size_t block_bytes() const { return block_.size(); }
     // The block before a call: the caller fills the arguments and points the views to memory (set_target).
     void prepare(std::byte* block) const;
-    static void set_target(std::byte* block, const Place& place, void* memory);
+    static void set_target(std::byte* block, const ArgumentSlot& place, void* memory);
     // Throws UsageError where a check failed.
     void run(const std::byte* block) const;
 
@@ -66,7 +66,7 @@ private:
 
     std::string name_;
     std::shared_ptr<const CompiledKernel> kernel_;
-    std::vector<Place> arguments_, results_;
+    std::vector<ArgumentSlot> arguments_, results_;
     std::vector<Changed> changed_;
     std::vector<std::byte> block_;
     bool gives_tuple_ = false;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "program/arrangement.h"
+#include "program/launch_layout.h"
 #include "runtime/bytes.h"
 #include "support/error.h"
 
@@ -31,7 +31,7 @@ void point_implicit_parameters(const KernelFacts& kernel, std::byte* block, cons
         std::memcpy(to, from, static_cast<std::size_t>(type.size_bytes()));
     }
     // What is shown besides the arguments has no gradient.
-    for (const ArrayPlace& place : kernel.arrays)
+    for (const BlockArray& place : kernel.arrays)
         if (static_cast<std::size_t>(place.parameter) >= own) view_at(block, place.offset).grad = nullptr;
 }
 
@@ -42,7 +42,7 @@ std::vector<runtime::BufferPtr> make_copies(const KernelFacts& kernel, std::byte
     };
     std::vector<Copied> all;
     const std::size_t own = kernel.own_count();
-    for (const ArrayPlace& place : kernel.arrays) {
+    for (const BlockArray& place : kernel.arrays) {
         const auto parameter = static_cast<std::size_t>(place.parameter);
         if (parameter < own) continue;
         const ir::ImplicitParameter& implicit = kernel.implicit_parameters[parameter - own];

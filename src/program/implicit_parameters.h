@@ -5,14 +5,14 @@
 #include <span>
 #include <vector>
 
-#include "program/lowered.h"
+#include "program/transformed.h"
 #include "runtime/array.h"
 
 namespace weft::program {
 
 // The block of such a kernel has room for KernelFacts::implicit parameters behind the arguments. Those from after the
 // launch are the arrays of the block `after`, what atomics returned is in `returned`. Copies first show what they are
-// copies of, so that arrangement() may look at them; then they are made, arrays that overlap in one piece. What is
+// copies of, so that launch_layout() may look at them; then they are made, arrays that overlap in one piece. What is
 // returned holds them.
 void point_implicit_parameters(const KernelFacts& kernel, std::byte* block, const std::byte* after,
                                std::span<const ArrayView> returned);

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "codegen/codegen.h"
-#include "jit/cache.h"
+#include "jit/disk_cache.h"
 #include "program/grid.h"
 #include "program/host.h"
 #include "program/reuse.h"
@@ -17,7 +17,7 @@ namespace weft::program {
 namespace {
 
 // What happened, and why lanes are slower than they could be; where the work is for nothing, a warning, once.
-void log_compile(const CompiledKernel& compiled, const LoweringOptions& lowering) {
+void log_compile(const CompiledKernel& compiled, const PassOptions& passes) {
     using Cache = CompiledKernel::Cache;
     const auto is_logged = [](LogLevel level) { return host().log && static_cast<int>(level) >= settings().log_level; };
     const KernelEntry& entry = compiled.description;
@@ -28,7 +28,7 @@ void log_compile(const CompiledKernel& compiled, const LoweringOptions& lowering
         const std::string lanes = std::to_string(entry.lanes()) + (entry.lanes() == 1 ? " lane" : " lanes");
         const std::string how = target.kind == Target::Kind::cpu ? lanes : "for " + target.processor;
         const char* const done = compiled.cache == Cache::found ? "loaded from the cache" : "compiled";
-        const char* const order = lowering.grid_order ? ", threads in the order of a hash grid" : "";
+        const char* const order = passes.grid_order ? ", threads in the order of a hash grid" : "";
         host().log(LogLevel::debug, "kernel '" + entry.name + "' " + done + " in " + took + ", " + how + order);
         for (const std::string& remark : compiled.remarks)
             host().log(LogLevel::debug, "kernel '" + entry.name + "': " + remark);
@@ -38,7 +38,7 @@ void log_compile(const CompiledKernel& compiled, const LoweringOptions& lowering
         has_warned = true;
         if (!is_logged(LogLevel::warning)) return;
         const std::filesystem::path folder = jit::cache_folder(settings().cache_folder);
-        const std::string problem = jit::Cache(folder).problem();
+        const std::string problem = jit::DiskCache(folder).problem();
         host().log(LogLevel::warning, "the folder of the kernel cache, " + folder.string() + ", " +
                                           (problem.empty() ? "cannot be written" : problem) +
                                           ": every process compiles its kernels anew. help: " +
@@ -55,7 +55,7 @@ Kernel::Kernel(std::string name, std::shared_ptr<const sema::FunctionSource> sou
       source_(std::move(source)),
       types_(std::move(types)),
       layout_(argument_layout(types_)),
-      arrays_(array_places(layout_, types_)),
+      arrays_(block_arrays(layout_, types_)),
       options_(std::move(options)) {
     for (std::size_t i = 0; i < types_.size(); ++i) {
         if (!types_[i].is_array()) numbers_.emplace_back(layout_.offsets[i], types_[i].size_bytes());
@@ -76,7 +76,7 @@ Variant Kernel::configured(const runtime::Device& device) const {
     variant.debug = options_.debug.value_or(set.debug);
     variant.fast_math = options_.fast_math.value_or(set.fast_math);
     variant.line_info = options_.line_info.value_or(set.line_info || variant.debug || is_emulated(device));
-    variant.finite = set.verify_fp;
+    variant.nan_check = set.verify_fp;
     variant.gpu = device.ordinal + 1;
     variant.notes_accesses = set.notes_accesses && variant.debug && variant.gpu == 0;
     variant.serial = set.serial || (variant.debug && variant.gpu == 0);
@@ -105,7 +105,7 @@ sema::Options Kernel::sema_options(bool debug) const {
     return result;
 }
 
-CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement, const Derivation& derivation,
+CompileOptions Kernel::compile_options(Variant variant, LaunchLayout launch_layout, const Derivation& derivation,
                                        const Target* target) {
     CompileOptions result;
     CodeOptions& code_options = result.code;
@@ -119,14 +119,14 @@ CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement,
     code_options.fuse_fp = options_.fuse_fp.value_or(true);
     code_options.line_info = variant.line_info;
     code_options.optimization_level = optimization_level(variant);
-    code_options.lanes = variant.single || is_gpu || arrangement.huge ? 1 : options_.lanes.value_or(0);
+    code_options.lanes = variant.single || is_gpu || launch_layout.huge ? 1 : options_.lanes.value_or(0);
     code_options.short_rows = variant.short_rows;
-    code_options.dense = !arrangement.strided;
+    code_options.dense = !launch_layout.strided;
     code_options.null_arrays = variant.nulls;
     code_options.private_gradients = variant.private_gradients;
     code_options.serial = variant.serial;
     code_options.deterministic = options_.deterministic;
-    code_options.huge = arrangement.huge;
+    code_options.huge = launch_layout.huge;
     if (is_gpu) {
         code_options.most_threads = options_.most_threads;
         code_options.least_blocks = options_.least_blocks;
@@ -143,28 +143,28 @@ CompileOptions Kernel::compile_options(Variant variant, Arrangement arrangement,
     code_options.cache_folder = settings().cache_folder;
     code_options.host_compiler = settings().host_compiler;
 
-    LoweringOptions& lowering = result.lowering;
+    PassOptions& passes = result.passes;
     const int names = code(variant.debug).tid_rank(), rank = transform::fitted_rank(names, variant.launch_rank);
-    lowering.launch_rank = rank == names ? 0 : rank;
-    lowering.debug = variant.debug;
-    lowering.noalias = !arrangement.overlapping;
-    lowering.distinct = !arrangement.repeating;
-    lowering.huge = arrangement.huge;
-    lowering.keeps_returned = variant.keeps_returned;
-    lowering.finite = variant.finite;
-    lowering.grid_order = variant.grid_order;
+    passes.launch_rank = rank == names ? 0 : rank;
+    passes.debug = variant.debug;
+    passes.noalias = !launch_layout.overlapping;
+    passes.distinct = !launch_layout.repeating;
+    passes.huge = launch_layout.huge;
+    passes.keeps_atomic_results = variant.keeps_atomic_results;
+    passes.nan_check = variant.nan_check;
+    passes.grid_order = variant.grid_order;
     const bool in_lanes = code_options.lanes > 1 ||
                           (code_options.lanes == 0 && codegen::has_quick_lanes(jit::describe(code_options.target)));
     // An adjoint gains by them whatever the lanes: it goes through the items once, and not three times.
-    const bool gains_by_runs = (in_lanes && !variant.serial) || !derivation.gradients.empty();
-    lowering.runs = gains_by_runs && !variant.debug && !is_gpu;
+    const bool gains_by_neighbour_rows = (in_lanes && !variant.serial) || !derivation.gradients.empty();
+    passes.neighbour_rows = gains_by_neighbour_rows && !variant.debug && !is_gpu;
     // Not all functions that kernels share know the thread.
-    lowering.shares = code_options.lanes <= 1 && !variant.nulls && !variant.notes_accesses;
-    lowering.gradients = derivation.gradients;
-    lowering.tangents = derivation.tangents;
-    lowering.numbers = derivation.numbers;
-    lowering.stack_bytes = settings().gradient_loop_bytes;
-    lowering.stack_slots = jit::stack_slots(code_options.target);
+    passes.keeps_calls = code_options.lanes <= 1 && !variant.nulls && !variant.notes_accesses;
+    passes.gradients = derivation.gradients;
+    passes.tangents = derivation.tangents;
+    passes.numbers = derivation.numbers;
+    passes.stack_bytes = settings().gradient_loop_bytes;
+    passes.stack_slots = jit::stack_slots(code_options.target);
     return result;
 }
 
@@ -205,47 +205,47 @@ Kernel::Specialization& Kernel::specialization(Variant variant, const Derivation
     return *slot;
 }
 
-const KernelFacts& Kernel::new_facts(Specialization& into, Variant variant, Arrangement arrangement,
+const KernelFacts& Kernel::new_facts(Specialization& into, Variant variant, LaunchLayout launch_layout,
                                      const Derivation& derivation) {
-    const CompileOptions options = compile_options(variant, arrangement, derivation);
+    const CompileOptions options = compile_options(variant, launch_layout, derivation);
     const std::shared_ptr<KernelCode> from = code_[variant.debug];
-    auto made = from->facts(options.lowering);
-    auto& to = into.facts[arrangement.index()];
+    auto made = from->facts(options.passes);
+    auto& to = into.facts[launch_layout.index()];
     if (!to) to = std::move(made);  // else another thread was quicker
     return *to;
 }
 
-const CompiledKernel& Kernel::newly_compiled(Specialization& into, Variant variant, Arrangement arrangement,
+const CompiledKernel& Kernel::newly_compiled(Specialization& into, Variant variant, LaunchLayout launch_layout,
                                              const Derivation& derivation) {
-    const CompileOptions options = compile_options(variant, arrangement, derivation);
+    const CompileOptions options = compile_options(variant, launch_layout, derivation);
     const std::shared_ptr<KernelCode> from = code_[variant.debug];
     auto made = from->find(options);
     was_shared_ = made != nullptr;
     if (!made) {
         made = from->compiled(options);
-        log_compile(*made, options.lowering);
+        log_compile(*made, options.passes);
     }
-    auto& to = into.compiled[arrangement.index()];
+    auto& to = into.compiled[launch_layout.index()];
     if (!to) to = std::move(made);
     return *to;
 }
 
-const KernelFacts& Kernel::facts(Variant variant, Arrangement arrangement, const Derivation& derivation) {
+const KernelFacts& Kernel::facts(Variant variant, LaunchLayout launch_layout, const Derivation& derivation) {
     Specialization& one = specialization(variant, derivation);
-    const auto& found = one.facts[arrangement.index()];
-    return found ? *found : new_facts(one, variant, arrangement, derivation);
+    const auto& found = one.facts[launch_layout.index()];
+    return found ? *found : new_facts(one, variant, launch_layout, derivation);
 }
 
-const CompiledKernel& Kernel::compiled(Variant variant, Arrangement arrangement, const Derivation& derivation) {
+const CompiledKernel& Kernel::compiled(Variant variant, LaunchLayout launch_layout, const Derivation& derivation) {
     Specialization& one = specialization(variant, derivation);
-    const auto& found = one.compiled[arrangement.index()];
-    return found ? *found : newly_compiled(one, variant, arrangement, derivation);
+    const auto& found = one.compiled[launch_layout.index()];
+    return found ? *found : newly_compiled(one, variant, launch_layout, derivation);
 }
 
 const CompiledKernel& Kernel::choose(Variant variant, const std::byte* block) {
     Specialization& one = plain(variant);
     const KernelFacts& known = one.facts[0] ? *one.facts[0] : new_facts(one, variant, {}, {});
-    const Arrangement arranged = arrangement(known, block, /*with_gradients=*/false, variant.gpu > 0);
+    const LaunchLayout arranged = launch_layout(known, block, /*with_gradients=*/false, variant.gpu > 0);
     const auto& found = one.compiled[arranged.index()];
     const CompiledKernel& chosen = found ? *found : newly_compiled(one, variant, arranged, {});
     if (arranged.huge) require_narrow_extents(chosen, block, name_);

@@ -1,12 +1,28 @@
 // A kernel as launches know it: where it comes from, its parameters, its options, and the machine code for each way in
 // which it has been launched.
 //
-// Three questions lead to code. What the options and the grid ask for (Variant) decides what the kernel is lowered to;
-// with that is known what its parameters are and which of them it writes; and how the arrays of a launch lie in memory
-// (Arrangement), which is looked at then, decides about the code. So nothing is compiled that no launch needs.
+// Three questions lead to code. What the options and the grid ask for (Variant) decides how the passes transform the
+// kernel; with that is known what its parameters are and which of them it writes; and how the arrays of a launch lie in
+// memory (LaunchLayout), which is looked at then, decides about the code. So nothing is compiled that no launch needs.
 //
 // Not for several threads at once: the caller has a lock (of Python, the GIL). It is given up while code is made, so
 // that another thread may ask meanwhile; what has been handed out stays valid as long as the kernel lives.
+//
+// The stages of a kernel, by class:
+//
+//     frontend   bindings::PyKernel      the object that @wp.kernel makes: source, options, overloads
+//     program    Kernel                  one combination of parameter types: its options, its specializations
+//                Specialization          its code for one Variant and one Derivation, by LaunchLayout
+//                KernelCode              the IR of one analysis, and all that has been made of it
+//                KernelFacts             effects, layout and parameters, known once the passes have run
+//                TransformedKernel       KernelFacts and the IR behind the passes
+//     transform  KernelPlan              results of the analyses that code generation reads
+//     binary     KernelEntry             a kernel in a Binary: its arguments, its effects
+//                BundledKernel           a kernel in a file for programs in C++
+//     runtime    LoadedKernel            a KernelEntry whose code is loaded: the interface that launches use
+//                CpuKernel, CudaKernel   LoadedKernel of one kind of device
+//     program    CompiledKernel          KernelFacts with the Executable and its LoadedKernel
+//     embed      Kernel::Implementation  a BundledKernel that a program in C++ has loaded
 #pragma once
 
 #include <array>
@@ -20,8 +36,8 @@
 #include <utility>
 #include <vector>
 
-#include "program/arrangement.h"
 #include "program/code.h"
+#include "program/launch_layout.h"
 #include "program/options.h"
 #include "sema/environment.h"
 #include "sema/sema.h"
@@ -41,7 +57,7 @@ public:
     const std::vector<Type>& types() const { return types_; }
     const std::string& parameter_name(std::size_t i) const { return source_->tree->parameters[i].name; }
     const ArgumentLayout& layout() const { return layout_; }
-    const std::vector<ArrayPlace>& arrays() const { return arrays_; }
+    const std::vector<BlockArray>& arrays() const { return arrays_; }
     // The bytes of its parameters that are no arrays: where they begin, and how many.
     const std::vector<std::pair<std::int64_t, std::int64_t>>& numbers() const { return numbers_; }
     // Whether some parameter is a struct, or an array of them.
@@ -64,12 +80,12 @@ public:
     // All throw CompileError where the kernel has a mistake, or no derivative, and UsageError for a derivative where
     // it was declared with enable_backward=False.
     KernelCode& code(bool debug);
-    const KernelFacts& facts(Variant variant, Arrangement arrangement = {}, const Derivation& derivation = {});
-    const CompiledKernel& compiled(Variant variant, Arrangement arrangement = {}, const Derivation& derivation = {});
+    const KernelFacts& facts(Variant variant, LaunchLayout launch_layout = {}, const Derivation& derivation = {});
+    const CompiledKernel& compiled(Variant variant, LaunchLayout launch_layout = {}, const Derivation& derivation = {});
     // The code for a launch with this block.
     const CompiledKernel& choose(Variant variant, const std::byte* block);
     // `target`: in place of that of the variant's device, which need not be there.
-    CompileOptions compile_options(Variant variant, Arrangement arrangement, const Derivation& derivation,
+    CompileOptions compile_options(Variant variant, LaunchLayout launch_layout, const Derivation& derivation,
                                    const Target* target = nullptr);
 
     // What decides about the machine code, and the options: equal for kernels that do the same.
@@ -89,10 +105,10 @@ public:
     void forget();
 
 private:
-    // One derivation in one variant, by Arrangement::index().
+    // One derivation in one variant, by LaunchLayout::index().
     struct Specialization {
-        std::array<std::shared_ptr<const KernelFacts>, Arrangement::kCount> facts;
-        std::array<std::shared_ptr<const CompiledKernel>, Arrangement::kCount> compiled;
+        std::array<std::shared_ptr<const KernelFacts>, LaunchLayout::kCount> facts;
+        std::array<std::shared_ptr<const CompiledKernel>, LaunchLayout::kCount> compiled;
     };
     sema::Options sema_options(bool debug) const;
     Specialization& plain(Variant variant) {
@@ -102,16 +118,16 @@ private:
         return specialization(variant, {});
     }
     Specialization& specialization(Variant variant, const Derivation& derivation);
-    const KernelFacts& new_facts(Specialization& into, Variant variant, Arrangement arrangement,
+    const KernelFacts& new_facts(Specialization& into, Variant variant, LaunchLayout launch_layout,
                                  const Derivation& derivation);
-    const CompiledKernel& newly_compiled(Specialization& into, Variant variant, Arrangement arrangement,
+    const CompiledKernel& newly_compiled(Specialization& into, Variant variant, LaunchLayout launch_layout,
                                          const Derivation& derivation);
 
     std::string name_;
     std::shared_ptr<const sema::FunctionSource> source_;
     std::vector<Type> types_;
     ArgumentLayout layout_;
-    std::vector<ArrayPlace> arrays_;
+    std::vector<BlockArray> arrays_;
     std::vector<std::pair<std::int64_t, std::int64_t>> numbers_;
     bool has_structs_ = false;
     int tid_names_ = 0;

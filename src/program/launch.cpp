@@ -41,7 +41,7 @@ static std::optional<Variant> variant_in_grid_order(Kernel& kernel, const Compil
                                                     runtime::Device& device, const std::byte* block, const Grid& grid) {
     if (compiled.serial) return {};
     Variant variant = kernel.variant_of(device, {grid.dim, 1}, block);
-    if (variant.serial || variant.finite) return {};
+    if (variant.serial || variant.nan_check) return {};
     variant.grid_order = true;
     return variant;
 }
@@ -74,14 +74,14 @@ std::shared_ptr<const CompiledKernel> code_in_grid_order(Kernel& kernel, const C
 }
 
 void launch(Kernel& kernel, const CompiledKernel& compiled, runtime::Device& device, const std::byte* block,
-            const Grid& grid, const FiniteCheck* check) {
+            const Grid& grid, const NanCheck* check) {
     if (!compiled.grid_queries.empty()) {
         const Determinism wanted(is_deterministic(kernel.options().deterministic));
         if (launch_in_grid_order(kernel, compiled, device, block, grid)) return;
         runtime::Stream& stream = runtime::current_stream(device);
         runtime::Recording* const recording = check ? nullptr : stream.recording();
         if (recording && recording->runs_nodes())
-            return record_run(*recording, compiled, stream, block, grid, /*checks_finite=*/false,
+            return record_run(*recording, compiled, stream, block, grid, /*checks_nan=*/false,
                               code_in_grid_order(kernel, compiled, device, block, grid));
     }
     if (!check) return run(compiled, runtime::current_stream(device), block, grid);
@@ -90,11 +90,11 @@ void launch(Kernel& kernel, const CompiledKernel& compiled, runtime::Device& dev
     check->check("launch()", "kernel '" + kernel.name() + "'", "", writer_of(compiled, not_finite));
 }
 
-const CompiledKernel& launch_keeping_returned(Kernel& kernel, runtime::Device& device,
-                                              std::span<const std::int64_t> dims, const std::byte* block,
-                                              std::span<runtime::Array> returned, const FiniteCheck* check) {
+const CompiledKernel& launch_keeping_atomic_results(Kernel& kernel, runtime::Device& device,
+                                                    std::span<const std::int64_t> dims, const std::byte* block,
+                                                    std::span<runtime::Array> returned, const NanCheck* check) {
     Variant variant = kernel.variant_of(device, dims, block);
-    variant.keeps_returned = true;
+    variant.keeps_atomic_results = true;
     const std::vector<ArrayView> views = views_of(returned);
     const auto show = [&](const KernelFacts& facts) {
         std::vector<std::byte> larger = with_room(kernel, block, facts);
@@ -105,7 +105,7 @@ const CompiledKernel& launch_keeping_returned(Kernel& kernel, runtime::Device& d
     const CompiledKernel& compiled = kernel.choose(variant, larger.data());
     larger = show(compiled);
     launch(kernel, compiled, device, larger.data(), make_grid(dims, compiled.tid_rank, kernel.name()), check);
-    close_returned_values(kernel.name(), compiled, returned);
+    close_atomic_results(kernel.name(), compiled, returned);
     return compiled;
 }
 
@@ -175,7 +175,7 @@ std::vector<std::byte> block_of(const Kernel& kernel, const DerivedLaunch& what,
     return block;
 }
 
-void check_returned_values(const Kernel& kernel, const DerivedLaunch& what, const KernelFacts& facts) {
+void check_atomic_results(const Kernel& kernel, const DerivedLaunch& what, const KernelFacts& facts) {
     if (!what.returned.empty()) return;
     const auto needs = [](const ir::ImplicitParameter& implicit) { return implicit.is_returned() && implicit.of >= 0; };
     if (std::ranges::none_of(facts.implicit_parameters, needs)) return;
@@ -202,34 +202,34 @@ void check_after(const Kernel& kernel, const KernelFacts& adjoint) {
 // Whether each worker gets scattered gradients of its own. Which of them adds what differs from run to run.
 bool wants_private_gradients(const Variant& variant, const KernelFacts& adjoint, const std::byte* block,
                              std::int64_t threads, const runtime::Device& device) {
-    if (variant.serial || variant.finite || is_deterministic(std::nullopt)) return false;
+    if (variant.serial || variant.nan_check || is_deterministic(std::nullopt)) return false;
     std::vector<runtime::GradientView> scattered;
     for (const auto& [parameter, additions] : adjoint.scattered) {
         const auto at = static_cast<std::size_t>(parameter);
         scattered.push_back({&view_at(block, adjoint.layout.offsets[at]), adjoint.parameter_types[at], additions});
     }
-    return device.pays_to_own(scattered, threads);
+    return device.should_privatise(scattered, threads);
 }
 
 Variant variant_of(const Kernel& kernel, const DerivedLaunch& what) {
     Variant variant = kernel.variant_of(*what.device, what.dims, what.before);
     variant.short_rows = false;
-    variant.keeps_returned = !what.of_adjoint() && !what.returned.empty();
+    variant.keeps_atomic_results = !what.of_adjoint() && !what.returned.empty();
     return variant;
 }
 
 }  // namespace
 
-const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, const FiniteCheck* check) {
+const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, const NanCheck* check) {
     const Determinism wanted(is_deterministic(kernel.options().deterministic));
     Variant variant = variant_of(kernel, what);
     const KernelFacts& facts = kernel.facts(variant, {}, what.derivation);
-    check_returned_values(kernel, what, facts);
+    check_atomic_results(kernel, what, facts);
     const Grid grid = make_grid(what.dims, facts.tid_rank, kernel.name());
     std::optional<NumbersInMemory> numbers;
     if (!what.derivation.numbers.empty()) numbers.emplace(kernel, what);
     std::vector<std::byte> block = block_of(kernel, what, facts, numbers);
-    const Arrangement arranged = arrangement(facts, block.data(), what.of_adjoint(), variant.gpu > 0);
+    const LaunchLayout arranged = launch_layout(facts, block.data(), what.of_adjoint(), variant.gpu > 0);
     if (!what.tangents) {
         variant.single = grid.count == 1;
         variant.private_gradients =
@@ -259,7 +259,7 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
     run(compiled, runtime::current_stream(*what.device), block.data(), grid, check ? &not_finite : nullptr);
     if (variant.grid_order) order->add_up(block.data());
     if (numbers) numbers->read(what.number_gradients);
-    if (variant.keeps_returned) close_returned_values(kernel.name(), compiled, what.returned);
+    if (variant.keeps_atomic_results) close_atomic_results(kernel.name(), compiled, what.returned);
     if (check)
         check->check(api_of(what), (what.of_adjoint() ? "the adjoint of kernel '" : "kernel '") + kernel.name() + "'",
                      what.of_adjoint() ? "the gradient of " : "", writer_of(compiled, not_finite));
@@ -270,7 +270,7 @@ bool needs_launch(Kernel& kernel, const DerivedLaunch& what) {
     const Variant variant = variant_of(kernel, what);
     const KernelFacts* facts = &kernel.facts(variant, {}, what.derivation);
     const std::vector<std::byte> block = block_of(kernel, what, *facts);
-    const Arrangement arranged = arrangement(*facts, block.data(), what.of_adjoint(), variant.gpu > 0);
+    const LaunchLayout arranged = launch_layout(*facts, block.data(), what.of_adjoint(), variant.gpu > 0);
     if (arranged.index() != 0) facts = &kernel.facts(variant, arranged, what.derivation);
     if (what.of_adjoint()) check_after(kernel, *facts);
     return std::ranges::any_of(facts->implicit_parameters, [](const ir::ImplicitParameter& implicit) {

@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
-#include "program/finite.h"
+#include "program/atomic_result_buffers.h"
 #include "program/implicit_parameters.h"
 #include "program/kernel.h"
-#include "program/returned_values.h"
+#include "program/nan_check.h"
 #include "program/run.h"
 
 namespace weft::program {
@@ -35,7 +35,7 @@ private:
 // Runs it, or code that does the same sooner with these arguments (grid_order.h). Where wp.config.verify_fp asks for
 // that, `check` has the arrays that the kernel writes as they were; null otherwise.
 void launch(Kernel& kernel, const CompiledKernel& compiled, runtime::Device& device, const std::byte* block,
-            const Grid& grid, const FiniteCheck* check = nullptr);
+            const Grid& grid, const NanCheck* check = nullptr);
 
 // Code of such a launch whose threads run in the order of a hash grid, for a PreparedLaunch; null where it would never
 // do so. Arrays need not be there yet.
@@ -43,11 +43,12 @@ std::shared_ptr<const CompiledKernel> code_in_grid_order(Kernel& kernel, const C
                                                          runtime::Device& device, const std::byte* block,
                                                          const Grid& grid);
 
-// The same with what its atomics give kept in `returned`, for the adjoint; they are as open_returned_values() gave
+// The same with what its atomics give kept in `returned`, for the adjoint; they are as open_atomic_results() gave
 // them. Returns the code that ran.
-const CompiledKernel& launch_keeping_returned(Kernel& kernel, runtime::Device& device,
-                                              std::span<const std::int64_t> dims, const std::byte* block,
-                                              std::span<runtime::Array> returned, const FiniteCheck* check = nullptr);
+const CompiledKernel& launch_keeping_atomic_results(Kernel& kernel, runtime::Device& device,
+                                                    std::span<const std::int64_t> dims, const std::byte* block,
+                                                    std::span<runtime::Array> returned,
+                                                    const NanCheck* check = nullptr);
 
 // A launch of something that is derived from a kernel.
 struct DerivedLaunch {
@@ -66,7 +67,7 @@ struct DerivedLaunch {
     bool of_adjoint() const { return !derivation.gradients.empty(); }
 };
 // Returns the code that ran. Throws UsageError where it needs what atomics returned and there is nothing.
-const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, const FiniteCheck* check = nullptr);
+const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, const NanCheck* check = nullptr);
 
 // Whether that needs what only the launch itself gives.
 bool needs_launch(Kernel& kernel, const DerivedLaunch& what);

@@ -37,7 +37,7 @@ std::vector<Gradient> expected_gradients(const KernelFacts& facts, std::span<con
 
 LaunchNeeds find_needs(Kernel& kernel, Variant variant, LaunchNeeds::Key key) {
     const KernelFacts& facts = kernel.facts(variant);
-    const Arrangement arranged{.overlapping = key.overlapping};
+    const LaunchLayout arranged{.overlapping = key.overlapping};
     const std::size_t count = facts.effects.size();
     std::vector<bool> leads_on;  // whether elements of it hold arrays
     for (const Type type : kernel.types()) leads_on.push_back(ir::holds_array(type.is_array() ? type.element() : type));

@@ -33,8 +33,8 @@ struct LaunchNeeds {
     // The axes of the grid of which the array has to have the extents, so that the launch overwrites all of it, and
     // does nothing else with it; empty where it does something else.
     std::vector<std::vector<int>> overwritten;
-    std::vector<transform::Gradient> gradients;   // that the adjoint is for
-    std::vector<KernelFacts::Returned> returned;  // what the launch has to keep of its atomics
+    std::vector<transform::Gradient> gradients;       // that the adjoint is for
+    std::vector<KernelFacts::AtomicResult> returned;  // what the launch has to keep of its atomics
     int tid_rank = 0;
     bool has_adjoint = false;  // the launch writes something that may have a gradient
     bool is_left_out = false;  // there is none only because of enable_backward=False

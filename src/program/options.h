@@ -1,5 +1,5 @@
 // What decides about the machine code of a kernel besides the kernel itself: options of its own and of wp.config, and
-// how it is launched. How the arrays of a launch lie in memory does, too: arrangement.h.
+// how it is launched. How the arrays of a launch lie in memory does, too: launch_layout.h.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@
 namespace weft::program {
 
 // What the passes on the IR depend on.
-struct LoweringOptions {
+struct PassOptions {
     int launch_rank = 0;  // transform::fit_to_launch(); 0 where it is as many as tid() has names
     bool debug = false;
-    bool noalias = true;          // false: for launches whose arrays overlap
-    bool distinct = true;         // false: for launches with arrays that show an element at several indices
-    bool keeps_returned = false;  // keep what atomics give, for the adjoint
-    bool finite = false;          // note who writes what is not finite
-    bool grid_order = false;      // threads in the order of a hash grid (grid_order.h)
-    bool huge = false;            // for launches with extents beyond 32 bits: finds where these are cut to 32
-    bool runs = false;            // transform::PipelineOptions::runs
-    bool shares = false;          // transform::PipelineOptions::shares
+    bool noalias = true;                // false: for launches whose arrays overlap
+    bool distinct = true;               // false: for launches with arrays that show an element at several indices
+    bool keeps_atomic_results = false;  // keep what atomics give, for the adjoint
+    bool nan_check = false;             // note who writes what is not finite
+    bool grid_order = false;            // threads in the order of a hash grid (grid_order.h)
+    bool huge = false;                  // for launches with extents beyond 32 bits: finds where these are cut to 32
+    bool neighbour_rows = false;        // transform::PipelineOptions::neighbour_rows
+    bool keeps_calls = false;           // transform::PipelineOptions::keeps_calls
     // The adjoint in place of the kernel, for these gradients: one of transform::Gradient for each parameter.
     std::vector<transform::Gradient> gradients;
     std::vector<bool> numbers;  // of that adjoint: which parameters have gradients of their numbers; empty: none
@@ -34,7 +34,7 @@ struct LoweringOptions {
     // Forward mode, of the kernel or of that adjoint: which parameters have tangents.
     std::vector<bool> tangents;
 
-    bool operator==(const LoweringOptions&) const = default;
+    bool operator==(const PassOptions&) const = default;
 };
 
 // What code generation depends on besides.
@@ -64,7 +64,7 @@ struct CodeOptions {
 };
 
 struct CompileOptions {
-    LoweringOptions lowering;
+    PassOptions passes;
     CodeOptions code;
 
     bool operator==(const CompileOptions&) const = default;
@@ -86,23 +86,23 @@ struct KernelOptions {
 // What a launch asks for before it looks at where its arrays lie.
 struct Variant {
     bool debug = false, fast_math = false, line_info = false;
-    bool keeps_returned = false;     // keeps what its atomics give, for its adjoint
-    bool finite = false;             // notes who writes what is not finite
-    bool private_gradients = false;  // adjoints only: scattered gradients are of one worker
-    bool nulls = false;              // some array is None or empty
-    bool short_rows = false;         // codegen::Options::short_rows
-    bool single = false;             // for a launch of one thread: not in lanes
-    bool serial = false;             // one thread after the other
-    bool grid_order = false;         // LoweringOptions::grid_order
-    bool notes_accesses = false;     // finds races, and reads of what was never written; with `debug`
-    int launch_rank = 0;             // transform::fit_to_launch()
-    int gpu = 0;                     // one more than the number of the CUDA device that it is for; 0: for CPUs
+    bool keeps_atomic_results = false;  // keeps what its atomics give, for its adjoint
+    bool nan_check = false;             // notes who writes what is not finite
+    bool private_gradients = false;     // adjoints only: scattered gradients are of one worker
+    bool nulls = false;                 // some array is None or empty
+    bool short_rows = false;            // codegen::Options::short_rows
+    bool single = false;                // for a launch of one thread: not in lanes
+    bool serial = false;                // one thread after the other
+    bool grid_order = false;            // PassOptions::grid_order
+    bool notes_accesses = false;        // finds races, and reads of what was never written; with `debug`
+    int launch_rank = 0;                // transform::fit_to_launch()
+    int gpu = 0;                        // one more than the number of the CUDA device that it is for; 0: for CPUs
 
     static constexpr int kGpuShift = 16;  // of `gpu`, the last part of the index
     std::size_t index() const {
-        return debug | fast_math << 1 | line_info << 2 | keeps_returned << 3 | finite << 4 | private_gradients << 5 |
-               nulls << 6 | short_rows << 7 | single << 8 | serial << 9 | grid_order << 10 | notes_accesses << 11 |
-               launch_rank << 12 | gpu << kGpuShift;
+        return debug | fast_math << 1 | line_info << 2 | keeps_atomic_results << 3 | nan_check << 4 |
+               private_gradients << 5 | nulls << 6 | short_rows << 7 | single << 8 | serial << 9 | grid_order << 10 |
+               notes_accesses << 11 | launch_rank << 12 | gpu << kGpuShift;
     }
 };
 
@@ -110,7 +110,7 @@ struct Variant {
 struct Derivation {
     std::vector<transform::Gradient> gradients;  // one for each parameter
     std::vector<bool> tangents;                  // which parameters have one
-    std::vector<bool> numbers = {};              // LoweringOptions::numbers
+    std::vector<bool> numbers = {};              // PassOptions::numbers
 
     auto operator<=>(const Derivation&) const = default;
 };

@@ -16,7 +16,7 @@ using transform::Gradient;
 RecordedLaunch::RecordedLaunch(Kernel& kernel, runtime::Device& device, const std::byte* block,
                                std::span<const std::int64_t> dims, std::vector<Argument> arrays)
     : kernel_(&kernel), device_(&device), dims_(dims), arrays_(std::move(arrays)) {
-    const std::vector<ArrayPlace>& places = kernel.arrays();
+    const std::vector<BlockArray>& places = kernel.arrays();
     for (std::size_t i = 0; i < places.size(); ++i) {
         if (arrays_[i].array || !view_at(block, places[i].offset).data) continue;
         numbers_.assign(block, block + kernel.layout().size_bytes);
@@ -48,8 +48,8 @@ std::vector<std::byte> RecordedLaunch::block() const {
 void RecordedLaunch::find_objects(const KernelFacts& facts, const std::byte* block) {
     std::vector<const Variable*> arrays;
     for (const Argument& argument : arrays_) arrays.push_back(argument.array);
-    objects_ = std::make_unique<FoundObjects>(*kernel_, facts, block, arrays,
-                                              [&](std::uint64_t id) { return arrays_of_object(id); });
+    objects_ = std::make_unique<ReferencedObjects>(*kernel_, facts, block, arrays,
+                                                   [&](std::uint64_t id) { return arrays_of_object(id); });
 }
 
 bool RecordedLaunch::reads_objects() const {
@@ -64,8 +64,8 @@ void RecordedLaunch::refuse_written_objects() const {
                                          "help: write in a launch of its own");
 }
 
-std::shared_ptr<runtime::spatial::FormerObjects> RecordedLaunch::former_objects(
-    const TapeMemory& memory, const FoundObjects::WithGradient& with_gradient) const {
+std::shared_ptr<runtime::spatial::PreviousObjects> RecordedLaunch::previous_objects(
+    const TapeMemory& memory, const ReferencedObjects::WithGradient& with_gradient) const {
     if (!objects_) return nullptr;
     auto former = objects_->former(memory, reads_objects(), with_gradient);
     if (!former)
@@ -78,7 +78,7 @@ std::shared_ptr<runtime::spatial::FormerObjects> RecordedLaunch::former_objects(
     return former;
 }
 
-void RecordedLaunch::check_found(const runtime::spatial::FormerObjectsPtr& former) const {
+void RecordedLaunch::check_found(const runtime::spatial::PreviousObjectsPtr& former) const {
     if (!former) return;
     device_->default_stream().synchronize();
     if (former->has_missed())
@@ -100,7 +100,7 @@ std::shared_ptr<const LaunchNeeds> RecordedLaunch::needs_with(const KernelFacts&
     if (count > kFew) many.resize(count);
     const std::span<std::uint8_t> arguments(count > kFew ? many.data() : few, count);
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
-        const ArrayPlace& place = kernel_->arrays()[i];
+        const BlockArray& place = kernel_->arrays()[i];
         if (!arrays_[i].array || !place.is_parameter) continue;
         arguments[static_cast<std::size_t>(place.parameter)] =
             kIsArray | (arrays_[i].array->array.view.grad ? kHasGradient : 0);
@@ -113,7 +113,7 @@ std::shared_ptr<const LaunchNeeds> RecordedLaunch::needs_with(const KernelFacts&
 
 void RecordedLaunch::find_needs(const KernelFacts& facts, const std::byte* block, bool is_seen) {
     is_seen_ = is_seen;
-    if (FoundObjects::finds_any(facts)) find_objects(facts, block);
+    if (ReferencedObjects::finds_any(facts)) find_objects(facts, block);
     needs_ = needs_with(facts, block);
     if (objects_ && needs_->has_adjoint) {
         refuse_written_objects();
@@ -126,12 +126,12 @@ void RecordedLaunch::find_needs(const KernelFacts& facts, const std::byte* block
                                                      "records keeps. help: launch it inside of 'with tape:'");
     }
     const Grid grid = make_grid(dims_.span(), facts.tid_rank, kernel_->name());
-    returned = open_returned_values(needs_->returned, {grid.dim, static_cast<std::size_t>(std::max(facts.tid_rank, 1))},
-                                    *device_);
+    returned = open_atomic_results(needs_->returned, {grid.dim, static_cast<std::size_t>(std::max(facts.tid_rank, 1))},
+                                   *device_);
 }
 
 void RecordedLaunch::record(TapeMemory& memory) {
-    const std::vector<ArrayPlace>& places = kernel_->arrays();
+    const std::vector<BlockArray>& places = kernel_->arrays();
     const auto contents = [&](std::size_t i) {
         return needs_->contents[static_cast<std::size_t>(places[i].parameter)];
     };
@@ -143,12 +143,12 @@ void RecordedLaunch::record(TapeMemory& memory) {
     }
     if (objects_) objects_->record(memory, needs_->has_adjoint && reads_objects());
     if (memory.may_overlap()) {
-        std::vector<NeedPtr*> all;
+        std::vector<SavedPrimalPtr*> all;
         if (objects_) objects_->add_needs(all);
         for (Argument& argument : arrays_)
             if (argument.before) all.push_back(&argument.before);
         for (Nested& nested : nested_)
-            for (NeedPtr& need : nested.needs) all.push_back(&need);
+            for (SavedPrimalPtr& need : nested.needs) all.push_back(&need);
         memory.join_overlapping(all);
     }
     for (std::size_t i = 0; i < places.size(); ++i)
@@ -242,13 +242,13 @@ bool RecordedLaunch::has_derivative(const Use& written, const Use& read) const {
 
 bool RecordedLaunch::any_nested_kept() const {
     return std::ranges::any_of(nested_, [](const Nested& nested) {
-        return std::ranges::any_of(nested.needs, [](const NeedPtr& need) { return need->copy != nullptr; });
+        return std::ranges::any_of(nested.needs, [](const SavedPrimalPtr& need) { return need->copy != nullptr; });
     });
 }
 
 // ---- going back ----
 
-void RecordedLaunch::go_back(const Backward& backward) {
+void RecordedLaunch::backward(const Backward& backward) {
     if (needs_->is_left_out) {
         for (const auto& [array, before] : arrays_) {
             if (!array || !array->array.view.grad || overwritten(*array) < 0) continue;
@@ -264,7 +264,7 @@ void RecordedLaunch::go_back(const Backward& backward) {
 
 // False where there are gradients that nobody expected.
 bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const SuppliedGradient> supplied) {
-    const std::vector<ArrayPlace>& places = kernel_->arrays();
+    const std::vector<BlockArray>& places = kernel_->arrays();
     for (const auto& [array, need] : arrays_) {
         if (!array) continue;
         const auto is_gone = [](const runtime::BufferPtr& buffer) { return buffer && buffer->is_gone(); };
@@ -294,7 +294,7 @@ bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const Suppl
     }
     std::vector<std::byte> after = before;
     for (std::size_t i = 0; i < places.size(); ++i) {
-        const NeedPtr& need = arrays_[i].before;
+        const SavedPrimalPtr& need = arrays_[i].before;
         if (!need || !need->copy) continue;
         void* const data = need->copy->view.data;
         view_at(before.data(), places[i].offset).data = data;
@@ -302,7 +302,7 @@ bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const Suppl
     }
     for (const auto& [parameter, need] : after_)
         view_at(after.data(), kernel_->layout().offsets[parameter]).data = need->contents().view.data;
-    const runtime::spatial::FormerObjectsPtr former = former_objects(memory, [](const Variable&) { return true; });
+    const runtime::spatial::PreviousObjectsPtr former = previous_objects(memory, [](const Variable&) { return true; });
     std::vector<runtime::BufferPtr> holders;
     if (any_nested_kept()) holders = show_nested(before.data(), after.data());
     // Other threads may give arrays other gradients meanwhile, whose memory this keeps.
@@ -321,12 +321,12 @@ bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const Suppl
     what.after = after.data();
     what.returned = returned;
     what.device = device_;
-    FiniteCheck check;
+    NanCheck check;
     const bool checks = settings().verify_fp;
     if (checks) watch_gradients(check, before.data());
     {
-        std::optional<runtime::spatial::Finding> finding;
-        if (former) finding.emplace(former);
+        std::optional<runtime::spatial::SnapshotScope> snapshot_scope;
+        if (former) snapshot_scope.emplace(former);
         launch_derived(*kernel_, what, checks ? &check : nullptr);
     }
     writes.done();
@@ -359,7 +359,7 @@ std::string RecordedLaunch::use_text(const Use& use) const {
            "' of kernel '" + kernel_->name() + "'" + (place.empty() ? "" : " (" + place + ")");
 }
 
-void RecordedLaunch::watch_gradients(FiniteCheck& check, const std::byte* block) const {
+void RecordedLaunch::watch_gradients(NanCheck& check, const std::byte* block) const {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < kernel_->types().size(); ++i)
         add_names(kernel_->types()[i], kernel_->parameter_name(i), names);
@@ -374,7 +374,7 @@ void RecordedLaunch::watch_gradients(FiniteCheck& check, const std::byte* block)
 }
 
 bool RecordedLaunch::has_new_gradients() const {
-    const std::vector<ArrayPlace>& places = kernel_->arrays();
+    const std::vector<BlockArray>& places = kernel_->arrays();
     for (std::size_t i = 0; i < places.size(); ++i) {
         if (is_written(i) && arrays_[i].array->requires_grad && places[i].is_parameter) return true;
     }
@@ -384,9 +384,9 @@ bool RecordedLaunch::has_new_gradients() const {
 // Gradients have come since the launch was recorded, and with them other contents that the adjoint reads. They have to
 // be there still.
 void RecordedLaunch::catch_up(TapeMemory& memory, const Group& written_after) {
-    const std::vector<ArrayPlace>& places = kernel_->arrays();
+    const std::vector<BlockArray>& places = kernel_->arrays();
     const std::vector<std::byte> block = this->block();
-    const bool had_returned_values = !needs_->returned.empty();
+    const bool had_atomic_results = !needs_->returned.empty();
     needs_ = needs_with(kernel_->facts(kernel_->variant_of(*device_, dims_.span(), block.data())), block.data());
 
     Group written = written_after;
@@ -418,7 +418,7 @@ void RecordedLaunch::catch_up(TapeMemory& memory, const Group& written_after) {
         refuse_written_objects();
         if (reads_objects()) objects_->read_late([&](const Variable& array) { return late_need(array, written); });
     }
-    if (!needs_->returned.empty() && !had_returned_values)
+    if (!needs_->returned.empty() && !had_atomic_results)
         too_late("it needs what the atomics of the launch gave, which was not kept");
 }
 

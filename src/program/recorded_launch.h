@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "program/found_objects.h"
 #include "program/launch.h"
 #include "program/launch_needs.h"
+#include "program/referenced_objects.h"
 #include "program/tape_entry.h"
 
 namespace weft::program {
@@ -36,13 +36,13 @@ public:
     struct Nested {
         std::size_t parameter;
         Group arrays;
-        std::vector<NeedPtr> needs;  // of these; empty where the adjoint does not read them
+        std::vector<SavedPrimalPtr> needs;  // of these; empty where the adjoint does not read them
     };
 
     // An array of the block.
     struct Argument {
         const Variable* array = nullptr;  // null for None and for memory that is nobody's array
-        NeedPtr before;                   // null where the adjoint does not read it
+        SavedPrimalPtr before;            // null where the adjoint does not read it
     };
 
     // `arrays` are those of the block, in the order of Kernel::arrays().
@@ -50,14 +50,14 @@ public:
                    std::vector<Argument> arrays);
 
     // Finds out what it needs. To be called once, before the tape records it. `facts` and `block` as for
-    // launch_needs(). `is_seen`: the launch will be made with the arrays for returned values that are opened here;
+    // launch_needs(). `is_seen`: the launch will be made with the arrays for atomic results that are opened here;
     // otherwise it must not need any.
     void find_needs(const KernelFacts& facts, const std::byte* block, bool is_seen);
     void set_nested(std::vector<Nested> nested) { nested_ = std::move(nested); }
     void record(TapeMemory& memory) override;
 
     // Throws UsageError where arrays have got gradients since, and what the adjoint reads for these is gone.
-    void go_back(const Backward& backward) override;
+    void backward(const Backward& backward) override;
 
     bool is_launch() const override { return true; }
     int overwritten(const Variable& array) const override;
@@ -74,23 +74,23 @@ public:
     const Extents& dims() const { return dims_; }
     const LaunchNeeds& needs() const { return *needs_; }
     std::span<const Argument> arrays() const { return arrays_; }
-    const FoundObjects* objects() const { return objects_.get(); }
+    const ReferencedObjects* objects() const { return objects_.get(); }
     // What its adjoint finds by ids; null where it finds nothing. Throws UsageError where that cannot be known.
-    std::shared_ptr<runtime::spatial::FormerObjects> former_objects(
-        const TapeMemory& memory, const FoundObjects::WithGradient& with_gradient) const;
+    std::shared_ptr<runtime::spatial::PreviousObjects> previous_objects(
+        const TapeMemory& memory, const ReferencedObjects::WithGradient& with_gradient) const;
     // To be asked when an adjoint has run that was given these.
-    void check_found(const runtime::spatial::FormerObjectsPtr& former) const;
+    void check_found(const runtime::spatial::PreviousObjectsPtr& former) const;
     const std::vector<Nested>& nested() const { return nested_; }
     // Its arguments, with the gradients that arrays have now.
     std::vector<std::byte> block() const;
-    std::span<const std::pair<std::size_t, NeedPtr>> after() const { return after_; }  // with the parameter
-    std::vector<runtime::Array> returned;                                              // what its atomics returned
+    std::span<const std::pair<std::size_t, SavedPrimalPtr>> after() const { return after_; }  // with the parameter
+    std::vector<runtime::Array> returned;  // what its atomics returned
 
 protected:
     // Where elements of arguments lead to arrays of which contents were kept: shows the adjoint, in the arguments
     // `before` and `after` the launch, copies that lead to these. What is returned keeps them alive.
     virtual std::vector<runtime::BufferPtr> show_nested(std::byte*, std::byte*) const { return {}; }
-    // As FoundObjects::ArraysOf.
+    // As ReferencedObjects::ArraysOf.
     virtual Group arrays_of_object(std::uint64_t) { return {}; }
 
 private:
@@ -103,7 +103,7 @@ private:
     void catch_up(TapeMemory& memory, const Group& written_after);
     const KernelFacts& facts_for(const Derivation& derivation) const;
     std::size_t parameter_at(std::size_t place) const;
-    void watch_gradients(FiniteCheck& check, const std::byte* block) const;
+    void watch_gradients(NanCheck& check, const std::byte* block) const;
     [[noreturn]] void too_late(const std::string& why) const;
     std::shared_ptr<const LaunchNeeds> needs_with(const KernelFacts& facts, const std::byte* block) const;
     bool is_written(std::size_t array) const {
@@ -118,9 +118,9 @@ private:
     std::vector<std::byte> numbers_;
     std::vector<Argument> arrays_;
     std::shared_ptr<const LaunchNeeds> needs_;
-    std::vector<std::pair<std::size_t, NeedPtr>> after_;
+    std::vector<std::pair<std::size_t, SavedPrimalPtr>> after_;
     std::vector<Nested> nested_;
-    std::unique_ptr<FoundObjects> objects_;  // null where the kernel finds none
+    std::unique_ptr<ReferencedObjects> objects_;  // null where the kernel finds none
 };
 
 }  // namespace weft::program

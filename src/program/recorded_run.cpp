@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "program/fault.h"
-#include "program/found_objects.h"
 #include "program/grid_order.h"
 #include "program/host.h"
-#include "program/joined_launches.h"
+#include "program/launch_fusion.h"
+#include "program/referenced_objects.h"
 #include "program/run.h"
 #include "program/settings.h"
 #include "runtime/bytes.h"
@@ -65,19 +65,19 @@ public:
         if (fault.claimed) program::throw_fault(kernel, fault, launch.block());
     }
 
-    bool joins(std::span<const runtime::NodePtr> before) const override {
+    bool can_fuse(std::span<const runtime::NodePtr> before) const override {
         const std::vector<FixedLaunch> launches = launches_of(before);
         return launches.size() == before.size() && !options_.keeps_order && stream_.device().is_host_memory &&
-               may_join(fixed(), launches);
+               may_fuse(fixed(), launches);
     }
 
     void run_joined(std::span<const runtime::NodePtr> all) override {
         const std::vector<FixedLaunch> launches = launches_of(all);
-        std::vector<runtime::Joined> joined;
-        for (const FixedLaunch& one : launches) joined.push_back({one.kernel->loaded, one.block});
+        std::vector<runtime::FusedLaunch> fused;
+        for (const FixedLaunch& one : launches) fused.push_back({one.kernel->loaded, one.block});
         runtime::LaunchOptions options;
         if (asks_for_interrupts) options.interrupted = host().interrupted;
-        if (!kernel_->loaded->launch_joined(joined, joined_piece(launches), grid_, options)) throw Interrupted{};
+        if (!kernel_->loaded->launch_fused(fused, fused_piece(launches), grid_, options)) throw Interrupted{};
     }
 
     std::string details() const override { return extents_text(*kernel_, grid_); }
@@ -121,8 +121,8 @@ public:
         kernel_->loaded->launch(block_, grid_, options, stream);
     }
     void run() override {}
-    void put_again(runtime::Stream& stream) override {
-        record_run(*stream.recording(), *kernel_, stream, block_.data(), grid_, /*checks_finite=*/false);
+    void enqueue_into(runtime::Stream& stream) override {
+        record_run(*stream.recording(), *kernel_, stream, block_.data(), grid_, /*checks_nan=*/false);
     }
     std::string details() const override { return extents_text(*kernel_, grid_); }
     bool may_fail() const override { return !kernel_->description.sites.empty(); }
@@ -169,16 +169,16 @@ private:
 }  // namespace
 
 void record_run(runtime::Recording& recording, const CompiledKernel& kernel, runtime::Stream& stream,
-                const std::byte* block, const Grid& grid, bool checks_finite,
+                const std::byte* block, const Grid& grid, bool checks_nan,
                 std::shared_ptr<const CompiledKernel> ordered) {
     const std::string& name = kernel.description.name;
-    if (checks_finite) {
+    if (checks_nan) {
         throw UsageError("launch()", "kernel '" + name +
                                          "' is launched in a graph capture, which verify_fp cannot check. help: "
                                          "wp.config.verify_fp = False around the capture");
     }
     const auto* const of_cpu = std::get_if<CpuEntry>(&kernel.description.code);
-    if (of_cpu && of_cpu->finds_objects && runtime::spatial::Finding::current()) {
+    if (of_cpu && of_cpu->finds_objects && runtime::spatial::SnapshotScope::current()) {
         throw UsageError("Tape.backward()",
                          "kernel '" + name +
                              "' looked into a mesh, a BVH, a grid or a volume: in a graph capture a tape cannot say "
@@ -258,7 +258,7 @@ void put_bodies(const runtime::Array& condition, runtime::ConditionKind kind, ru
             if (!bodies[static_cast<std::size_t>(i)]) continue;
             recording.begin_branch(/*on_true=*/i == 0);
             try {
-                bodies[static_cast<std::size_t>(i)]->put_again(stream);
+                bodies[static_cast<std::size_t>(i)]->enqueue_into(stream);
             } catch (...) {
                 recording.end_branch();
                 throw;
@@ -281,7 +281,7 @@ public:
         const std::shared_ptr<runtime::Graph>& chosen = holds(condition_) ? on_true_ : on_false_;
         if (chosen) chosen->launch(condition_.device->default_stream());
     }
-    void put_again(runtime::Stream& stream) override {
+    void enqueue_into(runtime::Stream& stream) override {
         std::shared_ptr<runtime::Graph> made[2];
         put_bodies(condition_, runtime::ConditionKind::choose, stream, {{on_true_.get(), on_false_.get()}}, made);
         record_if(condition_, made[0], made[1]);
@@ -309,7 +309,7 @@ public:
             body_->launch(condition_.device->default_stream());
         }
     }
-    void put_again(runtime::Stream& stream) override {
+    void enqueue_into(runtime::Stream& stream) override {
         std::shared_ptr<runtime::Graph> made[2];
         put_bodies(condition_, runtime::ConditionKind::repeat, stream, {{body_.get(), nullptr}}, made);
         record_while(condition_, made[0]);

@@ -13,7 +13,7 @@ namespace weft::program {
 // What run() does, later: each time that the graph is launched. Throws UsageError for what cannot be done then.
 // `ordered` is the code of a PreparedLaunch, where the host runs the graph.
 void record_run(runtime::Recording& recording, const CompiledKernel& kernel, runtime::Stream& stream,
-                const std::byte* block, const Grid& grid, bool checks_finite,
+                const std::byte* block, const Grid& grid, bool checks_nan,
                 std::shared_ptr<const CompiledKernel> ordered = nullptr);
 
 // Launches a graph, without the host's lock, and hands on what its kernels printed. Throws UsageError where the stream

@@ -1,9 +1,9 @@
 #include "program/recorded_write.h"
 
-#include "program/finite.h"
 #include "program/gradient_claim.h"
 #include "program/gradient_memory.h"
 #include "program/host.h"
+#include "program/nan_check.h"
 #include "program/settings.h"
 #include "runtime/copy_plan.h"
 #include "runtime/graph.h"
@@ -57,7 +57,7 @@ void reverse_copy(const Variable& to, const Variable* from) {
                              "known, and so is its gradient. help: copy to an array of its own");
     runtime::Array into = gradient_to_read(*from);
     into.dtype = gradient.dtype;  // a matrix of as many numbers as a vector, say
-    FiniteCheck check;
+    NanCheck check;
     const bool checks = settings().verify_fp;
     if (checks) check.watch("source", into);
     {

@@ -19,7 +19,7 @@ public:
     RecordedWrite(const Variable& to, const Variable* from) : to_(&to), from_(from) {}
 
     void record(TapeMemory& memory) override { memory.write(*to_, /*counts=*/true); }
-    void go_back(const Backward&) override { reverse_copy(*to_, from_); }
+    void backward(const Backward&) override { reverse_copy(*to_, from_); }
     std::vector<Group> written() const override { return {{to_}}; }
     void for_each_array(const Visit& visit) const override;
     std::string text() const override;

@@ -12,7 +12,7 @@ namespace weft::program {
 // has to be told what happened in it, waits for that and hands it on: what it printed, what failed. Throws UsageError
 // (category index, runtime ...) where a check failed, what the kernel raised, and what the host does that wants a long
 // launch to end (host.h). `not_finite` is told who first wrote what is not finite, where the kernel notes that
-// (LoweringOptions::finite).
+// (PassOptions::nan_check).
 void run(const CompiledKernel& kernel, runtime::Stream& stream, const std::byte* block, const Grid& grid,
          Fault* not_finite = nullptr);
 

@@ -24,10 +24,10 @@ void Tape::forget_last() {
     entries_.pop_back();
 }
 
-void Tape::go_back(std::size_t index, std::span<const SuppliedGradient> supplied) {
+void Tape::backward(std::size_t index, std::span<const SuppliedGradient> supplied) {
     const std::shared_ptr<TapeEntry> entry = entries_.at(index);  // which may outlive the tape's contents
     const std::function<TapeEntry::Group()> after = [&] { return written_after(index); };
-    entry->go_back({memory_, supplied, after});
+    entry->backward({memory_, supplied, after});
 }
 
 TapeEntry::Group Tape::written_after(std::size_t index) const {

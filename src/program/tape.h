@@ -18,7 +18,7 @@ public:
     void forget_last();
 
     // Through entry `index`.
-    void go_back(std::size_t index, std::span<const SuppliedGradient> supplied);
+    void backward(std::size_t index, std::span<const SuppliedGradient> supplied);
 
     const std::vector<std::shared_ptr<TapeEntry>>& entries() const { return entries_; }
     TapeMemory& memory() { return memory_; }

@@ -32,7 +32,7 @@ public:
     // Tells the tape's memory what it needs and writes (TapeMemory::begin_entry()), as it is about to run.
     virtual void record(TapeMemory& memory) = 0;
     // Adds to the gradients of what was read, and uses up those of what was overwritten.
-    virtual void go_back(const Backward& backward) = 0;
+    virtual void backward(const Backward& backward) = 0;
 
     virtual std::vector<Group> written() const = 0;
     // All arrays that it has to do with; one may stand here several times.

@@ -44,12 +44,12 @@ std::vector<runtime::Array> keep_together(std::span<const runtime::Array* const>
     return copies;
 }
 
-Need::Need(const Variable& of) : of(&of) {
+SavedPrimal::SavedPrimal(const Variable& of) : of(&of) {
     std::tie(begin, end) = of.array.extent();
     buffer = begin == end ? nullptr : of.array.buffer.get();
 }
 
-void WaitingNeeds::insert(std::size_t at, NeedPtr need) {
+void UncopiedPrimals::insert(std::size_t at, SavedPrimalPtr need) {
     if (empty()) {
         one_ = std::move(need);
         return;
@@ -58,7 +58,7 @@ void WaitingNeeds::insert(std::size_t at, NeedPtr need) {
     many_.insert(many_.begin() + static_cast<std::ptrdiff_t>(at), std::move(need));
 }
 
-void WaitingNeeds::erase(std::size_t first, std::size_t last) {
+void UncopiedPrimals::erase(std::size_t first, std::size_t last) {
     if (first == last) return;
     one_.reset();
     if (!many_.empty())
@@ -112,48 +112,51 @@ void TapeMemory::begin_entry() {
 }
 
 // They live until the last of them goes.
-struct TapeMemory::Needs {
-    std::array<std::optional<Need>, kNeedsTogether> needs;
+struct TapeMemory::PrimalBlock {
+    std::array<std::optional<SavedPrimal>, kPrimalsTogether> needs;
     std::size_t count = 0;
 };
 
-NeedPtr TapeMemory::make(const Variable& of) {
-    if (!needs_ || needs_->count == kNeedsTogether) needs_ = new_block<Needs>();
-    Need& made = needs_->needs[needs_->count++].emplace(of);
+SavedPrimalPtr TapeMemory::make(const Variable& of) {
+    if (!needs_ || needs_->count == kPrimalsTogether) needs_ = new_block<PrimalBlock>();
+    SavedPrimal& made = needs_->needs[needs_->count++].emplace(of);
     return {needs_, &made};
 }
 
-void TapeMemory::wait(Memory& memory, const NeedPtr& need) {
-    const std::span<NeedPtr> waiting = memory.waiting.all();
-    const auto at = std::ranges::upper_bound(waiting, need->begin, {}, [](const NeedPtr& one) { return one->begin; });
+void TapeMemory::wait(Memory& memory, const SavedPrimalPtr& need) {
+    const std::span<SavedPrimalPtr> waiting = memory.waiting.all();
+    const auto at =
+        std::ranges::upper_bound(waiting, need->begin, {}, [](const SavedPrimalPtr& one) { return one->begin; });
     memory.longest = std::max(memory.longest, need->end - need->begin);
     memory.waiting.insert(static_cast<std::size_t>(at - waiting.begin()), need);
     added_.push_back(need.get());
 }
 
-NeedPtr TapeMemory::need(const Variable& of) {
+SavedPrimalPtr TapeMemory::need(const Variable& of) {
     if (!of.array.buffer) return make(of);
     Memory& memory = memories_.of(of.array.buffer);
     if (std::exchange(memory.entry, entry_) == entry_) may_overlap_ = true;
     const std::byte* const begin = of.array.extent().first;
-    const std::span<NeedPtr> waiting = memory.waiting.all();
-    auto at = std::ranges::lower_bound(waiting, begin, {}, [](const NeedPtr& one) { return one->begin; });
+    const std::span<SavedPrimalPtr> waiting = memory.waiting.all();
+    auto at = std::ranges::lower_bound(waiting, begin, {}, [](const SavedPrimalPtr& one) { return one->begin; });
     for (; at != waiting.end() && (*at)->begin == begin; ++at)
         if ((*at)->of == &of && !(*at)->together) return *at;
-    NeedPtr made = make(of);
+    SavedPrimalPtr made = make(of);
     if (made->buffer) wait(memory, made);
     return made;
 }
 
-void TapeMemory::need(const NeedPtr& made) {
+void TapeMemory::need(const SavedPrimalPtr& made) {
     if (made->buffer) wait(memories_.of(made->of->array.buffer), made);
 }
 
-void TapeMemory::join_overlapping(std::span<NeedPtr*> needs) {
-    const auto key = [](const NeedPtr* need) { return std::tuple((*need)->buffer, (*need)->begin, need->get()); };
+void TapeMemory::join_overlapping(std::span<SavedPrimalPtr*> needs) {
+    const auto key = [](const SavedPrimalPtr* need) {
+        return std::tuple((*need)->buffer, (*need)->begin, need->get());
+    };
     std::ranges::sort(needs, {}, key);
     for (std::size_t first = 0; first < needs.size();) {
-        const Need& start = **needs[first];
+        const SavedPrimal& start = **needs[first];
         std::size_t last = first + 1;
         bool is_one = true;
         for (const std::byte* end = start.end;
@@ -162,10 +165,10 @@ void TapeMemory::join_overlapping(std::span<NeedPtr*> needs) {
             is_one &= needs[last]->get() == &start;
         }
         if (!is_one && start.buffer) {
-            auto together = std::make_shared<std::vector<Need*>>();
-            NeedPtr before, made;
+            auto together = std::make_shared<std::vector<SavedPrimal*>>();
+            SavedPrimalPtr before, made;
             for (; first < last; ++first) {
-                NeedPtr& need = *needs[first];
+                SavedPrimalPtr& need = *needs[first];
                 if (need != before) {  // one that stands here twice is one again
                     before = made = need;
                     if (std::ranges::find(added_, need.get()) ==
@@ -183,28 +186,28 @@ void TapeMemory::join_overlapping(std::span<NeedPtr*> needs) {
     }
 }
 
-std::vector<NeedPtr> TapeMemory::take(Memory& memory, const std::byte* begin, const std::byte* end) {
+std::vector<SavedPrimalPtr> TapeMemory::take(Memory& memory, const std::byte* begin, const std::byte* end) {
     // As numbers: what lies so far before the first byte need not be an address.
     const auto address = [](const std::byte* at) {
         return static_cast<std::int64_t>(std::bit_cast<std::uintptr_t>(at));
     };
-    const auto of_begin = [&](const NeedPtr& need) { return address(need->begin); };
-    const std::span<NeedPtr> waiting = memory.waiting.all();
+    const auto of_begin = [&](const SavedPrimalPtr& need) { return address(need->begin); };
+    const std::span<SavedPrimalPtr> waiting = memory.waiting.all();
     const auto first = std::ranges::upper_bound(waiting, address(begin) - memory.longest, {}, of_begin);
     const auto last = std::ranges::lower_bound(waiting, address(end), {}, of_begin);
     if (first >= last) return {};
-    const auto stays = [&](const NeedPtr& need) { return begin >= need->end; };
+    const auto stays = [&](const SavedPrimalPtr& need) { return begin >= need->end; };
     const auto found = std::stable_partition(first, last, stays);
-    std::vector<NeedPtr> taken(std::make_move_iterator(found), std::make_move_iterator(last));
+    std::vector<SavedPrimalPtr> taken(std::make_move_iterator(found), std::make_move_iterator(last));
     memory.waiting.erase(static_cast<std::size_t>(found - waiting.begin()),
                          static_cast<std::size_t>(last - waiting.begin()));
     return taken;
 }
 
-void TapeMemory::keep(std::span<const NeedPtr> needs) {
+void TapeMemory::keep(std::span<const SavedPrimalPtr> needs) {
     std::vector<const runtime::Array*> arrays;
     const std::byte *begin = needs.front()->begin, *end = begin;
-    for (const NeedPtr& need : needs) {
+    for (const SavedPrimalPtr& need : needs) {
         arrays.push_back(&need->of->array);
         begin = std::min(begin, need->begin);
         end = std::max(end, need->end);
@@ -230,7 +233,7 @@ void TapeMemory::write(const Variable& to, bool counts) {
     if (counts) count(memory);
     if (memory.waiting.empty()) return;
     const auto [begin, end] = to.array.extent();
-    const std::vector<NeedPtr> taken = take(memory, begin, end);
+    const std::vector<SavedPrimalPtr> taken = take(memory, begin, end);
     const auto is_alike = [](const runtime::Array& a, const runtime::Array& b) {
         return a.view.data == b.view.data && a.dtype == b.dtype && std::ranges::equal(a.shape(), b.shape()) &&
                std::ranges::equal(a.strides(), b.strides());
@@ -238,16 +241,16 @@ void TapeMemory::write(const Variable& to, bool counts) {
     for (auto need = taken.begin(); need != taken.end(); ++need) {
         if ((*need)->copy) continue;
         if ((*need)->together) {
-            std::vector<NeedPtr> group;
-            for (const std::span<const NeedPtr> from :
-                 {std::span<const NeedPtr>(memory.waiting.all()), std::span<const NeedPtr>(taken)})
-                for (const NeedPtr& one : from)
+            std::vector<SavedPrimalPtr> group;
+            for (const std::span<const SavedPrimalPtr> from :
+                 {std::span<const SavedPrimalPtr>(memory.waiting.all()), std::span<const SavedPrimalPtr>(taken)})
+                for (const SavedPrimalPtr& one : from)
                     if (one->together == (*need)->together) group.push_back(one);
             keep(group);
-            memory.waiting.erase_if([&](const NeedPtr& one) { return one->together == (*need)->together; });
+            memory.waiting.erase_if([&](const SavedPrimalPtr& one) { return one->together == (*need)->together; });
             continue;
         }
-        const auto same = std::find_if(taken.begin(), need, [&](const NeedPtr& one) {
+        const auto same = std::find_if(taken.begin(), need, [&](const SavedPrimalPtr& one) {
             return !one->together && is_alike(one->of->array, (*need)->of->array);
         });
         if (same == need)
@@ -288,9 +291,9 @@ void TapeMemory::count_writes(std::span<const Variable* const> to) {
 }
 
 void TapeMemory::forget_entry() {
-    for (const Need* need : added_) {
+    for (const SavedPrimal* need : added_) {
         Memory* const known = memories_.find(need->buffer);
-        if (known) known->waiting.erase_if([&](const NeedPtr& one) { return one.get() == need; });
+        if (known) known->waiting.erase_if([&](const SavedPrimalPtr& one) { return one.get() == need; });
     }
     for (auto one = counted_.rbegin(); one != counted_.rend(); ++one)
         one->first->expected = one->second, --one->first->writes;

@@ -25,8 +25,8 @@ std::vector<runtime::Array> keep_together(std::span<const runtime::Array* const>
 
 // That an entry of a tape reads an array, and its adjoint does so again. Entries between which nothing writes the array
 // share one.
-struct Need {
-    explicit Need(const Variable& of);
+struct SavedPrimal {
+    explicit SavedPrimal(const Variable& of);
 
     const Variable* of;
     runtime::Buffer* buffer;  // null where the array has no elements
@@ -35,19 +35,19 @@ struct Need {
     std::uint64_t writes_of_others = 0;          // TapeMemory::writes_of_others() when the copy was made
     // Those of one entry that are copied as one, because they show parts of the same memory: what the kernel stores
     // through one argument it may read through another, and so does its adjoint. Null where it is alone.
-    std::shared_ptr<std::vector<Need*>> together;
+    std::shared_ptr<std::vector<SavedPrimal*>> together;
 
     const runtime::Array& contents() const { return copy ? *copy : of->array; }
 };
-using NeedPtr = std::shared_ptr<Need>;
+using SavedPrimalPtr = std::shared_ptr<SavedPrimal>;
 
 // Needs in order of their first byte. Most memory has one, which takes no memory of its own.
-class WaitingNeeds {
+class UncopiedPrimals {
 public:
-    std::span<NeedPtr> all() { return {many_.empty() ? &one_ : many_.data(), size()}; }
+    std::span<SavedPrimalPtr> all() { return {many_.empty() ? &one_ : many_.data(), size()}; }
     std::size_t size() const { return many_.empty() ? (one_ ? 1 : 0) : many_.size(); }
     bool empty() const { return size() == 0; }
-    void insert(std::size_t at, NeedPtr need);
+    void insert(std::size_t at, SavedPrimalPtr need);
     void erase(std::size_t first, std::size_t last);
     template <typename Condition>
     void erase_if(const Condition& condition) {
@@ -56,8 +56,8 @@ public:
     }
 
 private:
-    NeedPtr one_;  // where there is no other
-    std::vector<NeedPtr> many_;
+    SavedPrimalPtr one_;  // where there is no other
+    std::vector<SavedPrimalPtr> many_;
 };
 
 class TapeMemory {
@@ -65,11 +65,11 @@ public:
     // An entry is about to be recorded, and to run then. What follows, up to the next one, is what it needs and writes:
     // first needs of contents from before it, then its writes, then needs of what it leaves.
     void begin_entry();
-    NeedPtr need(const Variable& of);
-    void need(const NeedPtr& made);
+    SavedPrimalPtr need(const Variable& of);
+    void need(const SavedPrimalPtr& made);
     // Those of one entry that overlap will be kept as one. Call it before writes, where they may.
     bool may_overlap() const { return may_overlap_; }
-    void join_overlapping(std::span<NeedPtr*> needs);
+    void join_overlapping(std::span<SavedPrimalPtr*> needs);
     // Copies what somebody needs of this memory. `counts`: and counts a write to it.
     void write(const Variable& to, bool counts = false);
     // Counts a write to each memory that these lie in, once.
@@ -84,21 +84,21 @@ public:
     // be read, was written by something that is not on the tape.
     void check_versions() const;
 
-    struct Kept {
+    struct CopyStatistics {
         std::int64_t copies = 0, bytes = 0, peak_bytes = 0;
     };
-    const Kept& kept() const { return kept_; }
+    const CopyStatistics& kept() const { return kept_; }
     void clear();  // all but the peak
 
     // Told of needs whose contents were copied.
-    std::function<void(std::span<const NeedPtr>)> on_keep;
+    std::function<void(std::span<const SavedPrimalPtr>)> on_keep;
 
 private:
     // The needs whose contents are still there, by their first byte: what a write meets is found without looking at all
     // of them, as where every step of a rollout has a row of one array.
     struct Memory {
         runtime::BufferPtr buffer;
-        WaitingNeeds waiting;
+        UncopiedPrimals waiting;
         std::ptrdiff_t longest = 0;
         std::uint64_t entry = 0;   // the last one with a need here
         std::uint64_t writes = 0;  // by what is on the tape
@@ -109,10 +109,10 @@ private:
     static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
 
     // A new one. Those of launches that follow each other lie in one piece of memory: launches have many.
-    NeedPtr make(const Variable& of);
-    void wait(Memory& memory, const NeedPtr& need);
-    std::vector<NeedPtr> take(Memory& memory, const std::byte* begin, const std::byte* end);
-    void keep(std::span<const NeedPtr> needs);
+    SavedPrimalPtr make(const Variable& of);
+    void wait(Memory& memory, const SavedPrimalPtr& need);
+    std::vector<SavedPrimalPtr> take(Memory& memory, const std::byte* begin, const std::byte* end);
+    void keep(std::span<const SavedPrimalPtr> needs);
     void count(Memory& memory);
 
     // By buffer. A launch asks for that of each of its arrays, which often are new: so memories lie in blocks, which
@@ -140,16 +140,16 @@ private:
         int shift_ = 64;              // of a hash, to a slot
     };
 
-    static constexpr std::size_t kNeedsTogether = 16;
-    struct Needs;
+    static constexpr std::size_t kPrimalsTogether = 16;
+    struct PrimalBlock;
 
     Memories memories_;
-    std::shared_ptr<Needs> needs_;  // where the next one is made
+    std::shared_ptr<PrimalBlock> needs_;  // where the next one is made
     std::uint64_t entry_ = 0;
-    bool may_overlap_ = false;        // two needs of this entry lie in one memory
-    std::vector<const Need*> added_;  // by this entry
+    bool may_overlap_ = false;               // two needs of this entry lie in one memory
+    std::vector<const SavedPrimal*> added_;  // by this entry
     std::vector<std::pair<Memory*, std::optional<std::uint64_t>>> counted_;  // by this entry, with what was expected
-    Kept kept_;
+    CopyStatistics kept_;
 };
 
 }  // namespace weft::program

@@ -21,7 +21,7 @@ namespace weft::runtime {
 class Device;
 class Event;
 class Graph;
-class Pool;
+class MemoryPool;
 class Primitives;
 class Recording;
 struct CopyPlan;
@@ -125,7 +125,7 @@ public:
 
     // Waits for the device's work and returns unused memory that it keeps.
     virtual void make_room() {}
-    virtual Pool* pool() { return nullptr; }  // null for a CPU
+    virtual MemoryPool* pool() { return nullptr; }  // null for a CPU
 
     // One side of the copy is this device's memory. The other may be the host's, which has been read or written when
     // the call returns.
@@ -148,7 +148,7 @@ public:
 
     // Whether a launch of so many threads gets faster if each worker adds to a private copy of these gradients
     // (LaunchOptions::private_gradients). Never on a device without workers.
-    virtual bool pays_to_own(std::span<const GradientView>, std::int64_t /*threads*/) const { return false; }
+    virtual bool should_privatise(std::span<const GradientView>, std::int64_t /*threads*/) const { return false; }
 
     virtual std::int64_t total_memory() const = 0;  // bytes; 0 if unknown
     virtual std::int64_t free_memory() const = 0;

@@ -10,7 +10,7 @@ void LoadedKernel::call(const std::byte*, Fault&) const {
     throw InternalError("kernel " + description_.name + " does not run on the host, which calls it");
 }
 
-bool LoadedKernel::launch_joined(std::span<const Joined>, std::int64_t, const Grid&, const LaunchOptions&) const {
+bool LoadedKernel::launch_fused(std::span<const FusedLaunch>, std::int64_t, const Grid&, const LaunchOptions&) const {
     throw InternalError("launches of kernel " + description_.name + " are not joined on its device");
 }
 

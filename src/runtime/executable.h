@@ -52,7 +52,7 @@ struct LaunchOptions {
 class LoadedKernel;
 
 // One of several fused launches over the same grid.
-struct Joined {
+struct FusedLaunch {
     const LoadedKernel* kernel;
     const std::byte* arguments;
 };
@@ -73,7 +73,7 @@ public:
     // Does the same, and describes the source of the code: "machine code for sm_90", "PTX for sm_75, compiled …".
     virtual std::string origin(Device& /*device*/) const { return "machine code of this process"; }
     // Threads per block, and the least number of blocks, that occupy most of the device.
-    virtual std::pair<int, int> suggested_block(Device& /*device*/) const { return {1, 1}; }
+    virtual std::pair<int, int> max_occupancy_block(Device& /*device*/) const { return {1, 1}; }
     // Registers, and bytes of local memory, of a thread on a CUDA device.
     virtual std::pair<int, int> thread_needs(Device& /*device*/) const { return {0, 0}; }
     // The most blocks of a cluster, with blocks of so many threads and so much shared memory besides the kernel's own.
@@ -85,9 +85,10 @@ public:
 
     // Runs fused launches, of which this kernel's is the first: all of them on the first `piece` threads of the grid,
     // then all on the next, so that values written by one are in the cache for the next. Precondition: the result is
-    // the same as one after the other (KernelEntry, CpuEntry::joins), and all are of this device. False if interrupted.
-    virtual bool launch_joined(std::span<const Joined> all, std::int64_t piece, const Grid& grid,
-                               const LaunchOptions& options) const;
+    // the same as one after the other (KernelEntry, CpuEntry::can_fuse), and all are of this device. False if
+    // interrupted.
+    virtual bool launch_fused(std::span<const FusedLaunch> all, std::int64_t piece, const Grid& grid,
+                              const LaunchOptions& options) const;
 
     // Runs one thread on memory of the host, on the calling thread. Throws InternalError if the device's code does not
     // run on the host.

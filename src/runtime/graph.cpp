@@ -14,13 +14,13 @@ namespace {
 // Number of KeptMemory objects: without any, freeing memory skips the lock.
 std::atomic<int> kept_count{0};
 
-struct AllKept {
+struct KeptMemoryRegistry {
     std::mutex mutex;
     std::vector<KeptMemory*> memories;
 };
 // Never freed: arrays may outlive static objects.
-AllKept& all_kept() {
-    static AllKept& made = *new AllKept;
+KeptMemoryRegistry& all_kept() {
+    static KeptMemoryRegistry& made = *new KeptMemoryRegistry;
     return made;
 }
 
@@ -141,10 +141,10 @@ HostGraph::HostGraph(Device& device, std::vector<NodePtr> nodes, std::unique_ptr
     constexpr std::size_t kMost = 64;  // limits comparisons, as each node is compared with its whole group
     for (std::size_t i = 0, first = 0; i < nodes_.size(); ++i) {
         const std::span before(nodes_.data() + first, i - first);
-        if (!before.empty() && before.size() < kMost && nodes_[i]->joins(before)) {
-            ++joined_.back();
+        if (!before.empty() && before.size() < kMost && nodes_[i]->can_fuse(before)) {
+            ++fused_.back();
         } else {
-            joined_.push_back(1);
+            fused_.push_back(1);
             first = i;
         }
     }
@@ -152,7 +152,7 @@ HostGraph::HostGraph(Device& device, std::vector<NodePtr> nodes, std::unique_ptr
 
 bool HostGraph::joins_the_one_before(std::size_t node) const {
     std::size_t first = 0;
-    for (const std::size_t count : joined_) {
+    for (const std::size_t count : fused_) {
         if (node < first + count) return node > first;
         first += count;
     }
@@ -164,7 +164,7 @@ void HostGraph::launch(Stream&) {
     const TimedHostWork timed(device(), kTimedGraph, "graph");
     memory_->count_writes();
     const NodePtr* node = nodes_.data();
-    for (const std::size_t count : joined_) {
+    for (const std::size_t count : fused_) {
         if (count == 1)
             (*node)->run();
         else
@@ -192,10 +192,10 @@ Graph::Graph(Device& device, std::vector<NodePtr> nodes)
                  std::ranges::any_of(node->children(), [](const auto& child) { return child.second->may_fail(); });
       })) {}
 
-void Node::put_again(Stream&) { throw InternalError("the node '" + name_ + "' cannot be captured again"); }
+void Node::enqueue_into(Stream&) { throw InternalError("the node '" + name_ + "' cannot be captured again"); }
 
-void Graph::put_again(Stream& stream) const {
-    for (const NodePtr& node : nodes_) node->put_again(stream);
+void Graph::enqueue_into(Stream& stream) const {
+    for (const NodePtr& node : nodes_) node->enqueue_into(stream);
 }
 
 void Graph::throw_fault() const {
@@ -384,7 +384,8 @@ namespace {
 
 std::string left_by(const Recording::Owner& owner) {
     return ", by " + owner.thread +
-           ", which has ended without capture_end(): the capture cannot be completed any more. help: use another stream, "
+           ", which has ended without capture_end(): the capture cannot be completed any more. help: use another "
+           "stream, "
            "and wp.ScopedCapture() or capture_end() in the thread that begins";
 }
 

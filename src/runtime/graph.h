@@ -38,7 +38,7 @@ public:
     virtual void run() = 0;
     // Whether the node may be fused with `before`, which are fused already. run_joined() is then called on the first of
     // them, with all of them.
-    virtual bool joins(std::span<const std::unique_ptr<Node>> /*before*/) const { return false; }
+    virtual bool can_fuse(std::span<const std::unique_ptr<Node>> /*before*/) const { return false; }
     virtual void run_joined(std::span<const std::unique_ptr<Node>> /*all*/) {}
     virtual std::string details() const { return {}; }
     // The graphs that the node may run, each with the name of its branch.
@@ -49,7 +49,7 @@ public:
     virtual void throw_fault() {}
     // Of graphs that their device runs: enqueues the work into a stream that is being captured, so that it becomes a
     // node of that graph too. The caller keeps the objects alive that the node refers to.
-    virtual void put_again(Stream& stream);
+    virtual void enqueue_into(Stream& stream);
 
 private:
     std::string name_;
@@ -79,7 +79,7 @@ public:
     std::string dot(bool verbose) const;
     std::size_t size() const { return nodes_.size(); }
     // Enqueues the work of its nodes, in order, into a stream that is being captured.
-    void put_again(Stream& stream) const;
+    void enqueue_into(Stream& stream) const;
     // Of graphs that their device runs. throw_fault() is to be called after the stream has been synchronized.
     bool may_fail() const { return may_fail_; }
     void throw_fault() const;
@@ -134,7 +134,7 @@ public:
 private:
     bool joins_the_one_before(std::size_t node) const override;
 
-    std::vector<std::size_t> joined_;  // sizes of the groups of fused nodes, in order
+    std::vector<std::size_t> fused_;  // sizes of the groups of fused nodes, in order
     std::unique_ptr<KeptMemory> memory_;
 };
 

@@ -54,7 +54,7 @@ Set pointed_to(const Set& buffers, const Buffer& holder) {
 
 }  // namespace
 
-struct References::Kept {
+struct References::KeptBuffers {
     std::mutex mutex;
     Set buffers;
     // For memory that the host cannot read: buffers for addresses at a known place, and for those at an unknown one.
@@ -75,10 +75,10 @@ struct References::Kept {
 
 References::~References() { delete kept_.load(std::memory_order_relaxed); }
 
-References::Kept& References::kept() {
-    if (Kept* const there = kept_.load(std::memory_order_acquire)) return *there;
-    auto* const made = new Kept;
-    Kept* there = nullptr;
+References::KeptBuffers& References::kept() {
+    if (KeptBuffers* const there = kept_.load(std::memory_order_acquire)) return *there;
+    auto* const made = new KeptBuffers;
+    KeptBuffers* there = nullptr;
     if (kept_.compare_exchange_strong(there, made, std::memory_order_acq_rel)) return *made;
     delete made;
     return *there;
@@ -87,7 +87,7 @@ References::Kept& References::kept() {
 void References::add(const BufferPtr& kept_buffer, const Buffer& holder, std::int64_t place) {
     // Memory that refers to itself needs no reference, which would keep it alive for ever.
     if (!kept_buffer || !kept_buffer->data || kept_buffer.get() == &holder) return;
-    Kept& all = kept();
+    KeptBuffers& all = kept();
     const std::lock_guard lock(all.mutex);
     all.buffers.insert(kept_buffer);
     if (!holder.device->is_host_memory) {
@@ -107,7 +107,7 @@ void References::add_all(const References& of, const Buffer& holder) {
 }
 
 void References::forget(std::int64_t begin, std::int64_t end, const Buffer& holder) {
-    Kept* const there = kept_.load(std::memory_order_acquire);
+    KeptBuffers* const there = kept_.load(std::memory_order_acquire);
     if (!there || holder.device->is_host_memory) return;
     Set let_go;  // destroyed after the lock is released
     const std::lock_guard lock(there->mutex);
@@ -118,14 +118,14 @@ void References::forget(std::int64_t begin, std::int64_t end, const Buffer& hold
 }
 
 std::vector<BufferPtr> References::all() const {
-    Kept* const there = kept_.load(std::memory_order_acquire);
+    KeptBuffers* const there = kept_.load(std::memory_order_acquire);
     if (!there) return {};
     const std::lock_guard lock(there->mutex);
     return {there->buffers.begin(), there->buffers.end()};
 }
 
 BufferPtr References::find(const void* address) const {
-    Kept* const there = kept_.load(std::memory_order_acquire);
+    KeptBuffers* const there = kept_.load(std::memory_order_acquire);
     if (!there) return nullptr;
     const std::lock_guard lock(there->mutex);
     const auto found = locate(there->buffers, address);
@@ -133,7 +133,7 @@ BufferPtr References::find(const void* address) const {
 }
 
 std::size_t References::size() const {
-    Kept* const there = kept_.load(std::memory_order_acquire);
+    KeptBuffers* const there = kept_.load(std::memory_order_acquire);
     if (!there) return 0;
     const std::lock_guard lock(there->mutex);
     return there->buffers.size();

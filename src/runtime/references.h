@@ -42,10 +42,10 @@ public:
     std::size_t size() const;
 
 private:
-    struct Kept;
-    Kept& kept();
+    struct KeptBuffers;
+    KeptBuffers& kept();
 
-    std::atomic<Kept*> kept_{nullptr};  // null for nearly all memory
+    std::atomic<KeptBuffers*> kept_{nullptr};  // null for nearly all memory
 };
 
 }  // namespace weft::runtime

@@ -9,7 +9,7 @@ namespace weft::runtime {
 
 namespace {
 
-struct Piece {
+struct TimedInterval {
     Device* device;
     std::string name;
     TimedKind kind;
@@ -21,7 +21,7 @@ struct Session {
 };
 struct Timing {
     std::mutex mutex;
-    std::vector<Piece> pieces;
+    std::vector<TimedInterval> pieces;
     std::vector<Session> sessions;
 
     void count_kinds() const {
@@ -52,7 +52,7 @@ bool add_timed_piece(Device& device, std::string name, TimedKind kind, std::func
 }
 
 std::vector<Activity> end_timing() {
-    std::vector<Piece> pieces;
+    std::vector<TimedInterval> pieces;
     {
         const std::lock_guard lock(timing().mutex);
         if (timing().sessions.empty())
@@ -65,7 +65,7 @@ std::vector<Activity> end_timing() {
         timing().count_kinds();
     }
     std::vector<Activity> found;
-    for (Piece& piece : pieces) found.push_back({piece.device, std::move(piece.name), piece.kind, piece.ms()});
+    for (TimedInterval& piece : pieces) found.push_back({piece.device, std::move(piece.name), piece.kind, piece.ms()});
     return found;
 }
 

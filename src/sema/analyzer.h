@@ -1,7 +1,7 @@
 // The analysis of one function: walks its statements in order and writes IR as it goes. Reading order:
 //
 //   value.h                what expressions and locals are
-//   places.h               what can be assigned, and parts of values
+//   assignment_target.h               what can be assigned, and parts of values
 //   module_state.h         what all functions of a module share
 //   scope/                 names: scans of the text (walk), look-up (names)
 //   infer/                 expressions: literals, operators, comparisons, attributes, subscripts, constructors
@@ -28,10 +28,10 @@
 #include "builtins/registry.h"
 #include "builtins/resolve.h"
 #include "ir/builder.h"
+#include "sema/assignment_target.h"
 #include "sema/environment.h"
 #include "sema/messages.h"
 #include "sema/module_state.h"
-#include "sema/places.h"
 #include "sema/scope/walk.h"
 #include "sema/sema.h"
 #include "sema/value.h"
@@ -222,7 +222,8 @@ private:
         std::shared_ptr<const FunctionSource> callee;
         std::vector<Value> values;
         std::vector<Span> places;
-        std::vector<std::shared_ptr<const Place>> references;  // of the parameters of callee->references, in order
+        std::vector<std::shared_ptr<const AssignmentTarget>>
+            references;    // of the parameters of callee->references, in order
         int distance = 0;  // 0 where every parameter has just the type of its argument
     };
     static std::vector<const Actual*> match_parameters(const syntax::Function& callee,
@@ -235,7 +236,7 @@ private:
                               Span span);
     Value call_function(const std::shared_ptr<const FunctionSource>& function, const std::vector<Actual>& arguments,
                         Span span);
-    void assign_reference(const Place& place, const Value& value, Span span);
+    void assign_reference(const AssignmentTarget& place, const Value& value, Span span);
     ir::Function* instance_of(const BoundCall& call, Span span, const Note& signature);
     ir::Function* new_instance(const FunctionSource& callee, const std::vector<Value>& values, Span span,
                                std::optional<std::size_t> own = {});
@@ -250,9 +251,9 @@ private:
     static void reject_adjoint(const Binding& indexed, Span span);
     void begin_adjoints(std::size_t own);
     bool is_field_of_adjoint(const syntax::Attribute& attribute) const;
-    Value gradient_of_field(const Place& place);
+    Value gradient_of_field(const AssignmentTarget& place);
     void finish_gradient();
-    bool is_gradient_element(const Place& place) const;  // of wp.adjoint[array]
+    bool is_gradient_element(const AssignmentTarget& place) const;  // of wp.adjoint[array]
     // ---- call/closures.cpp: lambdas, functions within functions, comprehensions ----
     Value lambda(const syntax::Lambda& lambda);
     Value call_closure(const Value& closure, const std::vector<Actual>& arguments, Span span);
@@ -275,37 +276,38 @@ private:
     Value call_print(const syntax::Call& call, Span span);
     Value call_printf(const std::vector<Actual>& arguments, Span span);
 
-    // ---- control/assign.cpp, control/places.cpp ----
+    // ---- control/assign.cpp, control/assignment_targets.cpp ----
     void statement(const syntax::Statement& statement, Flow& flow);
     void assign(const syntax::Assign& assign);
     void assign_to(const syntax::Expression& target, const Value& value, Span value_span);
-    void reject_frozen(const Place& to);
+    void reject_frozen(const AssignmentTarget& to);
     void unpack(const syntax::Tuple& targets, const Value& value, Span target_span, Span value_span);
     void annotated_assign(const syntax::AnnotatedAssign& assign, Span span);
     Type annotated_type(const syntax::Expression& annotation);
     void augmented_assign(const syntax::AugmentedAssign& assign, Span span);
-    std::optional<ir::Op> atomic_for(syntax::BinaryOperator op, const Place& to) const;
-    void update(const Place& to, ir::Op atomic, const syntax::AugmentedAssign& assign, Span span);
+    std::optional<ir::Op> atomic_for(syntax::BinaryOperator op, const AssignmentTarget& to) const;
+    void update(const AssignmentTarget& to, ir::Op atomic, const syntax::AugmentedAssign& assign, Span span);
     void assert_(const syntax::Assert& assert_statement, Span span);
     static bool shows_values(const syntax::Assert& statement);
     void raise(const syntax::Raise& statement, Span span);
-    Place place(const syntax::Expression& expression);
-    Place place_of_subscript(const syntax::Subscript& subscript, Span span);
-    Place place_of_array(const Value& value, Span span);
-    Place place_of_part(Place base, PartStep step);
-    Value read(const Place& place);
+    AssignmentTarget place(const syntax::Expression& expression);
+    AssignmentTarget target_of_subscript(const syntax::Subscript& subscript, Span span);
+    AssignmentTarget target_of_array(const Value& value, Span span);
+    AssignmentTarget target_of_part(AssignmentTarget base, PartStep step);
+    Value read(const AssignmentTarget& place);
     // In memory: by an atomic where one is given, else by a store.
-    void write(const Place& place, const Value& value, Span value_span, std::optional<ir::Op> atomic = {});
+    void write(const AssignmentTarget& place, const Value& value, Span value_span, std::optional<ir::Op> atomic = {});
     ir::Value* replace_part(ir::Value* whole, const std::vector<PartStep>& steps, std::size_t from, ir::Value* part);
-    void store_part(const Place& place, ir::Value* value, std::optional<ir::Op> atomic);
+    void store_part(const AssignmentTarget& place, ir::Value* value, std::optional<ir::Op> atomic);
 
     // ---- control/lists.cpp ----
-    Place place_of_element(Place base, const Value& list, const syntax::Subscript& subscript, Span span);
+    AssignmentTarget target_of_element(AssignmentTarget base, const Value& list, const syntax::Subscript& subscript,
+                                       Span span);
     static std::int64_t static_position(const Value& list, std::int64_t index, Span span);
     static Value part_of_list(const Value& list, const std::vector<std::int64_t>& path);
     ir::Value* as_aggregate(const Value& list, Span span);
     // `is_part`: only a part of the element has been assigned.
-    void write_element(const Place& place, const Value& value, Span value_span, bool is_part = false);
+    void write_element(const AssignmentTarget& place, const Value& value, Span value_span, bool is_part = false);
     std::optional<Value> element_of_local(const syntax::Expression& e) const;
     Value element_by_index(const Value& list, const Value& index, Span span);
     // list.append(x) of a local

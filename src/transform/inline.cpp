@@ -4,8 +4,8 @@
 #include "ir/builder.h"
 #include "ir/walk.h"
 #include "support/error.h"
+#include "transform/noinline_functions.h"
 #include "transform/pipeline.h"
-#include "transform/shared_functions.h"
 
 namespace weft::transform {
 namespace {
@@ -20,7 +20,7 @@ using ir::ValueMap;
 class Inliner {
 public:
     Inliner(ir::Module& module, Calls which) : module_(module), which_(which) {
-        if (which == Calls::unshared) shared_ = shared_functions(module);
+        if (which == Calls::except_noinline) noinline_ = noinline_functions(module);
     }
 
     void function(Function& function) {
@@ -36,7 +36,7 @@ public:
 
     bool was_inlined(const Function& function) const { return inlined_.contains(&function); }
     bool stays(const Function& function) const {
-        return which_ == Calls::opaque ? function.has_own_derivative() : shared_.contains(&function);
+        return which_ == Calls::custom_derivatives ? function.has_own_derivative() : noinline_.contains(&function);
     }
 
 private:
@@ -85,14 +85,14 @@ private:
     // by a call of its own keep that one, inside this.
     void remember_call(const Region& region, std::size_t first, const Function& callee, const Operation& call,
                        const ValueMap& map) {
-        ir::CallPlace here{callee.name, call.span, {}, nullptr};
+        ir::CallLocation here{callee.name, call.span, {}, nullptr};
         for (std::size_t i = 0; i < call.operands.size(); ++i)
             here.arguments.emplace_back(call.operands[i], callee.parameters()[i]->name);
-        const ir::CallPlace* const place = &module_.calls.emplace_back(std::move(here));
-        std::unordered_map<const ir::CallPlace*, const ir::CallPlace*> copies{{nullptr, place}};
-        const auto copied = [&](const auto& self, const ir::CallPlace* inner) -> const ir::CallPlace* {
+        const ir::CallLocation* const place = &module_.calls.emplace_back(std::move(here));
+        std::unordered_map<const ir::CallLocation*, const ir::CallLocation*> copies{{nullptr, place}};
+        const auto copied = [&](const auto& self, const ir::CallLocation* inner) -> const ir::CallLocation* {
             if (const auto found = copies.find(inner); found != copies.end()) return found->second;
-            ir::CallPlace copy = *inner;
+            ir::CallLocation copy = *inner;
             for (auto& [value, name] : copy.arguments)
                 if (const Value* to = map.find(value)) value = to;
             copy.outer = self(self, inner->outer);
@@ -108,7 +108,7 @@ private:
     ir::Module& module_;
     const Calls which_;
     std::unordered_map<const Function*, State> states_;
-    std::unordered_set<const Function*> inlined_, shared_;
+    std::unordered_set<const Function*> inlined_, noinline_;
 };
 
 }  // namespace
@@ -123,7 +123,8 @@ void inline_calls(ir::Module& module, Calls which) {
         if (inliner.stays(*function)) kept.insert({function.get(), function->gradient, function->replay});
     }
     std::erase_if(module.functions, [&](const auto& function) {
-        if (which != Calls::opaque && has_kernel) return !function->is_kernel && !kept.contains(function.get());
+        if (which != Calls::custom_derivatives && has_kernel)
+            return !function->is_kernel && !kept.contains(function.get());
         return inliner.was_inlined(*function) && !kept.contains(function.get());
     });
 }

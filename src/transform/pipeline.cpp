@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <memory>
 
+#include "transform/adjoint/atomic_results.h"
 #include "transform/adjoint/functions.h"
 #include "transform/adjoint/numbers.h"
-#include "transform/adjoint/returned_values.h"
-#include "transform/grid_order.h"
-#include "transform/runs.h"
-#include "transform/signs.h"
+#include "transform/follow_grid_order.h"
+#include "transform/negative_indices.h"
+#include "transform/neighbour_rows.h"
 
 namespace weft::transform {
 
@@ -22,11 +22,11 @@ public:
     void run() {
         derives_ = options_.adjoint || options_.jvp;
         // What shares functions has no derivatives, and nothing that is asked of every access.
-        shares_ =
-            options_.shares && !derives_ && !options_.keeps_returned && !options_.finite && !options_.checks_parts;
-        prepare() && inline_and_simplify() && keep_returned_values() && find_runs_to_reverse() && differentiate() &&
-            tangents() && split_uncontended(Uncontended::all) && follow_order() && find_runs() && note_finite() &&
-            store_large_values();
+        keeps_calls_ = options_.keeps_calls && !derives_ && !options_.keeps_atomic_results && !options_.nan_check &&
+                       !options_.checks_parts;
+        prepare() && inline_and_simplify() && keep_atomic_results() && find_neighbour_rows_to_reverse() &&
+            differentiate() && tangents() && split_uncontended(Uncontended::all) && follow_order() &&
+            find_neighbour_rows() && check_nan() && put_vectors_in_memory();
     }
 
 private:
@@ -73,20 +73,24 @@ private:
         if (!pass("functions", [&] { write_gradients(module_, {derives_ ? order + 1 : 0, options_.stack_slots}); }))
             return false;
         if (!derives_) return true;
-        if (!pass("opaque", [&] { prepare_opaque(module_, {order, options_.stack_slots}); })) return false;
-        has_opaque_ = std::any_of(module_.functions.begin(), module_.functions.end(),
-                                  [](const auto& function) { return function->has_own_derivative(); });
+        if (!pass("custom_derivatives", [&] { prepare_custom_derivatives(module_, {order, options_.stack_slots}); }))
+            return false;
+        has_custom_derivatives_ = std::any_of(module_.functions.begin(), module_.functions.end(),
+                                              [](const auto& function) { return function->has_own_derivative(); });
         return true;
     }
 
     bool inline_and_simplify() {
-        if (!inline_all(has_opaque_ ? Calls::opaque : shares_ ? Calls::unshared : Calls::all)) return false;
-        has_calls_ = shares_ && module_.functions.size() > 1;
-        if (!pass_on_functions("structs", split_carried_structs)) return false;
+        if (!inline_all(has_custom_derivatives_ ? Calls::custom_derivatives
+                        : keeps_calls_          ? Calls::except_noinline
+                                                : Calls::all))
+            return false;
+        has_calls_ = keeps_calls_ && module_.functions.size() > 1;
+        if (!pass_on_functions("scalar_replacement", replace_structs_by_fields)) return false;
         if (!pass_on_functions("local", split_local_atomics) || !simplify_all()) return false;
-        bool has_signs = false;
-        const auto drop = [&](ir::Function& function) { has_signs |= drop_signs(function); };
-        return pass_on_functions("signs", drop) && (!has_signs || simplify_all());
+        bool has_negative_indices = false;
+        const auto drop = [&](ir::Function& function) { has_negative_indices |= drop_negative_indices(function); };
+        return pass_on_functions("negative_indices", drop) && (!has_negative_indices || simplify_all());
     }
 
     // Makes atomics of elements that one thread has to itself plain. What a function accesses is not known.
@@ -100,13 +104,14 @@ private:
     }
 
     // What is only added to has a simpler derivative as an atomic; of what is read too the reads are known then.
-    bool keep_returned_values() {
-        if ((options_.keeps_returned || options_.adjoint) && !split_uncontended(Uncontended::read_too)) return false;
-        if (!options_.keeps_returned) return true;
+    bool keep_atomic_results() {
+        if ((options_.keeps_atomic_results || options_.adjoint) && !split_uncontended(Uncontended::read_too))
+            return false;
+        if (!options_.keeps_atomic_results) return true;
         const auto make = [](const ir::Function& kernel) {
-            return with_returned_values(kernel, ReturnedValues::written);
+            return with_atomic_results(kernel, AtomicResults::written);
         };
-        return replace_kernels("returned", make) && simplify_all();
+        return replace_kernels("atomic_results", make) && simplify_all();
     }
 
     bool differentiate() {
@@ -118,17 +123,17 @@ private:
             if (!pass_on_kernels("numbers", read) || !simplify_all()) return false;
         }
         const auto make = [&](const ir::Function& kernel) { return adjoint(kernel, *options_.adjoint); };
-        return replace_kernels("adjoint", make) && inline_opaque() && pass_on_kernels("gradients", share_gradients) &&
-               simplify_all();
+        return replace_kernels("adjoint", make) && inline_custom_derivatives() &&
+               pass_on_kernels("gradients", share_gradients) && simplify_all();
     }
 
     bool tangents() {
         if (!options_.jvp) return true;
         const auto make = [&](const ir::Function& kernel) { return jvp(kernel, *options_.jvp); };
-        return replace_kernels("jvp", make) && (options_.adjoint || inline_opaque()) && simplify_all();
+        return replace_kernels("jvp", make) && (options_.adjoint || inline_custom_derivatives()) && simplify_all();
     }
 
-    bool inline_opaque() { return !has_opaque_ || inline_all(Calls::all); }
+    bool inline_custom_derivatives() { return !has_custom_derivatives_ || inline_all(Calls::all); }
 
     // Behind all that knows elements by the coordinates of threads. An adjoint may ask less grids than the kernel, one
     // of which gives the order.
@@ -137,37 +142,40 @@ private:
             const bool knows_order = asks_one_grid_ || grids_asked(kernel) != 1;
             follow_grid_order(kernel, /*sorts=*/knows_order && !options_.jvp);
         };
-        return !options_.grid_order || (pass_on_kernels("order", follow) && simplify_all());
+        return !options_.grid_order || (pass_on_kernels("grid_order", follow) && simplify_all());
     }
 
-    bool find_runs() { return options_.adjoint || loops_over_runs(Runs::all); }
+    bool find_neighbour_rows() { return options_.adjoint || loops_over_neighbour_rows(NeighbourRows::all); }
 
     // Of an adjoint before it is made: its loops keep what those of the kernel carry, which is a row's state then and
     // not that of each item. What atomics gave is kept by the loops of the launch, which stay as they are.
-    bool find_runs_to_reverse() { return !options_.adjoint || loops_over_runs(Runs::counted); }
-
-    bool loops_over_runs(Runs which) {
-        if (!options_.runs) return true;
-        bool any = false;
-        const auto find = [&](ir::Function& kernel) {
-            if (which == Runs::all || !has_returned_values(kernel)) any |= loop_over_runs(kernel, which);
-        };
-        return pass_on_kernels("runs", find) && (!any || simplify_all());
+    bool find_neighbour_rows_to_reverse() {
+        return !options_.adjoint || loops_over_neighbour_rows(NeighbourRows::counted);
     }
 
-    bool note_finite() { return !options_.finite || pass_on_kernels("finite", note_finite_writes); }
+    bool loops_over_neighbour_rows(NeighbourRows which) {
+        if (!options_.neighbour_rows) return true;
+        bool any = false;
+        const auto find = [&](ir::Function& kernel) {
+            if (which == NeighbourRows::all || !has_atomic_results(kernel))
+                any |= loop_over_neighbour_rows(kernel, which);
+        };
+        return pass_on_kernels("neighbour_rows", find) && (!any || simplify_all());
+    }
 
-    bool store_large_values() {
+    bool check_nan() { return !options_.nan_check || pass_on_kernels("nan_check", instrument_nan_check); }
+
+    bool put_vectors_in_memory() {
         bool moved = false;
-        const StorageOptions storage{.noalias = options_.noalias, .checks_parts = options_.checks_parts};
-        const auto store = [&](ir::Function& function) { moved |= keep_large_values_in_memory(function, storage); };
-        return pass_on_functions("storage", store) && (!moved || simplify_all());
+        const VectorsInMemoryOptions storage{.noalias = options_.noalias, .checks_parts = options_.checks_parts};
+        const auto store = [&](ir::Function& function) { moved |= keep_vectors_in_memory(function, storage); };
+        return pass_on_functions("vectors_in_memory", store) && (!moved || simplify_all());
     }
 
     ir::Module& module_;
     const PipelineOptions& options_;
-    bool derives_ = false, shares_ = false;
-    bool has_opaque_ = false;  // functions with derivatives of their own, which are still called
+    bool derives_ = false, keeps_calls_ = false;
+    bool has_custom_derivatives_ = false;  // functions with derivatives of their own, which are still called
     bool has_calls_ = false;
     bool asks_one_grid_ = true;
 };

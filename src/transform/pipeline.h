@@ -1,23 +1,23 @@
 // The whole middle of the compiler, pass by pass, on one page. Each can be seen by its name ($WEFT_DUMP, weft-opt):
 //
-//     launch      the kernel for launches of one rank                                       fit_to_launch()
-//     functions   bodies of functions that are the reverse of others      adjoint/functions.h  write_gradients()
-//     opaque      what functions with derivatives of their own lack       adjoint/functions.h  prepare_opaque()
-//     inline      calls become what they call                                               inline_calls()
-//     structs     loops and branches carry the fields of structs                            split_carried_structs()
-//     local       atomics of local arrays become a load and a store                         split_local_atomics()
-//     simplify    after each of the following that has changed something                    simplify()
-//     signs       indices that are known not to count from the end        signs.h           drop_signs()
-//     uncontended atomics of elements that one thread has to itself                         split_uncontended_atomics()
-//     returned    what atomics give is kept for the adjoint               adjoint/returned_values.h
-//     with_returned_values() numbers     numbers with gradients are read from memory             adjoint/numbers.h
-//     read_numbers_from_memory() adjoint     the kernel becomes its adjoint                          adjoint/adjoint.h
-//     adjoint() gradients   gradients that users wrote reach arrays                 adjoint/functions.h
-//     share_gradients() jvp         it carries tangents                                     jvp/jvp.h         jvp()
-//     order       threads take coordinates in the order of a hash grid                      follow_grid_order()
-//     runs        loops over what a query gives go over runs of it                         loop_over_runs()
-//     finite      each write is checked for numbers that are no longer finite               note_finite_writes()
-//     storage     large vectors that are indexed at run time lie in memory keep_large_values_in_memory()
+//     launch              the kernel for launches of one rank                       fit_to_launch()
+//     functions           bodies of functions that are the reverse of others        write_gradients()
+//     custom_derivatives  fills in derivatives that functions with their own lack   prepare_custom_derivatives()
+//     inline              calls become what they call                               inline_calls()
+//     scalar_replacement  loops and branches carry the fields of structs            replace_structs_by_fields()
+//     local               atomics of local arrays become a load and a store         split_local_atomics()
+//     simplify            behind each of the following that has changed something   simplify()
+//     negative_indices    indices that are known not to count from the end          drop_negative_indices()
+//     uncontended         atomics of elements that one thread has to itself         split_uncontended_atomics()
+//     atomic_results      results of atomics are kept for the adjoint               with_atomic_results()
+//     numbers             numbers with gradients are read from memory               read_numbers_from_memory()
+//     adjoint             the kernel becomes its adjoint                            adjoint()
+//     gradients           gradients that users wrote reach arrays                   share_gradients()
+//     jvp                 it carries tangents                                       jvp()
+//     grid_order          threads take coordinates in the order of a hash grid      follow_grid_order()
+//     neighbour_rows      loops over a query's points go row by row                 loop_over_neighbour_rows()
+//     nan_check           each write is checked for NaN and infinity                instrument_nan_check()
+//     vectors_in_memory   large vectors that are indexed at run time lie in memory  keep_vectors_in_memory()
 //
 // The analyses that codegen needs afterwards are those of analysis/plan.h.
 #pragma once
@@ -29,17 +29,17 @@
 
 #include "ir/builder.h"
 #include "ir/ir.h"
-#include "ir/large.h"
+#include "ir/unroll_limit.h"
 #include "transform/adjoint/adjoint.h"
 #include "transform/jvp/jvp.h"
 
 namespace weft::transform {
 
 // Replaces every call of a user function by its body, callees first; then functions are dropped, but in a module that
-// has no kernel those that nothing calls. Recursion is an error that sema reports, so this ends. `Calls::opaque` leaves
-// calls of functions that have derivatives of their own, and these functions; `unshared` leaves those of functions that
-// large kernels share (shared_functions.h).
-enum class Calls { all, opaque, unshared };
+// has no kernel those that nothing calls. Recursion is an error that sema reports, so this ends.
+// `Calls::custom_derivatives` leaves calls of functions that have derivatives of their own, and these functions;
+// `except_noinline` leaves those of functions that large kernels share (noinline_functions.h).
+enum class Calls { all, custom_derivatives, except_noinline };
 void inline_calls(ir::Module& module, Calls which = Calls::all);
 // The same for the calls in one function; nothing is dropped.
 void inline_into(ir::Module& module, ir::Function& function, Calls which);
@@ -49,7 +49,7 @@ void inline_into(ir::Module& module, ir::Function& function, Calls which);
 void simplify(ir::Function& function);
 
 // Makes loops and branches carry the fields of structs instead of these.
-void split_carried_structs(ir::Function& function);
+void replace_structs_by_fields(ir::Function& function);
 
 // What the atomic leaves where `old` was.
 ir::Value* atomic_leaves(ir::Builder& b, const ir::Operation& atomic, ir::Value* old);
@@ -63,16 +63,16 @@ bool split_uncontended_atomics(ir::Function& kernel, bool noalias, Uncontended w
 // Gives large vectors that are indexed at run time a place in memory, and makes operations on still larger values loops
 // over components (storage/). True where there was one.
 inline constexpr int kMostInRegisters = 16;  // components
-struct StorageOptions {
+struct VectorsInMemoryOptions {
     int most_in_registers = kMostInRegisters;  // of what is indexed at run time
     int most_unrolled = ir::kMostUnrolled;     // above it, all operations are loops
     bool noalias = true;                       // arrays that are written overlap no others
     bool checks_parts = false;                 // indices of components are to be checked: only what is in loops moves
 };
-bool keep_large_values_in_memory(ir::Function& function, const StorageOptions& options = {});
+bool keep_vectors_in_memory(ir::Function& function, const VectorsInMemoryOptions& options = {});
 
 // Makes the kernel note before each store and atomic whether an element that was finite is about to be so no longer.
-void note_finite_writes(ir::Function& kernel);
+void instrument_nan_check(ir::Function& kernel);
 
 // Makes each thread of a kernel take the coordinate that a last parameter, ImplicitParameter::Kind::order, has for it.
 // `sorts`: what it reads of neighbours comes out of copies, ImplicitParameter::Kind::sorted, of each grid in its own
@@ -81,7 +81,7 @@ void follow_grid_order(ir::Function& kernel, bool sorts);
 
 // Makes loops over the items of a hash grid's query loops over the query's rows of cells, and in these over the items
 // of a row. True where there was one. Simplified code of lanes is quicker for it; one lane alone may be slower.
-bool loop_over_runs(ir::Function& kernel);
+bool loop_over_neighbour_rows(ir::Function& kernel);
 
 // The rank of a launch is the number of its dimensions without extents of 1 at the end: rows of one thread would use
 // one lane. 0: as many as tid() has names. fitted_rank() is that of the code for a kernel with so many names.
@@ -96,17 +96,18 @@ struct PipelineOptions {
     std::optional<AdjointOptions> adjoint;
     std::vector<bool> numbers;  // of which parameters numbers have gradients (adjoint/numbers.h); empty: of none
     std::optional<std::int64_t> stack_slots;  // of gradients that kernels call: AdjointOptions::stack_slots
-    // Makes each kernel keep what its atomics give (adjoint/returned_values.h).
-    bool keeps_returned = false;
+    // Makes each kernel keep what its atomics give (adjoint/atomic_results.h).
+    bool keeps_atomic_results = false;
     // Then makes each kernel, or its adjoint, carry tangents.
     std::optional<JvpOptions> jvp;
-    bool noalias = true;        // arrays that are written overlap no others
-    bool distinct = true;       // different indices are different elements, in all arrays
-    bool grid_order = false;    // follow_grid_order()
-    bool runs = false;          // loop_over_runs(); of an adjoint before it is made
-    bool finite = false;        // note_finite_writes()
-    bool checks_parts = false;  // indices of components are to be checked (StorageOptions)
-    bool shares = false;  // large kernels may call functions (shared_functions.h); not where there are derivatives
+    bool noalias = true;          // arrays that are written overlap no others
+    bool distinct = true;         // different indices are different elements, in all arrays
+    bool grid_order = false;      // follow_grid_order()
+    bool neighbour_rows = false;  // loop_over_neighbour_rows(); of an adjoint before it is made
+    bool nan_check = false;       // instrument_nan_check()
+    bool checks_parts = false;    // indices of components are to be checked (VectorsInMemoryOptions)
+    bool keeps_calls =
+        false;  // large kernels may call functions (noinline_functions.h); not where there are derivatives
     // Called after each pass with its name and the module: WEFT_DUMP, weft-opt --stop-after, timings.
     std::function<void(std::string_view pass, const ir::Module&)> after_pass;
     std::string stop_after;

@@ -9,9 +9,9 @@
 
 #include "ir/builder.h"
 #include "ir/walk.h"
-#include "transform/adjoint/returned_values.h"
-#include "transform/analysis/memory.h"
+#include "transform/adjoint/atomic_results.h"
 #include "transform/analysis/uncontended.h"
+#include "transform/analysis/underlying_memory.h"
 #include "transform/pipeline.h"
 
 namespace weft::transform {

@@ -24,7 +24,7 @@ def answers_of(stem):
 
 
 @pytest.mark.parametrize("stem, name", PROBES, ids=[f"{stem}.{name}" for stem, name in PROBES])
-def test_answer(stem, name):
+def test_weft_answers_a_probe_as_release_1_19(stem, name):
     expected = harness.expected_answers(stem)[name]
     answer = answers_of(stem)[name]
     shown = f"1.19 answers {expected}\nWeft answers {harness.as_text(answer)}\n{answer.get('message', '')}"

@@ -453,7 +453,7 @@ def scatter(
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("size", [1, 8, 100, 8064, 200_000])
-def test_scattered_vectors(size, threads):
+def test_scattered_atomic_sums_of_vectors_equal_numpy(size, threads):
     rng = np.random.default_rng(size)
     elements = 1 + size // 4
     index, v = rng.integers(0, elements, size).astype(np.int32), rng.integers(-9, 9, (size, 3)).astype(np.float32)

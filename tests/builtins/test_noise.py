@@ -111,7 +111,7 @@ def test_second_derivatives_have_no_jump_at_the_corners(kernel):
         assert jumps.max() < 2.0 and np.abs(second).max() > 0.5
 
 
-def test_periods(kernel):
+def test_periodic_noise_repeats_after_its_period(kernel):
     p = points(3, size=20)
     p = np.round(p * 256) / 256  # so that a whole period is added exactly
     here = evaluate(kernel, p)[4:8]

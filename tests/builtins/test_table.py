@@ -113,7 +113,7 @@ def compare(call, line, arguments, outputs):
 
 
 @pytest.mark.parametrize("name", [name for name in _weft.builtin_names() if swept(name)])
-def test_values_and_bits(name, tmp_path):
+def test_each_builtin_equals_its_oracle_in_lanes_and_alone(name, tmp_path):
     calls = swept(name)
     lines = [find(ORACLE, name, call.signature) for call in calls]
     rng = np.random.default_rng(len(name))

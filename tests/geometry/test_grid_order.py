@@ -216,7 +216,7 @@ def test_contributions_to_neighbours(ordered):
     np.testing.assert_array_equal(once, again)
 
 
-def test_several_grids(ordered):
+def test_queries_of_several_grids_find_the_same_in_order(ordered):
     factor = float(next(fresh))
 
     @wp.kernel
@@ -251,7 +251,7 @@ def test_several_grids(ordered):
     np.testing.assert_allclose(out.numpy(), expected, atol=1e-5 * factor, rtol=1e-4)
 
 
-def test_groups(ordered):
+def test_groups_are_counted_the_same_in_the_order_of_a_grid(ordered):
     weight = next(fresh)
 
     @wp.kernel
@@ -759,7 +759,7 @@ def charges(seed=5):
 
 
 @pytest.mark.parametrize("serial", [False, True])
-def test_gradients(ordered, serial):
+def test_gradients_in_the_order_of_a_grid_equal_those_without(ordered, serial):
     kernel, scale = new_potential()
     values, (charge, weights) = shuffled(dtype=np.float64), charges()
     x = wp.array(values, dtype=wp.vec3d, requires_grad=True)

@@ -240,7 +240,7 @@ def test_points_of_other_types(dtype, name):
     np.testing.assert_array_equal(found.numpy(), expected.numpy())
 
 
-def test_groups():
+def test_a_query_of_a_group_finds_its_points_alone():
     @wp.kernel(module="unique")
     def of_group(
         grid: wp.uint64,
@@ -354,7 +354,7 @@ def test_several_grids_in_one_kernel():
         (lambda g: g.reserve(-1), ValueError, "number of points"),
     ],
 )
-def test_mistakes(call, error, words):
+def test_wrong_arguments_of_hash_grids_are_named(call, error, words):
     with pytest.raises(error, match=words):
         call(wp.HashGrid(4, 4, 4))
 

@@ -62,7 +62,7 @@ def test_every_surface_is_closed_and_separates_the_values(seed):
     np.testing.assert_allclose(number, (values < 0.25).reshape(-1), atol=1e-6)
 
 
-def test_sizes_and_places():
+def test_the_surface_lies_within_the_given_corners():
     field = wp.array(distance_to_ball((16, 17, 18), 8, 5))
     cubes = wp.MarchingCubes(16, 17, 18, (-1.0, -1.0, -1.0), (1.0, 1.0, 1.0))
     assert cubes.verts is None and cubes.indices is None

@@ -1,4 +1,5 @@
-"""Loops over neighbours that lanes go through run by run (transform/runs.cpp): whatever their bodies do, they do what
+"""Loops over neighbours that lanes go through run by run (transform/neighbour_rows.cpp): whatever their bodies do, they
+do what
 brute force does, and to the bit what one lane does."""
 
 import re

@@ -79,7 +79,7 @@ def test_closest_and_furthest_points(of, asked):
 
 @queries
 @kinds
-def test_rays(of, asked):
+def test_rays_are_asked_in_both_precisions(of, asked):
     F, V = TYPES[asked]
 
     @wp.kernel(module="unique")
@@ -379,7 +379,7 @@ def test_faces_near_a_place(of, asked):
 
 @queries
 @kinds
-def test_groups(of, asked):
+def test_groups_are_asked_in_both_precisions(of, asked):
     F, V = TYPES[asked]
 
     @wp.kernel(module="unique")

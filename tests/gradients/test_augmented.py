@@ -75,7 +75,7 @@ def shared_and_plain(a: wp.array[wp.float64], x: wp.array[wp.float64], y: wp.arr
 
 @pytest.mark.parametrize("kernel", [own, own_and_read, own_in_loops, shared, shared_and_plain], ids=lambda k: k.key)
 @pytest.mark.parametrize("output", [0, 1, 2])
-def test_scalars(kernel, output):
+def test_augmented_assignments_of_scalars_are_differentiated(kernel, output):
     def program(*arrays):
         copies = [wp.clone(array, requires_grad=True) for array in arrays]
         wp.launch(kernel, dim=N, inputs=copies)

@@ -173,7 +173,7 @@ def widened(inputs, types):
 
 
 @pytest.mark.parametrize("name", [n for n in _weft.builtin_names() if swept(n) and n not in SINGLE])
-def test_gradients(name, tmp_path):
+def test_gradient_of_each_builtin_equals_differences(name, tmp_path):
     calls = swept(name)
     flags = differentiable(name)
     wide = [c for c in calls if c.scalar == "float64"]

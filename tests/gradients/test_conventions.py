@@ -65,7 +65,7 @@ SCALARS = [
 ]
 
 
-def test_of_numbers(tmp_path):
+def test_scalar_gradients_at_kinks_follow_the_table(tmp_path):
     body, expected = [], []
     for k, (expression, x, y, by_x, by_y) in enumerate(SCALARS):
         body.append(f"    if i == {k}:\n        out[i] = {expression}\n")

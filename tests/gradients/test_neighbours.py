@@ -23,7 +23,7 @@ def line(u: wp.array[wp.float64], v: wp.array[wp.float64]):
 
 
 @pytest.mark.parametrize("n", [5, 64, 1001, 200_003])
-def test_along_a_line(n):
+def test_gradient_of_a_line_stencil_equals_numpy(n):
     rng = np.random.default_rng(n)
     u, seed = rng.normal(size=n), rng.normal(size=n)
     (found,) = gradients(
@@ -196,7 +196,7 @@ def half_line(u: wp.array[wp.float16], v: wp.array[wp.float16]):
         v[i] = u[i - 1] + u[i]
 
 
-def test_halves():
+def test_gradient_of_a_float16_stencil_is_summed_exactly():
     n = 50_000
     (found,) = gradients(
         half_line,

@@ -156,7 +156,7 @@ def test_adjoints_of_products_are_recorded_themselves():
 
 
 @pytest.mark.parametrize("axis", [None, 0, 1, -1])
-def test_sums(axis):
+def test_array_sum_is_differentiated_along_each_axis(axis):
     def program(x):
         if axis is None:
             out = zeros(1)
@@ -225,7 +225,7 @@ def test_sums_and_inner_products_of_other_elements(dtype, width):
 
 @pytest.mark.parametrize("inclusive", [True, False])
 @pytest.mark.parametrize("in_place", [True, False])
-def test_scans(inclusive, in_place):
+def test_array_scan_is_differentiated_in_place_and_not(inclusive, in_place):
     def program(x):
         work = x * x
         out = work if in_place else zeros(7)
@@ -505,7 +505,7 @@ def test_chosen_structs_and_copies_of_parts():
 
 
 @pytest.mark.parametrize("dtype", [wp.float16, wp.bfloat16])
-def test_sixteen_bits(dtype):
+def test_operations_on_sixteen_bit_arrays_are_differentiated(dtype):
     x = wp.array([1.0, 2.0, 3.0], dtype=dtype, requires_grad=True)
     total = wp.zeros(1, dtype=wp.float32, requires_grad=True)
     with wp.Tape() as tape:

@@ -534,7 +534,7 @@ def elastic(f: wp.array[wp.mat33d], y: wp.array[Real]):
     )
 
 
-def test_matrices():
+def test_an_elastic_energy_of_matrices_is_differentiated():
     def program(f):
         y = output(3)
         wp.launch(elastic, dim=3, inputs=[f, y])

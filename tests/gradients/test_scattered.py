@@ -49,7 +49,7 @@ def expected(x, weight, ends, factor, seed):
 
 @pytest.mark.parametrize("strided", [False, True])
 @pytest.mark.parametrize("points, threads", [(3, 40), (500, 70_000), (30_000, 70_000), (200_000, 5_000)])
-def test_springs(points, threads, strided, workers):
+def test_scattered_gradients_of_springs_equal_numpy(points, threads, strided, workers):
     """Few points and many threads, and many points and few threads, where no worker has a gradient of its own."""
     x, seed = RNG.normal(size=(points, 3)), RNG.normal(size=threads)
     weight = RNG.uniform(0.5, 1.5, (4, 3)).astype(np.float32)

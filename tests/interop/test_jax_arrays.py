@@ -114,7 +114,7 @@ def test_unknown_dtypes_are_type_errors():
 
 
 @pytest.mark.seed("S-JAX-003")
-def test_devices():
+def test_devices_convert_to_jax_and_back():
     device = jax.devices("cpu")[0]
     for name in ("cpu", wp.get_device("cpu"), None):
         assert wp.device_to_jax(name) == device

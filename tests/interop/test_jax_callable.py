@@ -210,7 +210,7 @@ def test_names_of_todays_programs():
     assert [mode.name for mode in wp.JaxModulePreloadMode] == ["NONE", "CURRENT_DEVICE", "ALL_DEVICES"]
 
 
-def test_many_threads():
+def test_a_jitted_callable_runs_in_many_threads():
     function = jax.jit(wp.jax_callable(two, num_outputs=2))
     wrong = []
 

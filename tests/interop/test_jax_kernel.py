@@ -438,7 +438,7 @@ def test_integers_of_every_width(name):
         np.testing.assert_array_equal(wp.jax_kernel(doubling(getattr(wp, name)))(x)[0], x + x)
 
 
-def test_bools():
+def test_arrays_of_bool_are_taken_and_given():
     @wp.kernel
     def invert(x: wp.array[wp.bool], y: wp.array[wp.bool]):
         y[wp.tid()] = not x[wp.tid()]
@@ -446,7 +446,7 @@ def test_bools():
     assert jax.jit(wp.jax_kernel(invert))(jnp.array([True, False]))[0].tolist() == [False, True]
 
 
-def test_matrices():
+def test_arrays_of_matrices_are_taken_and_given():
     @wp.kernel
     def squares(m: wp.array[wp.mat22], out: wp.array[wp.mat22]):
         out[wp.tid()] = m[wp.tid()] * m[wp.tid()]
@@ -607,7 +607,7 @@ def test_a_redefined_function_gives_no_mixture_of_old_values_and_new_gradients()
     assert jax.grad(lambda x: jnp.sum(function(x)[0]))(x).tolist() == [7, 7, 7]
 
 
-def test_many_threads():
+def test_a_jitted_kernel_runs_in_many_threads():
     function = jax.jit(wp.jax_kernel(wave))
     gradient = jax.jit(jax.grad(lambda x, y: jnp.sum(wp.jax_kernel(wave)(x, y)[0])))
     moved = jax.jit(lambda x, y: jax.jvp(lambda x: wp.jax_kernel(wave)(x, y)[0], (x,), (jnp.ones_like(x),))[1])

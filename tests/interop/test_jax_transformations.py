@@ -142,12 +142,12 @@ def test_shard_map_of_an_argument_that_all_devices_share(case):
     agree(found, jax.grad(loss(jax.vmap(case.formula, (0, None))), (0, 1))(x, y[0]))
 
 
-def test_checkpoint(case):
+def test_jax_checkpoint_gives_the_same_gradients(case):
     found = jax.jit(jax.grad(loss(jax.checkpoint(case.function())), (0, 1)))(*case.arguments())
     agree(found, jax.grad(loss(case.formula), (0, 1))(*case.arguments()))
 
 
-def test_donated_arguments(case):
+def test_donated_arguments_give_the_same_result(case):
     x, y = case.arguments()
     expected = case.formula(x, y)
     donated = jax.jit(case.function(), donate_argnums=(0, 1))

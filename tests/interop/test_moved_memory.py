@@ -203,7 +203,7 @@ def test_recorded_launches_notice_it(convert):
 
 
 @pytest.mark.parametrize("convert", [wp.from_torch, structure, lambda t: t])
-def test_tapes_notice_it(convert):
+def test_a_tape_raises_for_a_tensor_whose_memory_moved(convert):
     @wp.kernel
     def product(x: wp.array[float], z: wp.array[float], y: wp.array[float]):
         i = wp.tid()

@@ -1,5 +1,5 @@
 """Our own counterparts of the seeds' programs with PyTorch and Paddle, beside the same
-programs in the framework alone. The samples themselves run in tests/seeds/test_tensor_documents.py."""
+programs in the framework alone. The samples themselves run in tests/documents/test_tensor_documents.py."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ def test_elements_chosen_by_indices():
     np.testing.assert_array_equal(x.numpy(), a)
 
 
-def test_in_place():
+def test_augmented_assignment_of_arrays_works_in_place():
     base = np.arange(6.0)
     a = wp.array(base, dtype=wp.float64)
     same = a

@@ -97,7 +97,7 @@ def test_to_the_same_device_is_the_array_itself():
 
 
 @pytest.mark.seed("S-USE-006", "S-USE-007")
-def test_copy():
+def test_copy_takes_counts_and_offsets():
     source = wp.array(counting(10))
     target = wp.zeros(12)
     wp.copy(target, source)
@@ -141,7 +141,7 @@ def test_overlapping_copy():
 @pytest.mark.seed("S-USE-008")
 @pytest.mark.seed("S-USE-009")
 @pytest.mark.host_memory("compares addresses with NumPy")
-def test_members():
+def test_attributes_of_an_array_are_those_of_numpy():
     a = wp.array(counting(2, 3), requires_grad=True)
     assert (a.shape, a.strides, a.ndim, a.size) == ((2, 3), (12, 4), 2, 6)
     assert a.capacity >= 24 and a.ptr == a.numpy().ctypes.data and a.is_contiguous and not a.pinned
@@ -245,7 +245,7 @@ def test_fill_and_assign():
 
 
 @pytest.mark.host_memory("looks at an address")
-def test_cptr():
+def test_cptr_points_to_the_elements_and_keeps_them():
     pointer = wp.array(counting(4)).cptr()
     gc.collect()
     assert pointer[2] == 2.0
@@ -270,7 +270,7 @@ def test_array_interface():
 
 
 @pytest.mark.seed("S-USE-011")
-def test_printing(capsys):
+def test_an_array_prints_as_numpy_does(capsys):
     print(np.array(wp.array([1.0, 2.0, 3.0])))
     print(wp.array([1.0, 2.0, 3.0]))
     assert capsys.readouterr().out == "[1. 2. 3.]\n[1. 2. 3.]\n"
@@ -405,7 +405,7 @@ def test_a_copy_of_bytes_ends_the_gradient():
     assert x.grad.list() == [0.0, 0.0]
 
 
-def test_iteration():
+def test_iterating_gives_elements_or_rows():
     assert list(wp.array([1, 2, 3])) == [1, 2, 3]
     assert [row.list() for row in wp.array(counting(2, 2))] == [[0, 1], [2, 3]]
 
@@ -539,7 +539,7 @@ def test_gradient_cycles_are_collected():
     assert gone() is None
 
 
-def test_subclasses():
+def test_results_of_a_subclass_have_its_class():
     class Tagged(wp.array):
         pass
 

@@ -208,7 +208,7 @@ def test_a_name_is_given_back(contexts):
     wp.synchronize()
 
 
-def test_mistakes(contexts):
+def test_wrong_names_and_handles_of_contexts_are_errors(contexts):
     handle = contexts.make()
     for taken in ("cpu", "cuda", DEVICE, OTHER, ""):
         with pytest.raises(RuntimeError, match="cannot name a context"):

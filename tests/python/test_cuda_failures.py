@@ -535,13 +535,13 @@ def failures_of(scenario, emulator):
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_some_calls_fail(scenario, emulator, capsys):
+def test_some_failing_driver_calls_are_errors_without_leaks(scenario, emulator, capsys):
     check(scenario, emulator, failures_of(scenario, emulator)[:: 2 * STRIDE])
 
 
 @pytest.mark.large
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_every_call_fails(scenario, emulator, capsys):
+def test_each_failing_driver_call_is_an_error_without_leaks(scenario, emulator, capsys):
     check(scenario, emulator, failures_of(scenario, emulator))
 
 

@@ -89,7 +89,7 @@ def test_the_release_threshold_says_what_stays(run):
 
 
 @pytest.mark.parametrize("wrong, error", [(-1, ValueError), (2.0**64, ValueError), ("1", TypeError), (True, TypeError)])
-def test_wrong_thresholds(wrong, error):
+def test_a_wrong_release_threshold_is_an_error_and_changes_nothing(wrong, error):
     before = wp.get_mempool_release_threshold(DEVICE)
     with pytest.raises(error, match="threshold"):
         wp.set_mempool_release_threshold(DEVICE, wrong)

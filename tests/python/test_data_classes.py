@@ -323,7 +323,7 @@ def test_derived_dataclasses_take_the_arguments_of_both():
             f: float
 
 
-def test_slots_change_nothing():
+def test_a_data_class_with_slots_is_a_struct():
     @wp.struct
     @dataclass(slots=True)
     class Slotted:

@@ -82,7 +82,7 @@ def test_groups_have_each_node_once():
     assert isinstance(host, tuple) and [group.tolist() for group in host] == [[1], [0, 3, 4], [2], []]
 
 
-def test_wrong_graphs():
+def test_wrong_edges_of_a_graph_are_named():
     colors = wp.zeros(4, dtype=int)
     assign = wp.utils.graph_coloring_assign
     for edges, message in (

@@ -270,3 +270,14 @@ def test_cuda_devices_that_are_not_there():
     assert wp.get_cuda_device_count() == 0 and wp.get_cuda_devices() == []
     with pytest.raises(wp.UsageError, match="cuda"):
         wp.get_cuda_device()
+
+
+def test_the_earlier_name_of_not_implemented_yet_error_warns():
+    import warp.errors
+
+    with pytest.warns(DeprecationWarning, match="an earlier name of warp.errors.NotImplementedYetError"):
+        assert warp.errors.NotThereError is warp.errors.NotImplementedYetError
+    with pytest.raises(AttributeError, match="'warp.errors' has no attribute 'NoSuchError'"):
+        _ = warp.errors.NoSuchError
+    with pytest.raises(warp.errors.NotImplementedYetError, match="wp.launch_tiled"):
+        wp.launch_tiled(None, 1, [])

@@ -228,7 +228,7 @@ def test_debug_mode_knows_both_ends():
 @pytest.mark.parametrize(
     "kernel", [shifted, backwards, strided, gathered, scattered, stored, added], ids=lambda k: k.key
 )
-def test_gradients(kernel):
+def test_gradients_through_negative_indices_equal_numpy(kernel):
     n = N // 2 if kernel is strided else N
     rng = np.random.default_rng(3)
     at = rng.permutation(N) - 20 if kernel is scattered else rng.integers(-N, N, N)

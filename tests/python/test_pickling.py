@@ -87,7 +87,7 @@ def test_a_view_takes_its_elements_along_and_not_its_memory():
     assert len(pickle.dumps(whole[5:8])) < 2000
 
 
-def test_gradients_come_along(deep):
+def test_a_copied_array_has_a_copy_of_its_gradient(deep):
     a = wp.array(numbers(3), requires_grad=True)
     a.grad.assign([4.0, 5.0, 6.0])
     a.retain_grad = True
@@ -228,7 +228,7 @@ def test_indexed_arrays_come_back(deep):
         wp.spatial_vector(1.0, 2.0, 3.0, 4.0, 5.0, 6.0),
     ],
 )
-def test_values_come_back(value, way):
+def test_pickled_values_keep_type_and_value(value, way):
     other = way(value)
     assert type(other) is type(value) and other == value
 

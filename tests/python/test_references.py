@@ -174,7 +174,7 @@ def test_gradients_pass_through_references():
         np.testing.assert_allclose(x.grad.numpy()[i], slope, rtol=1e-6, err_msg=str(i))
 
 
-def test_annotations():
+def test_ref_annotations_compare_by_dtype():
     assert wp.ref[wp.int32].dtype is wp.int32
     assert wp.ref[float] == wp.ref[float] != wp.ref[int]
     assert len({wp.ref[wp.int32], wp.ref[wp.int32]}) == 1

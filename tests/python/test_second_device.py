@@ -103,7 +103,7 @@ def test_arrays_go_there_and_back():
     np.testing.assert_array_equal(there.numpy(), data + 1.0)
 
 
-def test_gradients_go_along():
+def test_an_array_moved_to_a_device_takes_its_gradient_along():
     x = wp.array([1.0, 2.0], dtype=float, requires_grad=True, device="cpu")
     x.grad.fill_(3.0)
     there = x.to(PROTECTED)

@@ -437,7 +437,7 @@ def test_constructor_takes_fields_by_position_and_name():
         Arguments(1, 2, None, 4)
 
 
-def test_text_and_copies():
+def test_repr_and_copies_of_a_struct():
     s = Arguments(param1=1, param2=2.5, param3=wp.zeros(4, dtype=wp.vec3))
     assert repr(s) == "Arguments(param1=1, param2=2.5, param3=<array[vec3f] of shape (4,)>)"
     t = copy.copy(s)

@@ -284,7 +284,7 @@ def test_what_is_refused_and_how(use, error, message):
         use()
 
 
-def test_nothing_leaks():
+def test_values_and_their_types_leak_no_references():
     import gc
     import sys
 

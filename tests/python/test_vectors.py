@@ -184,7 +184,7 @@ def test_a_row_outlives_its_matrix():
 # ---- text and memory ----
 
 
-def test_text():
+def test_str_and_repr_show_components_and_type():
     assert str(wp.vec3(1, 2, 3)) == "[1.0, 2.0, 3.0]" and repr(wp.vec3(1, 2, 3)) == "vec3f([1.0, 2.0, 3.0])"
     assert repr(wp.vec2(0.1, 1e10)) == "vec2f([0.10000000149011612, 10000000000.0])"
     assert repr(wp.vec2d(0.1, 1e400)) == "vec2d([0.1, inf])" and repr(wp.float32(0.1)) == "float32(0.1)"
@@ -375,7 +375,7 @@ def test_equality_is_that_of_the_components(a, b):
         assert made(a) != a and made(a) != wp.vec4(a) and (made(a)[1] == b[2:]) is (a[2:] == b[2:])
 
 
-def test_equality():
+def test_equality_compares_stored_components():
     assert wp.vec3(1, 2, 3) == wp.vec3(1, 2, 3) and wp.vec3(1, 2, 3) != wp.vec3(1, 2, 4)
     assert wp.vec3() == wp.vec3d() and wp.vec3() != 0 and wp.vec3() is not None and wp.vec3(1, 2, 3) == range(1, 4)
     assert wp.vec3(0.1, 0, 0) != (0.1, 0, 0) and wp.vec3d(0.1, 0, 0) == (0.1, 0, 0), "numbers as they are stored"

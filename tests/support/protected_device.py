@@ -1,4 +1,4 @@
-"""``cpu:protected``: a second CPU device, in tests only, whose memory the host cannot touch (memory.cpp).
+"""``cpu:protected``: a second CPU device, in tests only, whose memory the host cannot touch (protected_memory.cpp).
 
 What reads or writes it in place, as only the host's memory may be, fails the test that did it.
 """

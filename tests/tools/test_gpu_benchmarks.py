@@ -21,7 +21,7 @@ IN_CPP = pytest.param("bandwidth.py --small", "cpp", marks=needs_nvcc)
     "program, implementation",
     [*itertools.product(["bandwidth.py --small", "graph.py"], ["weft", "driver"]), IN_CPP],
 )
-def test_they_run(program, implementation):
+def test_each_gpu_benchmark_runs_on_the_emulated_device(program, implementation):
     name, *options = program.split()
     command = [sys.executable, BENCH / name, "--with", implementation, "--seconds", "0.001", *options]
     settings = {**os.environ, "WARP_CUDA_DRIVER": "emulated"}

@@ -9,7 +9,7 @@ PAGE = ROOT / "docs/reference/language.md"
 DIFFERENCES = PAGE.read_text().split("\n### ")[1:]
 
 
-def test_the_examples_hold(tool, tmp_path):
+def test_examples_of_the_language_page_run(tool, tmp_path):
     assert list(tool("check_docs").run_examples(PAGE, tmp_path)) == []
 
 

@@ -23,23 +23,23 @@ def test_comparisons_are_turned_or_made_strict(changed):
     assert changed("std::vector<int> x = y << 3 >> z->k;", "comparison") == []
 
 
-def test_signs_are_turned(changed):
+def test_a_sign_mutation_swaps_plus_and_minus(changed):
     assert changed("x = a + b - c;", "sign") == ["x = a - b - c;", "x = a + b + c;"]
     assert changed("x += f(-1);", "sign") == ["x -= f(-1);"]
 
 
-def test_constants_are_moved_by_one(changed):
+def test_a_constant_mutation_adds_one(changed):
     assert changed("int n = 3;", "constant") == ["int n = 4;", "int n = 2;"]
     assert changed("bool b = true;", "constant") == ["bool b = false;"]
     assert changed("x = True", "constant", "python/warp/a.py", "") == ["x = False"]
     assert changed("float x32 = 1.5f + 1e9 + 0x10 + 10'000;", "constant") == []
 
 
-def test_extremes_are_swapped(changed):
+def test_an_extreme_mutation_swaps_min_and_max(changed):
     assert changed("n = std::min(a, minimum);", "extreme") == ["n = std::max(a, minimum);"]
 
 
-def test_an_argument_is_left_out(changed):
+def test_an_argument_mutation_leaves_an_argument_out(changed):
     assert changed("x = f(a, g(b, c));", "argument") == [
         "x = f(g(b, c));",
         "x = f(a);",

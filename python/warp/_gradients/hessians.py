@@ -23,10 +23,10 @@ from warp._gradients.tangents import check_moving, tangents_like
 from warp._gradients.tape import Tape
 from warp._weft import (
     Kernel,
-    Need,
     RecordedLaunch,
     RecordedOperation,
     RecordedWrite,
+    SavedPrimal,
     array,
     primitives,
     usage_error,
@@ -46,7 +46,7 @@ class _TangentTape(Tape):
         super().__init__()
         self._tangent_arrays, self._launch_tangents = tangent_arrays, launch_tangents
         self._forward = Forward("hvp()", tangent_arrays)
-        self._kept_tangents: dict[int, array] = {}  # by Need.copy_id
+        self._kept_tangents: dict[int, array] = {}  # by SavedPrimal.copy_id
         self._of_meshes: dict[int, array] = {}  # by id(): arrays of meshes that move
         self._takes_all = self._tells_kept = True
 
@@ -77,7 +77,7 @@ class _TangentTape(Tape):
     def _record_function(self, backward: Callable, arrays: list[array]) -> None:
         refuse_function("hvp()", backward)
 
-    def _kept_now(self, needs: list[Need]) -> None:
+    def _kept_now(self, needs: list[SavedPrimal]) -> None:
         tangents = [
             (need, tangent) for need in needs if (tangent := self._tangent_arrays.of_array(need.array)) is not None
         ]
@@ -93,10 +93,10 @@ class _TangentTape(Tape):
         else:
             self._reverse_operation(entry)
 
-    def _kept_tangent(self, need: Need) -> array | None:
+    def _kept_tangent(self, need: SavedPrimal) -> array | None:
         return self._kept_tangents.get(need.copy_id)
 
-    def _tangent_then(self, need: Need) -> array | None:
+    def _tangent_then(self, need: SavedPrimal) -> array | None:
         kept = self._kept_tangent(need)
         return kept if kept is not None else self._tangent_arrays.of_array(need.array)
 

@@ -15,7 +15,7 @@ from warp import config
 from warp._kernels.modules import CUDA_OPTIONS, Module, module_named, unique_module
 from warp._weft import Kernel
 from warp._weft import usage_error as _usage_error
-from warp.errors import NotThereError
+from warp.errors import NotImplementedYetError
 
 
 def python_function(function: Any, api: str) -> Callable:
@@ -99,7 +99,7 @@ def enter_kernel(kernel: Kernel, plan: tuple) -> None:
 def refuse_call(name: str) -> None:
     """What calling a kernel does."""
     message = f"{name}(): a kernel is not called but launched. help: wp.launch({name}, dim=n, inputs=[...])"
-    raise NotThereError(message)
+    raise NotImplementedYetError(message)
 
 
 def refuse_brackets(name: str, dim: Any) -> None:

@@ -1,6 +1,6 @@
 """Iterative solvers of linear systems. Not there yet: the names can be imported, and say so when they are used."""
 
-from warp._waiting import names_of
+from warp._unimplemented import names_of
 
 globals().update(
     names_of(

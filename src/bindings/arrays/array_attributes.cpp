@@ -2,8 +2,8 @@
 
 #include "bindings/arrays/array_object.h"
 #include "bindings/python/device.h"
+#include "runtime/memory_pool.h"
 #include "runtime/pinned.h"
-#include "runtime/pool.h"
 
 namespace weft::bindings {
 namespace {

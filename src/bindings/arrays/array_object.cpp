@@ -242,14 +242,14 @@ bool is_any(PyObject* dtype) { return dtype == typing_any(); }
 Type dtype_argument(PyObject* dtype, const char* api) {
     if (!is_given(dtype)) return f32_type();
     // Classes mean the same type for ever. The table holds references, so a key cannot be another, later object.
-    struct Known {
+    struct CachedDtype {
         PyObject* key = nullptr;
         Type type;
     };
     constexpr std::size_t kSize = 64;
-    static Known known[kSize];
+    static CachedDtype known[kSize];
     if (!PyType_Check(dtype)) return require_dtype(dtype, api);
-    Known& slot = known[(reinterpret_cast<std::uintptr_t>(dtype) >> 5) % kSize];
+    CachedDtype& slot = known[(reinterpret_cast<std::uintptr_t>(dtype) >> 5) % kSize];
     if (slot.key != dtype) {
         Type type = require_dtype(dtype, api);
         Py_INCREF(dtype);

@@ -13,7 +13,7 @@
 
 #include "bindings/arrays/array.h"
 #include "bindings/arrays/array_object.h"
-#include "bindings/gradients/recorded_launch.h"
+#include "bindings/gradients/python_launch.h"
 #include "bindings/gradients/recording.h"
 #include "bindings/gradients/tape.h"
 #include "bindings/kernels/arguments.h"
@@ -25,8 +25,8 @@
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
 #include "ir/typing.h"
-#include "program/found_objects.h"
 #include "program/launch.h"
+#include "program/referenced_objects.h"
 #include "program/settings.h"
 #include "support/error.h"
 
@@ -49,7 +49,7 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
     what.before = what.after = packed.block.data();
     what.device = &packed.device;
 
-    program::FiniteCheck check;
+    program::NanCheck check;
     const bool checks = program::settings().verify_fp;
     for (std::size_t i = 0; checks && i < packed.parameters.size(); ++i) {
         const std::string& name = packed.parameters[i].name;
@@ -81,17 +81,17 @@ program::DerivedLaunch with_tangents(Packed& packed, nb::list tangents, bool of_
 }
 
 // The arrays of meshes that the kernel may look into with these arguments; all others that ids lead to have none.
-std::unique_ptr<program::FoundObjects> found_objects(Packed& packed) {
+std::unique_ptr<program::ReferencedObjects> referenced_objects(Packed& packed) {
     program::Kernel& core = packed.kernel.core();
     const program::KernelFacts& facts = core.facts(core.configured());
-    if (!program::FoundObjects::finds_any(facts)) return nullptr;
+    if (!program::ReferencedObjects::finds_any(facts)) return nullptr;
     std::vector<const program::Variable*> arrays;
-    for (const program::ArrayPlace& place : core.arrays()) {
+    for (const program::BlockArray& place : core.arrays()) {
         const PyArray* const array =
             place.is_parameter ? array_pointer(packed.values[static_cast<std::size_t>(place.parameter)]) : nullptr;
         arrays.push_back(array);
     }
-    return std::make_unique<program::FoundObjects>(core, facts, packed.block.data(), arrays, [](std::uint64_t id) {
+    return std::make_unique<program::ReferencedObjects>(core, facts, packed.block.data(), arrays, [](std::uint64_t id) {
         const std::vector<program::Variable*> all = arrays_of_mesh(id);
         return std::vector<const program::Variable*>(all.begin(), all.end());
     });
@@ -100,7 +100,7 @@ std::unique_ptr<program::FoundObjects> found_objects(Packed& packed) {
 nb::list arrays_of_objects(nb::handle kernel, nb::list values, nb::handle device) {
     Packed packed(kernel, values, device, "jvp()");
     nb::list arrays;
-    if (const auto found = found_objects(packed))
+    if (const auto found = referenced_objects(packed))
         found->for_each_array([&](const program::Variable& one) { arrays.append(object_of(one)); });
     return arrays;
 }
@@ -124,22 +124,22 @@ private:
 
 // What a launch in forward mode finds by ids; of an adjoint as `entry`, a launch on `tape`, found it, or as it is now
 // where that is None. Meshes that do not move are left without gradients.
-spatial::FormerObjectsPtr former_objects(Packed& packed, bool of_adjoint, const MovingArrays& moving, nb::handle entry,
-                                         nb::handle tape) {
+spatial::PreviousObjectsPtr previous_objects(Packed& packed, bool of_adjoint, const MovingArrays& moving,
+                                             nb::handle entry, nb::handle tape) {
     const auto tangent = [&](const program::Variable& of) { return moving.tangent(of); };
     const auto moves = [&](const program::Variable& of) { return moving.tangent(of) != nullptr; };
     if (!entry.is_none()) {
         const auto& launch = nb::cast<const PyRecordedLaunch&>(entry);
-        auto former = launch.former_objects(nb::cast<PyTape&>(tape).tape.memory(), moves);
+        auto former = launch.previous_objects(nb::cast<PyTape&>(tape).tape.memory(), moves);
         if (former) launch.objects()->add_tangents(tangent, *former);
         return former;
     }
     if (!of_adjoint && !moving.any()) return nullptr;
-    const std::unique_ptr<program::FoundObjects> found = found_objects(packed);
+    const std::unique_ptr<program::ReferencedObjects> found = referenced_objects(packed);
     if (!found) return nullptr;
     found->keep(packed.device);
     auto former = of_adjoint ? found->former({}, /*reads=*/false, moves)
-                             : std::make_shared<spatial::FormerObjects>(/*are_all=*/false);
+                             : std::make_shared<spatial::PreviousObjects>(/*are_all=*/false);
     found->add_tangents(tangent, *former);
     return former;
 }
@@ -160,14 +160,14 @@ void run_jvp(nb::handle kernel, nb::handle dim, nb::list values, nb::list tangen
     what.returned = kept;
     const MovingArrays moving_arrays(meshes);
     if (of_adjoint) {  // on copies, which hvp() makes
-        const spatial::Finding finding(former_objects(packed, of_adjoint, moving_arrays, entry, tape));
+        const spatial::SnapshotScope snapshot_scope(previous_objects(packed, of_adjoint, moving_arrays, entry, tape));
         program::launch_derived(packed.kernel.core(), what);
-        if (!entry.is_none()) nb::cast<const PyRecordedLaunch&>(entry).check_found(spatial::Finding::current());
+        if (!entry.is_none()) nb::cast<const PyRecordedLaunch&>(entry).check_found(spatial::SnapshotScope::current());
         return;
     }
     std::vector<PyObject*> moved;
     for (nb::handle tangent : tangents) moved.push_back(tangent.ptr());
-    program::FiniteCheck check;
+    program::NanCheck check;
     const bool checks = program::settings().verify_fp;
     if (checks) {
         program::Kernel& core = packed.kernel.core();
@@ -175,11 +175,11 @@ void run_jvp(nb::handle kernel, nb::handle dim, nb::list values, nb::list tangen
         watch_written(check, packed.kernel, effects, packed.values.data());
         watch_written(check, packed.kernel, effects, moved.data(), "the tangent of ");
     }
-    std::optional<spatial::Finding> finding;
-    if (auto former = former_objects(packed, of_adjoint, moving_arrays, entry, tape)) finding.emplace(former);
+    std::optional<spatial::SnapshotScope> snapshot_scope;
+    if (auto former = previous_objects(packed, of_adjoint, moving_arrays, entry, tape)) snapshot_scope.emplace(former);
     const program::CompiledKernel& compiled =
         program::launch_derived(packed.kernel.core(), what, checks ? &check : nullptr);
-    finding.reset();
+    snapshot_scope.reset();
     replace_arrays(returned, std::move(kept));
     count_writes(compiled, packed.values.data());
     count_writes(compiled, moved.data());

@@ -6,8 +6,8 @@
 #include "bindings/arrays/array_object.h"
 #include "bindings/gradients/recording.h"
 #include "bindings/gradients/tape.h"
-#include "program/finite.h"
 #include "program/gradient_claim.h"
+#include "program/nan_check.h"
 #include "program/settings.h"
 
 namespace weft::bindings {
@@ -33,7 +33,7 @@ bool is_smooth(const PyArray& array) {
 nb::object run_verified(const std::string& api, const std::string& writer, const std::string& what,
                         const nb::dict& arrays, nb::handle run) {
     if (!program::settings().verify_fp) return run();
-    program::FiniteCheck check;
+    program::NanCheck check;
     for (const auto& [name, array] : arrays)
         check.watch(text_of(name), array_argument(array.ptr(), api.c_str(), "array").array);
     nb::object result = run();
@@ -63,7 +63,8 @@ PyOperation::PyOperation(nb::object name, nb::dict reads, nb::dict writes, nb::d
       writes(std::move(writes)),
       make_parts_(std::move(parts)) {
     for (const auto& [key, array] : needs)
-        needs_.push_back({nb::borrow(key), nb::borrow(array), std::make_shared<program::Need>(entry_array(array))});
+        needs_.push_back(
+            {nb::borrow(key), nb::borrow(array), std::make_shared<program::SavedPrimal>(entry_array(array))});
     for (const auto& [key, array] : this->reads) entry_array(array);
     for (const auto& [key, array] : this->writes) entry_array(array);
 }
@@ -151,7 +152,7 @@ nb::dict PyOperation::needs() const {
     return result;
 }
 
-void PyOperation::go_back(const Backward&) {
+void PyOperation::backward(const Backward&) {
     nb::dict read_gradients;
     std::vector<program::Extent> memory;
     const auto add = [&](const Variable& one) {
@@ -179,7 +180,7 @@ void PyOperation::go_back(const Backward&) {
 
 // ---- functions of the user ----
 
-void PyFunction::go_back(const Backward&) {
+void PyFunction::backward(const Backward&) {
     nb::dict gradients;
     std::size_t index = 0;
     for (nb::handle array : arrays_) {

@@ -37,7 +37,7 @@ public:
     PyOperation(nb::object name, nb::dict reads, nb::dict writes, nb::dict needs, nb::object parts);
 
     void record(program::TapeMemory& memory) override;
-    void go_back(const Backward& backward) override;
+    void backward(const Backward& backward) override;
     std::vector<Group> written() const override;
     void for_each_array(const Visit& visit) const override;
     std::string text() const override;
@@ -62,7 +62,7 @@ private:
 
     struct Factor {
         nb::object name, array;
-        program::NeedPtr need;
+        program::SavedPrimalPtr need;
     };
     std::vector<Factor> needs_;
     nb::object make_parts_, parts_;
@@ -74,7 +74,7 @@ public:
     PyFunction(nb::object backward, nb::list arrays) : backward_(std::move(backward)), arrays_(std::move(arrays)) {}
 
     void record(program::TapeMemory&) override {}
-    void go_back(const Backward& backward) override;
+    void backward(const Backward& backward) override;
     std::vector<Group> written() const override { return {}; }
     void for_each_array(const Visit& visit) const override;
     Group may_start() const override;

@@ -76,7 +76,7 @@ nb::list record_launch(PyTape& self, nb::handle kernel_object, nb::handle dim, n
                        bool is_seen) {
     Packed packed(kernel_object, values, device, "launch()");
     const Dimensions dims = launch_dimensions(packed.kernel, dim.ptr(), packed.block.data());
-    auto launch = std::make_shared<PyRecordedLaunch>(PyRecordedLaunch::Given{
+    auto launch = std::make_shared<PyRecordedLaunch>(PyRecordedLaunch::LaunchDescription{
         packed.kernel_object, packed.device, packed.block.data(), dims.span(), packed.values, packed.holders});
     program::Kernel& core = packed.kernel.core();
     launch->find_needs(core.facts(core.variant_of(packed.device, dims.span(), packed.block.data())),
@@ -128,7 +128,7 @@ void reverse(PyTape& self, std::size_t index, nb::dict supplied) {
         for (const auto& [parameter, gradient] : nb::borrow<nb::dict>(supplied[nb::int_(index)]))
             gradients.push_back(
                 {nb::cast<std::size_t>(parameter), array_argument(gradient.ptr(), "Tape", "gradient").array});
-    self.tape.go_back(index, gradients);
+    self.tape.backward(index, gradients);
 }
 
 // Through the entries before entry `end`. Gives the number of the first one that it has left: a launch without an
@@ -251,7 +251,7 @@ void bind_tape(nb::module_& m) {
         .def_prop_ro(
             "_kept",
             [](PyTape& self) {
-                const program::TapeMemory::Kept& kept = self.tape.memory().kept();
+                const program::TapeMemory::CopyStatistics& kept = self.tape.memory().kept();
                 return nb::make_tuple(kept.copies, kept.bytes, kept.peak_bytes);
             },
             "The number of copies, their bytes, and the most bytes there have been.")
@@ -309,8 +309,8 @@ void bind_tape(nb::module_& m) {
             [](PyTape& self, bool tells) {
                 self.tape.memory().on_keep = nullptr;
                 if (!tells) return;
-                self.tape.memory().on_keep = [&self](std::span<const program::NeedPtr> needs) {
-                    nb::find(self).attr("_kept_now")(std::vector<program::NeedPtr>(needs.begin(), needs.end()));
+                self.tape.memory().on_keep = [&self](std::span<const program::SavedPrimalPtr> needs) {
+                    nb::find(self).attr("_kept_now")(std::vector<program::SavedPrimalPtr>(needs.begin(), needs.end()));
                 };
             },
             "Whether a _kept_now() of the class is told of needs whose contents were just copied, which lie in one "

@@ -5,7 +5,7 @@
 
 #include <unordered_map>
 
-#include "bindings/gradients/recorded_launch.h"
+#include "bindings/gradients/python_launch.h"
 #include "program/tape.h"
 
 namespace weft::bindings {

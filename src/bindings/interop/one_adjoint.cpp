@@ -57,10 +57,10 @@ void run_one_adjoint(PyKernel& kernel, const program::CompiledKernel& compiled, 
     program::Tape tape;
     tape.record(entry);
     if (!entry->returned.empty())
-        program::launch_keeping_returned(core, device, dims.span(), block, entry->returned);
+        program::launch_keeping_atomic_results(core, device, dims.span(), block, entry->returned);
     else if (!entry->after().empty())
         program::launch(core, compiled, device, block, grid);
-    tape.go_back(0, read_only);
+    tape.backward(0, read_only);
 }
 
 }  // namespace weft::bindings

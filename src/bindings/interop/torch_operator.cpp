@@ -16,9 +16,9 @@
 #include "bindings/kernels/kernel.h"
 #include "bindings/kernels/running.h"
 #include "bindings/values/types.h"
-#include "program/finite.h"
 #include "program/launch.h"
 #include "program/launch_needs.h"
+#include "program/nan_check.h"
 #include "program/settings.h"
 #include "runtime/graph.h"
 #include "support/error.h"
@@ -105,7 +105,7 @@ public:
             new_count_ += !is_input;
         }
         for (const bool of_input : {true, false})
-            for (Place& place : places_)
+            for (ArrayParameter& place : places_)
                 if (place.is_output && place.is_input == of_input)
                     place.output = static_cast<Py_ssize_t>(output_count_++);
     }
@@ -136,7 +136,7 @@ public:
             PyTuple_SET_ITEM(tensors.ptr(), static_cast<Py_ssize_t>(tensor++), Py_NewRef(item));
         }
         nb::object shapes = new_tuple(new_count_);
-        for (Py_ssize_t at = 0; const Place& place : places_) {
+        for (Py_ssize_t at = 0; const ArrayParameter& place : places_) {
             if (place.is_input) continue;
             nb::handle wanted = output_dims;
             if (PyDict_Check(wanted.ptr())) wanted = PyDict_GetItemString(wanted.ptr(), plan(place).name.c_str());
@@ -155,7 +155,7 @@ public:
         std::vector<Array> arrays;
         arrays.reserve(places_.size());
         for (std::size_t i = 0, input = 0, output = 0; i < places_.size(); ++i) {
-            const Place& place = places_[i];
+            const ArrayParameter& place = places_[i];
             if (place.is_input) {
                 arrays.push_back(array_of(given[input++], place, /*is_packed=*/false));
                 if (place.is_output) arrays.back() = runtime::clone(arrays.back());
@@ -187,7 +187,7 @@ public:
         std::vector<AdjointArray> arrays;
         arrays.reserve(places_.size());
         for (std::size_t i = 0, input = 0, output = 0; i < places_.size(); ++i) {
-            const Place& place = places_[i];
+            const ArrayParameter& place = places_[i];
             auto& [variable, is_output] = arrays.emplace_back();
             is_output = !place.is_input;
             bool is_wanted = place.is_output;
@@ -223,7 +223,7 @@ public:
 
 private:
     // An array parameter.
-    struct Place {
+    struct ArrayParameter {
         std::size_t parameter;
         bool is_input, is_output;
         bool is_smooth;         // may have a gradient
@@ -262,7 +262,7 @@ private:
                               holders);
             }
         }
-        ArrayView& view(const Place& place) {
+        ArrayView& view(const ArrayParameter& place) {
             return program::view_at(block.data(), of.kernel_->parameters()[place.parameter].offset);
         }
         // Once the views are there. No code where there are no threads.
@@ -280,11 +280,11 @@ private:
         program::Grid grid;
     };
 
-    const ParameterPlan& plan(const Place& place) const { return kernel_->parameters()[place.parameter]; }
+    const ParameterPlan& plan(const ArrayParameter& place) const { return kernel_->parameters()[place.parameter]; }
 
     // A tensor as the kernel reads it; one that it cannot read as it is becomes a copy. `is_packed`: laid out without
     // gaps, as its gradient is.
-    Array array_of(nb::handle tensor, const Place& place, bool is_packed) {
+    Array array_of(nb::handle tensor, const ArrayParameter& place, bool is_packed) {
         const ParameterPlan& parameter = plan(place);
         const auto text = [&] { return "argument '" + parameter.name + "' of kernel '" + kernel_->key + "'"; };
         const ForeignName name(kApi, text);
@@ -308,12 +308,12 @@ private:
     }
 
     // Its memory holds anything.
-    Array new_array(const Place& place, nb::handle shape) {
+    Array new_array(const ArrayParameter& place, nb::handle shape) {
         return runtime::empty(plan(place).element, shape_argument(shape.ptr(), kApi), runtime::host_device());
     }
 
     // Gives an output its gradient: torch's own memory, and a copy where there is a result in the same place.
-    void set_gradient(program::Variable& variable, const Place& place, nb::handle slope) {
+    void set_gradient(program::Variable& variable, const ArrayParameter& place, nb::handle slope) {
         Array gradient = array_of(slope, place, /*is_packed=*/true);
         if (!std::ranges::equal(gradient.shape(), variable.array.shape())) {
             throw UsageError(kApi, "the gradient of output '" + plan(place).name + "' has the shape " +
@@ -342,7 +342,7 @@ private:
 
     void run(Call& call, const std::vector<Array>& arrays) {
         if (program::settings().print_launches) print_launch(*kernel_, call.dims, call.device);
-        program::FiniteCheck check;
+        program::NanCheck check;
         const bool checks = program::settings().verify_fp;
         for (std::size_t i = 0; checks && i < places_.size(); ++i)
             if (places_[i].is_output) check.watch(plan(places_[i]).name, arrays[i]);
@@ -353,7 +353,7 @@ private:
     nb::object kernel_object_;
     PyKernel* kernel_;
     nb::tuple plain_types_;  // of tensors
-    std::vector<Place> places_;
+    std::vector<ArrayParameter> places_;
     std::vector<std::size_t> values_;                                 // the other parameters
     std::vector<std::uint8_t> kinds_;                                 // by parameter, for launch_needs()
     std::size_t input_count_ = 0, output_count_ = 0, new_count_ = 0;  // tensors; outputs that are no inputs

@@ -12,17 +12,17 @@ namespace {
 
 // In bytes: of the tensor in its Python object, of the storage in the tensor, of address and size in the storage, of
 // the word of the tensor with the bit that says whether its numbers are negated; and that bit.
-using Places = std::array<std::uint64_t, 6>;
+using TensorOffsets = std::array<std::uint64_t, 6>;
 
-const std::optional<Places>& places() {
-    static std::optional<std::optional<Places>> found;  // guarded by the GIL
+const std::optional<TensorOffsets>& places() {
+    static std::optional<std::optional<TensorOffsets>> found;  // guarded by the GIL
     if (!found) {
         PyObject* function = nullptr;
         const nb::object answer = function_of("warp._interop.torch_memory", function, "places_of_memory")();
         Py_XDECREF(function);
         found.emplace();
         if (!answer.is_none()) {
-            Places& made = found->emplace();
+            TensorOffsets& made = found->emplace();
             for (std::size_t i = 0; i < made.size(); ++i) made[i] = nb::cast<std::uint64_t>(answer[i]);
         }
     }
@@ -34,7 +34,7 @@ const std::byte* word_at(const std::byte* place) { return *reinterpret_cast<cons
 }  // namespace
 
 std::optional<bool> known_negation(nb::handle tensor) {
-    const std::optional<Places>& at = places();
+    const std::optional<TensorOffsets>& at = places();
     if (!at) return std::nullopt;
     const std::byte* const inner = word_at(reinterpret_cast<const std::byte*>(tensor.ptr()) + (*at)[0]);
     return (*reinterpret_cast<const std::uint64_t*>(inner + (*at)[4]) & (*at)[5]) != 0;
@@ -42,7 +42,7 @@ std::optional<bool> known_negation(nb::handle tensor) {
 
 std::optional<runtime::Home> home_of(const runtime::Array& array, nb::handle object) {
     if (!array.view.data || !is_torch_tensor(object)) return std::nullopt;
-    const std::optional<Places>& at = places();
+    const std::optional<TensorOffsets>& at = places();
     if (!at) return std::nullopt;
     runtime::Home home;
     const std::byte* from = reinterpret_cast<const std::byte*>(object.ptr());

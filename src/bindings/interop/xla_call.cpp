@@ -210,18 +210,18 @@ void require_tangent(std::int64_t id, bool of_adjoint) {
 // ---- running them ----
 
 void run_forward(const xla::CallFrame& frame, const Call& call) {
-    struct Place {
+    struct ForwardBuffers {
         std::int64_t offset;
         const CallArray* array;
         const xla::Buffer *input, *output;
     };
-    std::vector<Place> places;
+    std::vector<ForwardBuffers> places;
     places.reserve(call.arrays.size());
     Batch batch;
     std::int64_t inputs = 0, outputs = 0;
     const std::vector<ParameterPlan>& parameters = call.kernel->parameters();
     for (const CallArray& array : call.arrays) {
-        Place place{parameters[array.parameter].offset, &array, nullptr, nullptr};
+        ForwardBuffers place{parameters[array.parameter].offset, &array, nullptr, nullptr};
         if (array.is_input) batch.add(*(place.input = &item(frame.arguments, inputs++)), array.rank);
         if (array.is_output) batch.add(*(place.output = &item(frame.results, outputs++)), array.rank);
         if (place.output && !(place.input && place.input->data == place.output->data))
@@ -264,19 +264,19 @@ void require_unchanged(const Call& call) {
 void run_adjoint(const xla::CallFrame& frame, const Call& call) {
     const PythonLock lock;  // the lock of kernels and their code
     leave_call_of_xla();
-    struct Place {
+    struct AdjointBuffers {
         const CallArray* array;
         const xla::Buffer *input = nullptr, *gradient = nullptr, *result = nullptr;
     };
     Batch batch;
-    std::vector<Place> places;
+    std::vector<AdjointBuffers> places;
     std::int64_t arguments = 0, results = 0;
     for (const CallArray& array : call.arrays) places.push_back({&array});
-    for (Place& place : places) {
+    for (AdjointBuffers& place : places) {
         if (!place.array->is_input) continue;
         batch.add(*(place.input = &item(frame.arguments, arguments++)), place.array->rank);
     }
-    for (Place& place : places) {
+    for (AdjointBuffers& place : places) {
         const bool is_smooth = info(place.array->element.scalar()).is_float();
         if (place.array->is_output && is_smooth)
             batch.add(*(place.gradient = &item(frame.arguments, arguments++)), place.array->rank);
@@ -293,7 +293,7 @@ void run_adjoint(const xla::CallFrame& frame, const Call& call) {
         std::vector<std::byte> block = call.block;
         std::vector<AdjointArray> arrays;
         arrays.reserve(places.size());
-        for (const Place& place : places) {
+        for (const AdjointBuffers& place : places) {
             const CallArray& array = *place.array;
             const auto size = static_cast<std::size_t>(array.size_bytes);
             const auto sample = [&](const xla::Buffer& of) {
@@ -328,7 +328,7 @@ void run_adjoint(const xla::CallFrame& frame, const Call& call) {
         }
         run_one_adjoint(kernel, *call.compiled, call.grid, call.dims, block.data(), arrays, "jax_kernel()");
         for (std::size_t at = 0; at < places.size(); ++at) {
-            const Place& place = places[at];
+            const AdjointBuffers& place = places[at];
             if (!place.result || !place.gradient || place.array->size_bytes == 0) continue;
             std::memcpy(batch.sample(*place.result, place.array->rank, place.array->size_bytes, i),
                         arrays[at].variable.gradient->data, static_cast<std::size_t>(place.array->size_bytes));

@@ -65,9 +65,9 @@ std::string listing(PyKernel& kernel, const std::string& stage, bool line_info, 
         if (tangents) derivation.tangents.push_back(has_gradient || ir::is_smooth(type));
     }
     const program::CompileOptions options = core.compile_options(variant, {}, derivation);
-    const auto lowered = core.code(variant.debug).lowered(options.lowering);
-    if (stage == "ir") return ir::print(*lowered->module);
-    return jit::listing(*lowered->module, program::jit_options(options), which->second);
+    const auto transformed = core.code(variant.debug).transformed(options.passes);
+    if (stage == "ir") return ir::print(*transformed->module);
+    return jit::listing(*transformed->module, program::jit_options(options), which->second);
 }
 
 // The options that shape code, by the names that python/warp/_kernels/modules.py gives them; what is missing is as
@@ -310,7 +310,7 @@ void bind_kernels(nb::module_& m) {
             "suggested_block",
             [](PyKernel& self, nb::handle on) {
                 runtime::Device& device = device_from_python(on, "get_suggested_block_size()");
-                return self.core().compiled(self.core().configured(device)).loaded->suggested_block(device);
+                return self.core().compiled(self.core().configured(device)).loaded->max_occupancy_block(device);
             },
             nb::arg("device"),
             "The block size that suits the kernel on a CUDA device, and the least number of blocks that fill it: for "

@@ -7,7 +7,7 @@
 
 #include "bindings/arrays/array_object.h"
 #include "bindings/arrays/nested_arrays.h"
-#include "bindings/gradients/recorded_launch.h"
+#include "bindings/gradients/python_launch.h"
 #include "bindings/gradients/recording.h"
 #include "bindings/interop/foreign.h"
 #include "bindings/python/device.h"
@@ -20,7 +20,7 @@
 
 namespace weft::bindings {
 
-void watch_written(program::FiniteCheck& check, PyKernel& kernel, const std::vector<ParameterEffects>& effects,
+void watch_written(program::NanCheck& check, PyKernel& kernel, const std::vector<ParameterEffects>& effects,
                    PyObject* const* values, const std::string& of) {
     for (std::size_t i = 0; i < effects.size(); ++i) {
         if (!effects[i].writes) continue;
@@ -129,7 +129,7 @@ namespace {
 void run_launch(PyKernel& kernel, const program::CompiledKernel& compiled, runtime::Device& device,
                 const std::byte* block, const program::Grid& grid, PyObject* const* values) {
     if (program::settings().verify_fp) {
-        program::FiniteCheck check;
+        program::NanCheck check;
         watch_written(check, kernel, compiled.effects, values);
         program::launch(kernel.core(), compiled, device, block, grid, &check);
     } else {
@@ -139,13 +139,13 @@ void run_launch(PyKernel& kernel, const program::CompiledKernel& compiled, runti
 }
 
 // The same with what its atomics give kept in `returned`, for the adjoint.
-void run_keeping_returned(PyKernel& kernel, const program::CompiledKernel& plain, runtime::Device& device,
-                          const std::byte* block, const Dimensions& dims, PyObject* const* values,
-                          std::span<runtime::Array> returned) {
-    program::FiniteCheck check;
+void run_keeping_atomic_results(PyKernel& kernel, const program::CompiledKernel& plain, runtime::Device& device,
+                                const std::byte* block, const Dimensions& dims, PyObject* const* values,
+                                std::span<runtime::Array> returned) {
+    program::NanCheck check;
     const bool checks = program::settings().verify_fp;
     if (checks) watch_written(check, kernel, plain.effects, values);
-    const program::CompiledKernel& compiled = program::launch_keeping_returned(
+    const program::CompiledKernel& compiled = program::launch_keeping_atomic_results(
         kernel.core(), device, dims.span(), block, returned, checks ? &check : nullptr);
     count_writes(compiled, values);
 }
@@ -208,8 +208,8 @@ static void run_taken(PyTape& recorder, const program::CompiledKernel& compiled,
         if (nb::len(kept) == 0)
             return run_launch(kernel, compiled, launch.device, launch.block, launch.grid, launch.values.data());
         std::vector<runtime::Array> returned = arrays_of(kept);
-        run_keeping_returned(kernel, compiled, launch.device, launch.block, launch.dims, launch.values.data(),
-                             returned);
+        run_keeping_atomic_results(kernel, compiled, launch.device, launch.block, launch.dims, launch.values.data(),
+                                   returned);
         if (auto* last = dynamic_cast<PyRecordedLaunch*>(recorder.tape.entries().back().get()))
             last->returned = std::move(returned);
     } catch (...) {
@@ -224,7 +224,7 @@ void run_on_tape(PyTape* recorder, const program::CompiledKernel& compiled, cons
     if (!recorder) return run_launch(kernel, compiled, launch.device, launch.block, launch.grid, launch.values.data());
     if (recorder->takes_all) return run_taken(*recorder, compiled, launch);
     const nb::object tape = nb::borrow(active_tape());
-    auto entry = std::make_shared<PyRecordedLaunch>(PyRecordedLaunch::Given{
+    auto entry = std::make_shared<PyRecordedLaunch>(PyRecordedLaunch::LaunchDescription{
         launch.kernel_object, launch.device, launch.block, launch.dims.span(), launch.values, launch.holders});
     entry->find_needs(compiled, launch.block, /*is_seen=*/true);
     recorder->tape.record(entry);
@@ -232,8 +232,8 @@ void run_on_tape(PyTape* recorder, const program::CompiledKernel& compiled, cons
         if (entry->returned.empty())
             run_launch(kernel, compiled, launch.device, launch.block, launch.grid, launch.values.data());
         else
-            run_keeping_returned(kernel, compiled, launch.device, launch.block, launch.dims, launch.values.data(),
-                                 entry->returned);
+            run_keeping_atomic_results(kernel, compiled, launch.device, launch.block, launch.dims, launch.values.data(),
+                                       entry->returned);
     } catch (...) {
         recorder->tape.forget_last();
         throw;

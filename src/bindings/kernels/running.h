@@ -13,8 +13,8 @@
 #include "bindings/kernels/arguments.h"
 #include "bindings/kernels/kernel.h"
 #include "program/compiled.h"
-#include "program/finite.h"
 #include "program/launch_names.h"
+#include "program/nan_check.h"
 
 namespace weft::bindings {
 
@@ -66,7 +66,7 @@ void count_writes(const program::CompiledKernel& compiled, PyObject* const* valu
 
 // What verify_fp looks at: of these values, those of a kernel's parameters with these effects, the arrays that it
 // writes, before it does. `of` precedes the names.
-void watch_written(program::FiniteCheck& check, PyKernel& kernel, const std::vector<ParameterEffects>& effects,
+void watch_written(program::NanCheck& check, PyKernel& kernel, const std::vector<ParameterEffects>& effects,
                    PyObject* const* values, const std::string& of = "");
 
 // The arrays in a list of Python's; and the list with those of these in their place that are other memory.

@@ -15,9 +15,9 @@
 #include "program/run.h"
 #include "runtime/cpu/device.h"
 #include "runtime/graph.h"
+#include "runtime/memory_pool.h"
 #include "runtime/out_of_memory.h"
 #include "runtime/pinned.h"
-#include "runtime/pool.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -263,7 +263,7 @@ void bind_devices(nb::module_& m) {
         "is_host_memory",
         [](nb::handle device) { return device_from_python(device, "is_host_memory()").is_host_memory; },
         nb::arg("device"), "Whether Python may look at the memory of arrays in place.");
-    // For tests: a CPU device whose memory another library has (runtime/cpu/memory.h), at this address.
+    // For tests: a CPU device whose memory another library has (runtime/cpu/memory_hooks.h), at this address.
     m.def(
         "add_cpu_device",
         [](std::string name, std::uintptr_t memory) {

@@ -8,14 +8,14 @@
 
 #include "bindings/python/log.h"
 #include "bindings/values/values.h"
-#include "jit/cache.h"
+#include "jit/disk_cache.h"
 #include "jit/jit.h"
-#include "program/kept_images.h"
+#include "program/disk_image_cache.h"
 #include "program/settings.h"
 #include "runtime/cpu/accesses.h"
 #include "runtime/cpu/code_listeners.h"
-#include "runtime/cpu/pool.h"
-#include "runtime/pool.h"
+#include "runtime/cpu/thread_pool.h"
+#include "runtime/memory_pool.h"
 #include "runtime/verify.h"
 #include "support/error.h"
 
@@ -167,12 +167,12 @@ nb::dict build_info() {
 }  // namespace
 
 void bind_settings(nb::module_& m) {
-    program::keep_images_of_drivers();
+    program::cache_driver_images();
     m.def("set_option", &set_option, nb::arg("name"), nb::arg("value").none());
     m.def("log_level", [] { return program::settings().log_level; }, "What wp.config.log_level is.");
     m.def("build_info", &build_info, "Versions, processor, vector width, threads and cache folder, as a dict.");
     m.def(
-        "clear_kernel_cache", [] { jit::Cache(jit::cache_folder(program::settings().cache_folder)).clear(); },
+        "clear_kernel_cache", [] { jit::DiskCache(jit::cache_folder(program::settings().cache_folder)).clear(); },
         "Removes every compiled kernel from the disk cache.");
 }
 

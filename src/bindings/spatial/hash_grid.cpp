@@ -54,7 +54,7 @@ nb::object query_of(nb::handle cls, nb::handle dtype) {
 
 // What queries read of a grid that was built: 1 / width, the cell of each point, and their groups. None: it was not.
 nb::object cells(HashGrid& self) {
-    const runtime::spatial::Reading reading;
+    const runtime::spatial::ReadLease reading;
     const auto* const grid = static_cast<const runtime::spatial::HashGridDescriptor*>(
         runtime::spatial::find_descriptor(self.id(), ObjectKind::hash_grid));
     if (!grid || grid->inverse_width == 0.0) return nb::none();

@@ -7,7 +7,7 @@
 #include "bindings/interop/foreign.h"
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
-#include "runtime/pool.h"
+#include "runtime/memory_pool.h"
 #include "support/error.h"
 #include "types/struct_key.h"
 

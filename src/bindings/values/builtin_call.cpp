@@ -218,7 +218,7 @@ HostBuiltin::Plan HostBuiltin::resolve(PyObject* const* arguments, std::size_t c
     const std::size_t all = count + names.size();
     builtins::Resolution resolution;
     const auto try_with = [&](Leniency leniency) {
-        std::vector<builtins::Given> given;
+        std::vector<builtins::CallArgument> given;
         for (std::size_t i = 0; i < all; ++i)
             given.push_back({i < count ? "" : names[i - count], offer(arguments[i], name_, i, leniency)});
         resolution = builtins::resolve(name_, given);
@@ -283,7 +283,7 @@ bool HostBuiltin::fill(const Plan& plan, PyObject* const* arguments, std::byte* 
     const program::HostFunction& function = *plan.function;
     function.prepare(block);
     for (std::size_t i = 0; i < plan.slots.size(); ++i) {
-        const program::HostFunction::Place& place = function.arguments()[i];
+        const program::HostFunction::ArgumentSlot& place = function.arguments()[i];
         if (place.type.is_none() || plan.slots[i] < 0) continue;
         PyObject* argument = arguments[plan.slots[i]];
         if (place.type.is_array()) {
@@ -312,7 +312,7 @@ nb::object HostBuiltin::run(const Plan& plan, PyObject* const* arguments, std::b
     std::vector<Outcome> several(function.gives_tuple() ? count : 0);
     const auto outcome = [&](std::size_t i) -> Outcome& { return function.gives_tuple() ? several[i] : single; };
     for (std::size_t i = 0; i < count; ++i) {
-        const program::HostFunction::Place& place = function.results()[i];
+        const program::HostFunction::ArgumentSlot& place = function.results()[i];
         Outcome& result = outcome(i);
         void* memory = result.number;
         if (place.type.is_struct()) {
@@ -375,7 +375,7 @@ nb::object HostBuiltin::call_printf(PyObject* const* arguments, std::size_t coun
     std::vector<std::byte> block(function->block_bytes());
     function->prepare(block.data());
     for (std::size_t i = 0; i < count; ++i) {
-        const program::HostFunction::Place& place = function->arguments()[i];
+        const program::HostFunction::ArgumentSlot& place = function->arguments()[i];
         if (place.type.is_none()) continue;
         WEFT_CHECK(write_value(arguments[i], place.type, block.data() + place.offset), "a number of another type");
     }

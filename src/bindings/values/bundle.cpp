@@ -25,7 +25,7 @@ namespace {
 
 constexpr const char* kApi = "compile_aot_module()";
 
-constexpr program::Arrangement kAny = {.strided = true, .overlapping = true, .repeating = true};
+constexpr program::LaunchLayout kAny = {.strided = true, .overlapping = true, .repeating = true};
 
 BundledDerived bundled(const program::CompiledKernel& derived) {
     BundledDerived result;
@@ -45,13 +45,13 @@ public:
     Compiler(program::Kernel& core, const Target& target) : core_(core), target_(target) {
         dense_ = core.configured();
         dense_.debug = false;  // a fault would have no source to point at
-        dense_.finite = false;
+        dense_.nan_check = false;
         dense_.serial &= target.kind == Target::Kind::cpu;
         general_ = dense_;
         general_.nulls = true;
     }
 
-    void keep_returned() { dense_.keeps_returned = general_.keeps_returned = true; }
+    void keep_returned() { dense_.keeps_atomic_results = general_.keeps_atomic_results = true; }
     std::shared_ptr<const program::CompiledKernel> dense(const program::Derivation& derivation = {}) const {
         return compiled(dense_, {}, derivation);
     }
@@ -60,9 +60,10 @@ public:
     }
 
 private:
-    std::shared_ptr<const program::CompiledKernel> compiled(program::Variant variant, program::Arrangement arrangement,
+    std::shared_ptr<const program::CompiledKernel> compiled(program::Variant variant,
+                                                            program::LaunchLayout launch_layout,
                                                             const program::Derivation& derivation) const {
-        const program::CompileOptions options = core_.compile_options(variant, arrangement, derivation, &target_);
+        const program::CompileOptions options = core_.compile_options(variant, launch_layout, derivation, &target_);
         return core_.code(false).compiled(options);
     }
 

@@ -61,12 +61,12 @@ PyObject* from_ptr(PyObject* python_class, PyObject* address) {
 }
 
 // `size_bytes()` bytes of a buffer from an offset on, and the memoryview that keeps them.
-struct BufferPart {
+struct BufferSlice {
     nb::object memory;
     std::byte* data;
     bool is_writable;
 };
-BufferPart part_of(Type type, const char* name, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+BufferSlice part_of(Type type, const char* name, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     static const Signature<2> signature("from_buffer()", {"source", "offset"}, 1);
     const std::string api = type.python_name() + name;
     const auto given = signature.parse(args, count, keywords);
@@ -87,7 +87,7 @@ BufferPart part_of(Type type, const char* name, PyObject* const* args, Py_ssize_
 PyObject* from_buffer(PyObject* python_class, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
         const Type type = type_of_class(python_class, "from_buffer()");
-        const BufferPart part = part_of(type, ".from_buffer()", args, count, keywords);
+        const BufferSlice part = part_of(type, ".from_buffer()", args, count, keywords);
         if (!part.is_writable)
             throw UsageError(type.python_name() + ".from_buffer()", "the buffer is read-only. help: from_buffer_copy()",
                              ErrorCategory::type);
@@ -98,7 +98,7 @@ PyObject* from_buffer(PyObject* python_class, PyObject* const* args, Py_ssize_t 
 PyObject* from_buffer_copy(PyObject* python_class, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
         const Type type = type_of_class(python_class, "from_buffer_copy()");
-        const BufferPart part = part_of(type, ".from_buffer_copy()", args, count, keywords);
+        const BufferSlice part = part_of(type, ".from_buffer_copy()", args, count, keywords);
         nb::object made = new_value(type);
         std::memcpy(value_pointer(made)->data(), part.data, static_cast<std::size_t>(type.size_bytes()));
         return made.release().ptr();

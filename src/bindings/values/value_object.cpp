@@ -174,11 +174,11 @@ PyGetSetDef kLetters[] = {{"x", get_letter, set_letter, "The first component.", 
 
 // ---- p and q of transforms ----
 
-struct Part {
+struct TransformComponent {
     Type type;
     std::byte* data;
 };
-Part transform_part(PyObject* self, void* which) {
+TransformComponent transform_part(PyObject* self, void* which) {
     const Value& value = value_of_object(self);
     const Type p = Type::vector(value.type().scalar(), 3);
     if (!which) return {p, value.data()};
@@ -187,7 +187,7 @@ Part transform_part(PyObject* self, void* which) {
 
 PyObject* get_part(PyObject* self, void* which) {
     return guarded([&] {
-        const Part part = transform_part(self, which);
+        const TransformComponent part = transform_part(self, which);
         return new_view(part.type, part.data, self).release().ptr();
     });
 }
@@ -195,7 +195,7 @@ PyObject* get_part(PyObject* self, void* which) {
 int set_part(PyObject* self, PyObject* given, void* which) {
     return guarded(
         [&] {
-            const Part part = transform_part(self, which);
+            const TransformComponent part = transform_part(self, which);
             Value copy(part.type);  // a value that does not fit changes nothing
             if (!given || !write_components(given, part.type, copy.data(), true)) {
                 throw UsageError(name_of(value_of_object(self)) + (which ? ".q" : ".p"),

@@ -1,4 +1,4 @@
-// Gradients that neighbouring threads share (transform/analysis/reach.h): plain additions in the middle of a chunk,
+// Gradients that neighbouring threads share (transform/analysis/halo.h): plain additions in the middle of a chunk,
 // where no other chunk can reach, atomics near its two ends.
 //
 //     before:  atomic.add u.grad[i - 1, j], d
@@ -16,11 +16,11 @@ namespace weft::codegen {
 using ir::Operation;
 
 void CpuEmitter::find_boundaries(llvm::Value* begin, llvm::Value* end) {
-    const transform::Reach& reach = plan_.reach;
-    if (reach.memories.empty()) return;
+    const transform::Halo& halo = plan_.halo;
+    if (halo.memories.empty()) return;
     llvm::Value* slice = i64(1);
     for (std::size_t axis = 1; axis < dims_.size(); ++axis) slice = builder_.CreateMul(slice, dims_[axis]);
-    llvm::Value* twice = i64(2 * reach.most);
+    llvm::Value* twice = i64(2 * halo.most);
     llvm::Value* first = builder_.CreateUDiv(begin, slice);
     llvm::Value* is_whole = builder_.CreateICmpEQ(builder_.CreateMul(first, slice), begin);
     llvm::Value* before = builder_.CreateSub(first, builder_.CreateZExt(is_whole, builder_.getInt64Ty()));
@@ -35,8 +35,8 @@ void CpuEmitter::find_boundaries(llvm::Value* begin, llvm::Value* end) {
         return builder_.CreateSelect(is_last, i64(kMost), builder_.CreateSub(next, by));
     };
     middle_[0] = after_others(twice), middle_[1] = before_others(twice);
-    own_[0] = after_others(i64(reach.most)), own_[1] = before_others(i64(reach.most));
-    for (const ir::Value* bound : reach.bounds) {
+    own_[0] = after_others(i64(halo.most)), own_[1] = before_others(i64(halo.most));
+    for (const ir::Value* bound : halo.bounds) {
         emit_invariant(bound);
         llvm::Value* largest = builder_.CreateSub(dims_[0], i64(1));
         llvm::Value* holds = builder_.CreateICmpSGE(wide(leaf(bound), bound->type.scalar()), largest);
@@ -46,7 +46,7 @@ void CpuEmitter::find_boundaries(llvm::Value* begin, llvm::Value* end) {
 
 bool CpuEmitter::is_shared_at_boundaries(const Operation& operation) const {
     const MemoryRoot memory = memory_of(operation);
-    return plan_.reach.memories.contains(memory) && !private_memories_.contains(memory);
+    return plan_.halo.memories.contains(memory) && !private_memories_.contains(memory);
 }
 
 // Whether no other chunk has the elements of all lanes.

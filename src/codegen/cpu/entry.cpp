@@ -80,14 +80,14 @@ void CpuEmitter::emit_entry(KernelEntry& entry) {
 // What launches on a CPU must know of it.
 void CpuEmitter::describe(CpuEntry& entry) const {
     entry.lanes = lanes_;
-    entry.boundary = static_cast<std::int32_t>(2 * plan_.reach.most);
+    entry.boundary = static_cast<std::int32_t>(2 * plan_.halo.most);
     entry.cost = estimate_cost(plan_, lanes_);
     entry.cost_exclusive = cost_exclusive_;
     entry.has_atomics = has_atomics_ || callees_.have_atomics;
     entry.finds_objects = finds_objects_ || callees_.find_objects;
     entry.has_long_loops = plan_.has_long_loops || callees_.have_long_loops;
-    entry.joins = plan_.own.has_value() && !entry.has_atomics;
-    if (entry.joins) entry.own_arrays.assign(plan_.own->begin(), plan_.own->end());
+    entry.can_fuse = plan_.own.has_value() && !entry.has_atomics;
+    if (entry.can_fuse) entry.own_arrays.assign(plan_.own->begin(), plan_.own->end());
     entry.ordered = plan_.depends_on_order || callees_.depend_on_order;
 }
 

@@ -20,7 +20,7 @@ constexpr int kMostComponents = 16;
 int segment_length(const LeafType& type) { return std::clamp(16 / info(type.scalar).bytes(), 2, 4); }
 
 // Where a number of a segment lies: which register, which place in the segment.
-struct Place {
+struct ShuffleSource {
     int source, position;
 };
 
@@ -62,22 +62,23 @@ static llvm::SmallVector<int, 16> two_chunks(int a, int b, int length) {
 
 // One register whose segments hold the numbers at `places` of `sources`, in as few shuffles as two operands each allow.
 static llvm::Value* collect(
-    llvm::ArrayRef<llvm::Value*> sources, llvm::ArrayRef<Place> places,
+    llvm::ArrayRef<llvm::Value*> sources, llvm::ArrayRef<ShuffleSource> places,
     const std::function<llvm::Value*(llvm::Value*, llvm::Value*, llvm::ArrayRef<int>)>& shuffle) {
     int length = static_cast<int>(places.size());
     llvm::SmallVector<int, 4> distinct;
-    for (Place place : places)
+    for (ShuffleSource place : places)
         if (std::find(distinct.begin(), distinct.end(), place.source) == distinct.end())
             distinct.push_back(place.source);
     auto source = [&](int number) { return sources[static_cast<std::size_t>(number)]; };
     if (distinct.size() <= 2) {
         int a = distinct.front(), b = distinct.back();
         llvm::SmallVector<int, 4> positions;
-        for (Place place : places) positions.push_back(place.source == a ? place.position : length + place.position);
+        for (ShuffleSource place : places)
+            positions.push_back(place.source == a ? place.position : length + place.position);
         return shuffle(source(a), source(b), positions);
     }
     auto half = [&](std::size_t first) {
-        Place a = places[first], b = places[first + 1];
+        ShuffleSource a = places[first], b = places[first + 1];
         return shuffle(source(a.source), source(b.source),
                        {a.position, a.position, length + b.position, length + b.position});
     };
@@ -203,7 +204,7 @@ void CpuEmitter::load_interleaved(const Address& address, const std::vector<Leaf
         components.append(transpose4(chunks, shuffle));
     } else {
         for (int component = 0; component < count; ++component) {
-            llvm::SmallVector<Place, 4> places;
+            llvm::SmallVector<ShuffleSource, 4> places;
             for (int element = 0; element < length; ++element) {
                 int number = element * count + component;
                 places.push_back({number / length, number % length});
@@ -234,7 +235,7 @@ void CpuEmitter::store_interleaved(const Address& address, const std::vector<Lea
         chunks.append(transpose4(components, shuffle));
     } else {
         for (int chunk = 0; chunk < count; ++chunk) {
-            llvm::SmallVector<Place, 4> places;
+            llvm::SmallVector<ShuffleSource, 4> places;
             for (int q = 0; q < length; ++q)
                 places.push_back({(chunk * length + q) % count, (chunk * length + q) / count});
             chunks.push_back(collect(components, places, shuffle));

@@ -7,7 +7,7 @@
 #include "codegen/cpu/cost.h"
 #include "codegen/math.h"
 #include "ir/walk.h"
-#include "transform/analysis/memory.h"
+#include "transform/analysis/underlying_memory.h"
 #include "types/objects.h"
 
 namespace weft::codegen {
@@ -132,7 +132,7 @@ bool calls_traversals(const ir::Function& kernel) {
     return found;
 }
 
-// Whether the loops are over rows of a hash grid's cells (transform/runs.cpp), and change no memory.
+// Whether the loops are over rows of a hash grid's cells (transform/neighbour_rows.cpp), and change no memory.
 bool reads_rows_of_grids(const ir::Function& kernel) {
     const auto is_of_grid = [](const ir::Value* bound) {
         const Operation* load = bound->definition;

@@ -1,7 +1,7 @@
 // Code for CUDA devices, as NVVM IR: a lane has a thread of its own (W = 1). The hooks of target.h:
 //
 //   entry.cpp     the entry
-//   elements.cpp  its loops over elements
+//   thread_coarsening.cpp  its loops over elements
 //   math.cpp      functions of libdevice, or of libclc
 //   atomics.cpp   atomics of whole warps at one address
 //   reports.cpp   faults, prints: calls of the device library (devlib/cuda)
@@ -60,7 +60,7 @@ protected:
     void describe(CudaEntry& entry);
     llvm::Value* threads_of_block() override;
 
-    // ---- elements.cpp ----
+    // ---- thread_coarsening.cpp ----
     int elements_together() const;
     void emit_elements(int together);
     // Of a thread: its number in its block, how many that has, and the block's number on each axis of the grid.

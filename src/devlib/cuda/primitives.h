@@ -83,7 +83,7 @@ struct PlacesPlan {
     std::int64_t count;
 };
 
-// ---- runs (runs.cpp) ----
+// ---- runs (run_length_encode.cpp) ----
 
 struct RunsPlan {
     const char* values;

@@ -40,7 +40,7 @@ void closest(Int32* result, const UInt64* mesh, const T* point, const T* limit, 
 template <typename T>
 void closest_side(Int32* result, const UInt64* mesh, const T* point, const T* limit, UInt64 mask, Int32 width) {
     find_closest(mesh, point, limit, mask, width, [&](int lane, const PointQuery<T>& query) {
-        const Found& found = query.visitor.found;
+        const FaceLocation& found = query.visitor.found;
         result[lane] = found.face;
         result[width + lane] = found.face < 0 ? 1 : side_of(query.tree, query.shape.point, found);
     });

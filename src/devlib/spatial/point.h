@@ -104,7 +104,7 @@ Wide<T> squared_distance(const TriangleBlock<T>& block, const Vec<T>& point) {
 }
 
 // The position of a face in the tree.
-struct Found {
+struct FaceLocation {
     Int32 face = -1;
     Int32 block = 0, lane = 0;
 };
@@ -113,7 +113,7 @@ struct Found {
 template <typename T>
 struct LeastKey {
     T limit;
-    Found found;
+    FaceLocation found;
 
     void offer(const Wide<T>& keys, const Int32 (&items)[kWidth], Int32 block) {
         for (unsigned rest = bits(keys <= limit); rest != 0; rest &= rest - 1) {
@@ -162,7 +162,7 @@ ClosestTriangle<T> closest_triangle(const Tree<T>& tree, const Vec<T>& point, T 
 
 // Faces farther than `limit`; any distance if that is negative.
 template <typename T>
-Found furthest_face(const Tree<T>& tree, const Vec<T>& point, T limit) {
+FaceLocation furthest_face(const Tree<T>& tree, const Vec<T>& point, T limit) {
     FurthestTriangle<T> visitor{{limit >= 0 ? -(limit * limit) : T(1), {}}, tree.triangles, point};
     FurthestBoxes<T> boxes{point};
     if (tree.node_count > 0) traverse<true>(tree, boxes, 0, visitor);

@@ -107,7 +107,7 @@ inline Feature closest_feature(const Real& p, const Real (&corner)[3]) {
 
 // 1 outside, -1 inside; 1 on the surface.
 template <typename T>
-Int32 side_of(const Tree<T>& tree, const Vec<T>& point, const Found& found) {
+Int32 side_of(const Tree<T>& tree, const Vec<T>& point, const FaceLocation& found) {
     const TriangleBlock<T>& block = tree.triangles[found.block];
     const Real p{double(point[0]), double(point[1]), double(point[2])};
     const Real corner[3] = {corner_of(block, found.lane, 0), corner_of(block, found.lane, 1),

@@ -125,11 +125,11 @@ WEFT_DEFINE_INTEGER(u32, unsigned, rgba8)
 
 WEFT_LIBRARY(weft_lib_volume_lookup_index)(Int32* result, const UInt64* volume, const Int32* voxel, UInt64 mask,
                                            Int32 width) {
-    lookups<Place, AllTypes>(result, volume, voxel, mask, width, {-1});
+    lookups<VoxelIndex, AllTypes>(result, volume, voxel, mask, width, {-1});
 }
 WEFT_LIBRARY(weft_lib_volume_stencil_index)(Int32* result, const UInt64* volume, const Int32* voxel, UInt64 mask,
                                             Int32 width) {
-    stencils<Place, AllTypes>(result, volume, voxel, mask, width, {-1});
+    stencils<VoxelIndex, AllTypes>(result, volume, voxel, mask, width, {-1});
 }
 
 }  // namespace weft::devlib

@@ -57,7 +57,7 @@ void store(unsigned char* at, T value) {
 }
 
 // The location of the values around a voxel: a leaf's 512 values, or one for all of a larger cube.
-struct Found {
+struct LeafValues {
     const unsigned char* leaf;      // null if `constant` applies
     const unsigned char* constant;  // a value, or null in an empty volume
 };
@@ -68,7 +68,7 @@ class Finder {
 public:
     explicit Finder(const VolumeDescriptor* volume) : volume_(volume) {}
 
-    Found find(int i, int j, int k) {
+    LeafValues find(int i, int j, int k) {
         // Coordinates in the same cube differ in their lowest bits only.
         const bool same_leaf = (((i ^ i_) | (j ^ j_) | (k ^ k_)) & ~7) == 0;
         if (same_leaf && has_leaf_) return found_;
@@ -85,12 +85,12 @@ private:
         return (load<Word>(mask + n / 64 * 8) >> (n % 64) & 1) != 0;
     }
 
-    Found descend(int i, int j, int k) {
+    LeafValues descend(int i, int j, int k) {
         const int differs = (i ^ i_) | (j ^ j_) | (k ^ k_);
         if (!lower_ || (differs & ~127) != 0) {
             lower_ = nullptr;
             if (!upper_ || (differs & ~4095) != 0) {
-                const Found found = tile(i, j, k);
+                const LeafValues found = tile(i, j, k);
                 upper_ = found.leaf;
                 if (!upper_) return found;
             }
@@ -106,7 +106,7 @@ private:
     }
 
     // `leaf` is an upper node. The search has no branches, since its outcomes cannot be predicted.
-    Found tile(int i, int j, int k) const {
+    LeafValues tile(int i, int j, int k) const {
         const Word key = format::root_key(i, j, k);
         const VolumeTile* at = volume_->tiles;
         for (unsigned count = volume_->tile_count; count > 1;) {
@@ -120,7 +120,7 @@ private:
 
     const VolumeDescriptor* volume_;
     const unsigned char *upper_ = nullptr, *lower_ = nullptr;
-    Found found_{};
+    LeafValues found_{};
     int i_ = 0, j_ = 0, k_ = 0;
     bool has_leaf_ = false;
 };
@@ -233,33 +233,33 @@ struct Cell<GridType::boolean, Value<unsigned char, 1>> {
 
 // The position of a voxel in an external array, -1 if it has none. In grids of values, voxels are numbered leaf by
 // leaf.
-struct Place {
+struct VoxelIndex {
     int numbers[1];
     using Number = int;
     static constexpr int kNumbers = 1;
 };
 template <GridType type>
-struct Cell<type, Place> {
+struct Cell<type, VoxelIndex> {
     static constexpr bool kHasConstantLeaves = false;
-    static Place in_leaf(const VolumeDescriptor& volume, const unsigned char* leaf, unsigned n) {
+    static VoxelIndex in_leaf(const VolumeDescriptor& volume, const unsigned char* leaf, unsigned n) {
         const long number =
             (leaf - (volume.grid + volume.leaves)) / static_cast<long>(format::layout_of(type).leaf_bytes);
         return {{static_cast<int>(number * format::kLeafVoxels + n)}};
     }
-    static Place constant(const unsigned char*) { return {{-1}}; }
+    static VoxelIndex constant(const unsigned char*) { return {{-1}}; }
 };
 template <>
-struct Cell<GridType::index, Place> {
+struct Cell<GridType::index, VoxelIndex> {
     static constexpr bool kHasConstantLeaves = false;
-    static Place in_leaf(const VolumeDescriptor&, const unsigned char* leaf, unsigned n) {
+    static VoxelIndex in_leaf(const VolumeDescriptor&, const unsigned char* leaf, unsigned n) {
         return {{static_cast<int>(load<Word>(leaf + format::leaf::kFirstIndex) + n - 1)}};
     }
-    static Place constant(const unsigned char* at) { return {{static_cast<int>(load<Word>(at) - 1)}}; }
+    static VoxelIndex constant(const unsigned char* at) { return {{static_cast<int>(load<Word>(at) - 1)}}; }
 };
 template <>
-struct Cell<GridType::on_index, Place> {
+struct Cell<GridType::on_index, VoxelIndex> {
     static constexpr bool kHasConstantLeaves = true;
-    static Place in_leaf(const VolumeDescriptor&, const unsigned char* leaf, unsigned n) {
+    static VoxelIndex in_leaf(const VolumeDescriptor&, const unsigned char* leaf, unsigned n) {
         const unsigned w = n / 64;
         const Word mask = load<Word>(leaf + format::leaf::kValueMask + w * 8), own = 1ul << (n % 64);
         if ((mask & own) == 0) return {{-1}};
@@ -268,7 +268,7 @@ struct Cell<GridType::on_index, Place> {
         if (w > 0) place += load<Word>(leaf + format::leaf::kPrefixSums) >> (9 * (w - 1)) & 511;
         return {{static_cast<int>(place - 1)}};
     }
-    static Place constant(const unsigned char* at) { return {{static_cast<int>(load<Word>(at) - 1)}}; }
+    static VoxelIndex constant(const unsigned char* at) { return {{static_cast<int>(load<Word>(at) - 1)}}; }
 };
 
 // ---- lanes ----
@@ -310,7 +310,7 @@ void stencil(Finder<type>& finder, const VolumeDescriptor& volume, int i, int j,
     if constexpr (C::kHasConstantLeaves)
         if (volume.cells.leaves) return stencil_by_cells<type>(volume, i, j, k, corners);
     if ((i & 7) != 7 && (j & 7) != 7 && (k & 7) != 7) {
-        const Found found = finder.find(i, j, k);
+        const LeafValues found = finder.find(i, j, k);
         const unsigned n = format::kLeaf.entry(i, j, k);
         for (unsigned c = 0; c < 8; ++c) {
             const unsigned at = n + (c >> 2) * 64 + (c >> 1 & 1) * 8 + (c & 1);
@@ -320,7 +320,7 @@ void stencil(Finder<type>& finder, const VolumeDescriptor& volume, int i, int j,
     }
     // The axes along which the corners are in two leaves: one search for each leaf.
     const unsigned crossed = ((i & 7) == 7) * 4u + ((j & 7) == 7) * 2u + ((k & 7) == 7);
-    Found found[8];
+    LeafValues found[8];
     for (unsigned c = 0; c < 8; ++c) {
         const int x = c & 4 ? next(i) : i, y = c & 2 ? next(j) : j, z = c & 1 ? next(k) : k;
         found[c] = (c & ~crossed) == 0 ? finder.find(x, y, z) : found[c & crossed];
@@ -340,14 +340,14 @@ V lookup(Finder<type>& finder, const VolumeDescriptor& volume, int i, int j, int
             return C::in_leaf(volume, leaf, format::kLeaf.entry(i, j, k));
         }
     }
-    const Found found = finder.find(i, j, k);
+    const LeafValues found = finder.find(i, j, k);
     return found.leaf ? C::in_leaf(volume, found.leaf, format::kLeaf.entry(i, j, k)) : C::constant(found.constant);
 }
 
 // Sets the value of a voxel that is in a leaf.
 template <GridType type, typename V>
 void write(Finder<type>& finder, const VolumeDescriptor& volume, int i, int j, int k, V value) {
-    const Found found = finder.find(i, j, k);
+    const LeafValues found = finder.find(i, j, k);
     if (!found.leaf) return;
     const Size at = format::layout_of(type).leaf_table + format::kLeaf.entry(i, j, k) * sizeof value;
     store(volume.grid + (found.leaf - volume.grid) + at, value);

@@ -8,7 +8,7 @@ namespace weft::emulator {
 namespace {
 
 // One side of a copy. Memory of a device is checked, and has marks of its written bytes.
-struct Place {
+struct CopySide {
     std::byte* data = nullptr;
     Allocation* allocation = nullptr;
     uint64_t address = 0;
@@ -22,7 +22,7 @@ struct When {
 };
 constexpr int kBoth = -1;
 
-Place on_device(CUdeviceptr address, uint64_t bytes, When when) {
+CopySide on_device(CUdeviceptr address, uint64_t bytes, When when) {
     Allocation* found = AddressSpace::instance().find(address);
     if (found && when.device != kBoth && !AddressSpace::instance().can_reach(*found, when.device)) {
         note_refusal("no peer access: device " + std::to_string(when.device) + " copies or fills memory of device " +
@@ -36,20 +36,20 @@ Place on_device(CUdeviceptr address, uint64_t bytes, When when) {
 }
 
 // Memory of the host; fails for an address of a device.
-Place on_host(const void* memory, uint64_t bytes) {
+CopySide on_host(const void* memory, uint64_t bytes) {
     const auto address = reinterpret_cast<uint64_t>(memory);
     require(memory && !AddressSpace::instance().is_device_address(address) &&
             !AddressSpace::instance().is_device_address(address + bytes - 1));
     return {static_cast<std::byte*>(const_cast<void*>(memory)), nullptr, address};
 }
 
-Place anywhere(CUdeviceptr address, uint64_t bytes, When when) {
+CopySide anywhere(CUdeviceptr address, uint64_t bytes, When when) {
     return AddressSpace::instance().is_device_address(address) ? on_device(address, bytes, when)
                                                                : on_host(reinterpret_cast<const void*>(address), bytes);
 }
 
 // Copies the marks too: bytes that were never written stay unwritten in the copy.
-void copy_marks(const Place& to, const Place& from, uint64_t bytes) {
+void copy_marks(const CopySide& to, const CopySide& from, uint64_t bytes) {
     if (!to.allocation || !to.allocation->written) return;
     if (!from.allocation || !from.allocation->written || from.allocation->complete)
         return mark_written(*to.allocation, to.address, bytes);
@@ -58,11 +58,11 @@ void copy_marks(const Place& to, const Place& from, uint64_t bytes) {
                  from.allocation->written + (from.address - from.allocation->address), bytes);
 }
 
-using Pair = std::pair<Place, Place>;
+using Pair = std::pair<CopySide, CopySide>;
 
 using Find = std::function<std::vector<Pair>(When)>;
 
-bool is_pageable(const Place& place) { return !place.allocation && !AddressSpace::instance().find(place.address); }
+bool is_pageable(const CopySide& place) { return !place.allocation && !AddressSpace::instance().find(place.address); }
 
 enum class Wait {
     No,   // asynchronous; but host memory that is not pinned may be reused when the call returns
@@ -106,7 +106,7 @@ void copy(CUstream stream, uint64_t bytes, Wait wait, const Find& find, bool bot
         submit(stream, CU_GRAPH_NODE_TYPE_EMPTY, nullptr);
         return;
     }
-    const Place to = now.front().first, from = now.front().second;
+    const CopySide to = now.front().first, from = now.front().second;
     if (!is_captured && now.size() == 1 && is_pageable(from) && to.allocation) {
         const auto staged = std::make_shared<std::vector<std::byte>>(from.data, from.data + bytes);
         submit(stream, CU_GRAPH_NODE_TYPE_MEMCPY, [context = context, device, find, staged, bytes] {
@@ -146,8 +146,8 @@ void copy_anywhere(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stre
 }
 
 // The first byte of a row of one side.
-Place row_of(CUmemorytype type, const void* host, CUdeviceptr device, size_t x, size_t y, size_t pitch, size_t bytes,
-             When when) {
+CopySide row_of(CUmemorytype type, const void* host, CUdeviceptr device, size_t x, size_t y, size_t pitch, size_t bytes,
+                When when) {
     const size_t offset = y * pitch + x;
     if (type == CU_MEMORYTYPE_HOST) return on_host(static_cast<const std::byte*>(host) + offset, bytes);
     if (type == CU_MEMORYTYPE_DEVICE) return on_device(device + offset, bytes, when);
@@ -189,7 +189,7 @@ void fill(CUdeviceptr address, size_t pitch, T value, size_t width, size_t heigh
         try {
             const std::shared_lock running(AddressSpace::instance().running);
             for (size_t row = 0; row < height; ++row) {
-                const Place place = on_device(address + row * pitch, bytes, {context->device});
+                const CopySide place = on_device(address + row * pitch, bytes, {context->device});
                 for (size_t i = 0; i < width; ++i) std::memcpy(place.data + i * sizeof(T), &value, sizeof(T));
                 mark_written(*place.allocation, place.address, bytes);
             }

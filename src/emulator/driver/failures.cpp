@@ -11,7 +11,7 @@ namespace weft::emulator {
 
 namespace {
 
-struct Wanted {
+struct InjectedFailure {
     std::mutex mutex;
     std::string function;  // as it is exported; empty: none
     uint64_t left = 0;     // calls until the one that fails
@@ -20,9 +20,9 @@ struct Wanted {
     bool is_counting = false;
 };
 
-Wanted& wanted() {
-    static Wanted* made = [] {
-        auto* all = new Wanted;  // never destroyed, as the state
+InjectedFailure& wanted() {
+    static InjectedFailure* made = [] {
+        auto* all = new InjectedFailure;  // never destroyed, as the state
         const Settings& settings = Settings::of_environment();
         all->function = settings.failing;
         all->left = settings.failing_call;
@@ -35,7 +35,7 @@ Wanted& wanted() {
 }  // namespace
 
 CUresult wanted_failure(const char* function) {
-    Wanted& all = wanted();
+    InjectedFailure& all = wanted();
     const std::lock_guard lock(all.mutex);
     if (all.is_counting) ++all.calls[function];
     if (all.left == 0 || all.function != function || --all.left > 0) return CUDA_SUCCESS;
@@ -45,7 +45,7 @@ CUresult wanted_failure(const char* function) {
 extern "C" {
 
 void weftEmulatedFail(const char* function, uint64_t call, int result) {
-    Wanted& all = wanted();
+    InjectedFailure& all = wanted();
     const std::lock_guard lock(all.mutex);
     all.function = function ? function : "";
     all.left = call;
@@ -53,7 +53,7 @@ void weftEmulatedFail(const char* function, uint64_t call, int result) {
 }
 
 uint64_t weftEmulatedCalls(const char* function) {
-    Wanted& all = wanted();
+    InjectedFailure& all = wanted();
     const std::lock_guard lock(all.mutex);
     if (!function) {
         all.is_counting = true;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/cpu/pool.h"
+#include "runtime/cpu/thread_pool.h"
 
 namespace weft::runtime {
 namespace {

@@ -229,8 +229,8 @@ Primitives& CpuDevice::primitives() {
     return primitives;
 }
 
-bool CpuDevice::pays_to_own(std::span<const GradientView> gradients, std::int64_t threads) const {
-    return runtime::pays_to_own(gradients, threads);
+bool CpuDevice::should_privatise(std::span<const GradientView> gradients, std::int64_t threads) const {
+    return runtime::should_privatise(gradients, threads);
 }
 
 std::int64_t CpuDevice::total_memory() const { return pages(_SC_PHYS_PAGES); }

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "runtime/cpu/memory.h"
+#include "runtime/cpu/memory_hooks.h"
 #include "runtime/device.h"
 
 namespace weft::runtime {
@@ -30,7 +30,7 @@ public:
     void load(void* to, const void* from, std::int64_t size_bytes) override;
     void store(void* to, const void* from, std::int64_t size_bytes) override;
     Primitives& primitives() override;
-    bool pays_to_own(std::span<const GradientView> gradients, std::int64_t threads) const override;
+    bool should_privatise(std::span<const GradientView> gradients, std::int64_t threads) const override;
     std::int64_t total_memory() const override;
     std::int64_t free_memory() const override;
 

@@ -9,9 +9,9 @@
 #include "runtime/cpu/atomics_lock.h"
 #include "runtime/cpu/deferred.h"
 #include "runtime/cpu/device.h"
-#include "runtime/cpu/pool.h"
 #include "runtime/cpu/preemption.h"
 #include "runtime/cpu/private_gradients.h"
+#include "runtime/cpu/thread_pool.h"
 #include "runtime/spatial/handles.h"
 #include "runtime/timing.h"
 #include "support/float_environment.h"
@@ -33,11 +33,11 @@ namespace {
 struct FindingEntry {
     KernelEntryPoint entry;
     const void* arguments;
-    const spatial::FormerObjects& objects;
+    const spatial::PreviousObjects& objects;
 
     static void run(const void* self, const LaunchContext* context, std::int64_t begin, std::int64_t end) {
         const auto& [entry, arguments, objects] = *static_cast<const FindingEntry*>(self);
-        const spatial::FindingHere here(objects);
+        const spatial::ThreadSnapshotScope here(objects);
         run_chunk(entry, arguments, *context, begin, end);
     }
 };
@@ -102,9 +102,9 @@ bool CpuKernel::run(KernelEntryPoint entry, const void* arguments, const Grid& g
     context.interrupts = preempts(interrupts);
     Accesses accesses;  // takes no memory before there is one
     if (options.serial) context.accesses = &accesses;
-    std::optional<spatial::Reading> reading;
+    std::optional<spatial::ReadLease> reading;
     if (code.finds_objects) {
-        if (const spatial::FormerObjectsPtr& former = spatial::Finding::current())
+        if (const spatial::PreviousObjectsPtr& former = spatial::SnapshotScope::current())
             return run_finding(*former, entry, arguments, grid, options);
         reading.emplace();
     }
@@ -125,10 +125,10 @@ bool CpuKernel::run(KernelEntryPoint entry, const void* arguments, const Grid& g
     return !interrupts.is_stopped();
 }
 
-bool CpuKernel::run_finding(const spatial::FormerObjects& former, KernelEntryPoint entry, const void* arguments,
+bool CpuKernel::run_finding(const spatial::PreviousObjects& former, KernelEntryPoint entry, const void* arguments,
                             const Grid& grid, const LaunchOptions& options) const {
     const FindingEntry finding{entry, arguments, former};
-    const spatial::Finding none(nullptr);
+    const spatial::SnapshotScope none(nullptr);
     return run(&FindingEntry::run, &finding, grid, options);
 }
 
@@ -144,28 +144,28 @@ bool CpuKernel::launch(std::span<const std::byte> arguments, const Grid& grid, c
 namespace {
 
 // Several launches in one entry.
-struct JoinedEntry {
-    struct Part {
+struct FusedEntry {
+    struct FusedPart {
         KernelEntryPoint entry;
         const std::byte* arguments;
     };
-    std::vector<Part> parts;
+    std::vector<FusedPart> parts;
     std::int64_t piece;
 
     static void run(const void* self, const LaunchContext* context, std::int64_t begin, std::int64_t end) {
-        const auto& [parts, piece] = *static_cast<const JoinedEntry*>(self);
+        const auto& [parts, piece] = *static_cast<const FusedEntry*>(self);
         for (std::int64_t at = begin; at < end; at += piece)
-            for (const Part& part : parts)
+            for (const FusedPart& part : parts)
                 run_chunk(part.entry, part.arguments, *context, at, std::min(at + piece, end));
     }
 };
 
 }  // namespace
 
-bool CpuKernel::launch_joined(std::span<const Joined> all, std::int64_t piece, const Grid& grid,
-                              const LaunchOptions& options) const {
+bool CpuKernel::launch_fused(std::span<const FusedLaunch> all, std::int64_t piece, const Grid& grid,
+                             const LaunchOptions& options) const {
     const DefaultFloats floats;
-    JoinedEntry joined{{}, piece};
+    FusedEntry fused{{}, piece};
     double cost = 0.0;
     bool is_long = false;
     std::vector<CodeRange> code;
@@ -174,7 +174,7 @@ bool CpuKernel::launch_joined(std::span<const Joined> all, std::int64_t piece, c
     for (const auto& [kernel, arguments] : all) {
         if (is_timed) names += (names.empty() ? "" : " + ") + kernel->description().name;
         const auto& one = static_cast<const CpuKernel&>(*kernel);
-        joined.parts.push_back({one.entry_, arguments});
+        fused.parts.push_back({one.entry_, arguments});
         code.push_back(one.code_);
         is_long |= one.may_be_long();
         cost += kernel->description().cpu().cost;
@@ -186,7 +186,7 @@ bool CpuKernel::launch_joined(std::span<const Joined> all, std::int64_t piece, c
     const TimedHostWork timed(*cpu_devices().front(), kTimedKernel, "kernels ", names);
     Interrupts interrupts(options.interrupted, code);
     context.interrupts = is_long && interrupts.can_stop() ? &interrupts : nullptr;
-    parallel_launch(&JoinedEntry::run, &joined, context, grid.count, row, cost, interrupts, piece);
+    parallel_launch(&FusedEntry::run, &fused, context, grid.count, row, cost, interrupts, piece);
     return !interrupts.is_stopped();
 }
 
@@ -195,13 +195,13 @@ bool CpuKernel::launch_apart(std::span<const std::byte> arguments, const Grid& g
                              Stream& stream) const {
     auto& device = static_cast<CpuDevice&>(stream.device());
     if (DeferredStream* const late = device.deferred()) {
-        late->put([this, &stream, grid, options = options, former = spatial::Finding::current(),
+        late->put([this, &stream, grid, options = options, former = spatial::SnapshotScope::current(),
                    bytes = std::vector<std::byte>(arguments.begin(), arguments.end()),
                    gradients = std::vector<PrivateGradient>(options.private_gradients.begin(),
                                                             options.private_gradients.end())]() mutable {
             options.private_gradients = gradients;
             options.interrupted = nullptr;
-            const spatial::Finding finding(former);
+            const spatial::SnapshotScope finding(former);
             const CpuDevice::Access access(stream.device());
             launch(bytes, grid, options, stream);
         });

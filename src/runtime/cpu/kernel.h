@@ -10,7 +10,7 @@
 namespace weft::runtime {
 
 namespace spatial {
-class FormerObjects;
+class PreviousObjects;
 }
 
 class CpuKernel final : public LoadedKernel {
@@ -21,15 +21,15 @@ public:
     KernelEntryPoint entry() const { return entry_; }
     bool launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
                 Stream& stream) const override;
-    bool launch_joined(std::span<const Joined> all, std::int64_t piece, const Grid& grid,
-                       const LaunchOptions& options) const override;
+    bool launch_fused(std::span<const FusedLaunch> all, std::int64_t piece, const Grid& grid,
+                      const LaunchOptions& options) const override;
     void call(const std::byte* arguments, Fault& fault) const override;
 
 private:
     bool launch_apart(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
                       Stream& stream) const;
     bool run(KernelEntryPoint entry, const void* arguments, const Grid& grid, const LaunchOptions& options) const;
-    bool run_finding(const spatial::FormerObjects& former, KernelEntryPoint entry, const void* arguments,
+    bool run_finding(const spatial::PreviousObjects& former, KernelEntryPoint entry, const void* arguments,
                      const Grid& grid, const LaunchOptions& options) const;
     bool is_quicker_exclusive(std::int64_t threads) const;
     void run_exclusive(KernelEntryPoint entry, const void* arguments, LaunchContext& context, std::int64_t count) const;

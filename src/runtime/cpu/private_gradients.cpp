@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "runtime/array.h"
-#include "runtime/cpu/pool.h"
 #include "runtime/cpu/preemption.h"
+#include "runtime/cpu/thread_pool.h"
 
 namespace weft::runtime {
 namespace {
@@ -44,7 +44,7 @@ void add(void* to, const Buffer& from) {
 
 }  // namespace
 
-bool pays_to_own(std::span<const GradientView> gradients, std::int64_t threads) {
+bool should_privatise(std::span<const GradientView> gradients, std::int64_t threads) {
     if (gradients.empty()) return false;
     const std::int64_t others = cpu_threads() - 1;
     std::int64_t bytes = 0;

@@ -19,7 +19,7 @@
 namespace weft::runtime {
 
 // Whether these gradients exist, are packed, and are small in comparison with a launch of so many threads.
-bool pays_to_own(std::span<const GradientView> gradients, std::int64_t threads);
+bool should_privatise(std::span<const GradientView> gradients, std::int64_t threads);
 
 // The private gradients of one launch.
 class PrivateGradients {

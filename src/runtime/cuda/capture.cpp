@@ -28,7 +28,7 @@ public:
     explicit ChildNode(CudaGraph& graph) : Node("graph"), graph_(graph) {}
     void run() override {}
     std::vector<std::pair<std::string, const Graph*>> children() const override { return {{"graph", &graph_}}; }
-    void put_again(Stream& stream) override { graph_.launch(stream); }
+    void enqueue_into(Stream& stream) override { graph_.launch(stream); }
 
 private:
     CudaGraph& graph_;
@@ -40,7 +40,7 @@ public:
     DescribedNode(std::string name, std::function<void(Stream&)> again)
         : Node(std::move(name)), again_(std::move(again)) {}
     void run() override {}
-    void put_again(Stream& stream) override { again_(stream); }
+    void enqueue_into(Stream& stream) override { again_(stream); }
 
 private:
     std::function<void(Stream&)> again_;
@@ -120,9 +120,9 @@ void CudaGraph::destroy() noexcept {
         else
             driver().cuEventSynchronize(last_launch_);
     }
-    if (executable_) give_up(driver().cuGraphExecDestroy, executable_);
-    give_up(driver().cuGraphDestroy, graph_);
-    if (last_launch_) give_up(driver().cuEventDestroy_v2, last_launch_);
+    if (executable_) destroy_quietly(driver().cuGraphExecDestroy, executable_);
+    destroy_quietly(driver().cuGraphDestroy, graph_);
+    if (last_launch_) destroy_quietly(driver().cuEventDestroy_v2, last_launch_);
 }
 
 CudaGraph::~CudaGraph() { destroy(); }
@@ -151,7 +151,7 @@ CudaRecording::CudaRecording(CudaStream& stream, const CaptureOptions& options)
     : Recording(stream, options), cuda_(stream.cuda_device()), mode_(options.mode) {
     const CudaDevice::Inside inside(cuda_);
     const CUstream handle = stream.own_handle();
-    stream.prepare_aside();
+    stream.prepare_side_stream();
     is_ended_ = true;  // nothing to end if the next call fails
     cuda_.check(driver().cuStreamBeginCapture_v2(handle, mode_), "cuStreamBeginCapture");
     is_ended_ = false;
@@ -183,11 +183,11 @@ CudaRecording::~CudaRecording() {
     if (!is_ended_) {
         CUgraph graph = nullptr;
         if (driver().cuStreamEndCapture(origin.own_handle(), &graph) == kSuccess && graph)
-            give_up(driver().cuGraphDestroy, graph);
+            destroy_quietly(driver().cuGraphDestroy, graph);
         is_ended_ = !is_captured(origin.own_handle());
     }
     release_streams();
-    for (const CUstream stream : gone_) give_up(driver().cuStreamDestroy_v2, stream);
+    for (const CUstream stream : gone_) destroy_quietly(driver().cuStreamDestroy_v2, stream);
     // Memory that was allocated in the capture was filled in the side stream, for which the stream now waits. If the
     // driver does not end the capture, because another thread began it, the host has waited.
     const std::shared_ptr<Stream> own(std::shared_ptr<Stream>(), &origin);
@@ -203,20 +203,20 @@ CudaRecording::~CudaRecording() {
 void CudaRecording::release(Stream& stream) noexcept {
     auto& queue = static_cast<CudaStream&>(stream);
     const CudaStream::WorkLock lock = queue.lock_work();
-    queue.end_aside();
+    queue.end_side_stream();
     Recording::release(stream);
 }
 
-void CudaRecording::keep_stream(CUstream own, CUstream aside) {
+void CudaRecording::keep_stream(CUstream own, CUstream side_stream) {
     gone_.push_back(own);
-    if (aside) gone_.push_back(aside);
+    if (side_stream) gone_.push_back(side_stream);
 }
 
 void CudaRecording::end_bodies() noexcept {
     for (; !bodies_.empty(); bodies_.pop_back()) {
         CUgraph graph = nullptr;  // belongs to the outer graph
         driver().cuStreamEndCapture(bodies_.back().handle, &graph);
-        give_up(driver().cuStreamDestroy_v2, bodies_.back().handle);
+        destroy_quietly(driver().cuStreamDestroy_v2, bodies_.back().handle);
     }
 }
 
@@ -231,7 +231,7 @@ std::shared_ptr<Graph> CudaRecording::finish() {
     // Nearly all failures end the capture too.
     is_ended_ = result == kSuccess || !is_captured(origin.own_handle());
     if (!lost_.empty() && result == kSuccess) {
-        give_up(driver().cuGraphDestroy, graph);
+        destroy_quietly(driver().cuGraphDestroy, graph);
         throw UsageError("capture_end()", "there is no graph: " + lost_ + ". help: capture again");
     }
     cuda_.check(result, "cuStreamEndCapture");
@@ -239,10 +239,10 @@ std::shared_ptr<Graph> CudaRecording::finish() {
     spare_.clear();
     memory_->hold(held_);
     // Launches of the graph in any stream must find the bytes that were copied for it.
-    if (used_aside_) {
+    if (used_side_stream_) {
         const RelaxedCapture relaxed;
-        const CUresult copied = driver().cuStreamSynchronize(origin.aside());
-        if (copied != kSuccess) give_up(driver().cuGraphDestroy, graph);
+        const CUresult copied = driver().cuStreamSynchronize(origin.side_stream());
+        if (copied != kSuccess) destroy_quietly(driver().cuGraphDestroy, graph);
         cuda_.check(copied, "cuStreamSynchronize");
     }
     return std::make_shared<CudaGraph>(cuda_, std::move(nodes_), std::exchange(memory_, std::make_unique<KeptMemory>()),
@@ -288,7 +288,7 @@ void CudaRecording::join(Stream& stream) {
                                              stream.device().alias + "'. help: a graph stays on one device");
     auto& queue = static_cast<CudaStream&>(stream);
     const CudaStream::WorkLock lock = queue.lock_work();
-    if (!stream.is_recorded()) queue.prepare_aside();
+    if (!stream.is_recorded()) queue.prepare_side_stream();
     Recording::join(stream);
 }
 
@@ -323,11 +323,12 @@ void* CudaRecording::allocate(std::int64_t size_bytes, bool zeroed, Stream& stre
 // Launches of the graph, in any stream, rely on work in the side stream, so the end of the capture waits for it. A
 // capture of another library ends without notice, so the wait is done here.
 void CudaRecording::settle() {
-    used_aside_ = true;
+    used_side_stream_ = true;
     if (!external_) return;
     const RelaxedCapture relaxed;
     const auto wait = [&] {
-        cuda_.check(driver().cuStreamSynchronize(static_cast<CudaStream&>(stream()).aside()), "cuStreamSynchronize");
+        cuda_.check(driver().cuStreamSynchronize(static_cast<CudaStream&>(stream()).side_stream()),
+                    "cuStreamSynchronize");
     };
     try {
         wait();
@@ -384,14 +385,14 @@ BufferPtr CudaRecording::report_memory(std::int64_t size_bytes) {
 
 // ---- graphs in graphs, and conditions ----
 
-CudaRecording::Place CudaRecording::place_in(CUstream handle) const {
+CudaRecording::InsertionPoint CudaRecording::place_in(CUstream handle) const {
     if (!driver().cuStreamGetCaptureInfo_v3)
         throw UsageError("capture_launch()",
                          "the CUDA driver is too old for graphs inside of graphs: expected one of "
                          "CUDA 12.3 or later");
     CUstreamCaptureStatus status = kCaptureNone;
     cuuint64_t id = 0;
-    Place place{};
+    InsertionPoint place{};
     const CUgraphNode* last = nullptr;
     std::size_t count = 0;
     cuda_.check(driver().cuStreamGetCaptureInfo_v3(handle, &status, &id, &place.graph, &last, nullptr, &count),
@@ -410,7 +411,7 @@ void CudaRecording::add_child(CudaGraph& graph, CudaStream& stream) {
         const auto count = [&] { return nodes_of(cuda_, place_in(handle(stream)).graph); };
         const std::size_t before = count();
         const UseStream use({std::shared_ptr<Stream>(), &stream});
-        graph.put_again(stream);
+        graph.enqueue_into(stream);
         if (count() - before == graph.size_) return;
         if (lost_.empty()) lost_ = "a graph with conditions could not become a part of it";
         throw UsageError("capture_launch()",
@@ -419,7 +420,7 @@ void CudaRecording::add_child(CudaGraph& graph, CudaStream& stream) {
     }
     const CudaDevice::Inside inside(cuda_);
     const CUstream into = handle(stream);
-    const Place place = place_in(into);
+    const InsertionPoint place = place_in(into);
     CUgraphNode node = nullptr;
     cuda_.check(
         driver().cuGraphAddChildGraphNode(&node, place.graph, place.last.data(), place.last.size(), graph.graph_),
@@ -462,7 +463,7 @@ void CudaRecording::begin_condition(const Array& condition, ConditionKind kind, 
     require_conditions(kind);
     auto& stream = static_cast<CudaStream&>(current_stream(cuda_));
     const CudaDevice::Inside inside(cuda_);
-    const Place place = place_in(handle(stream));
+    const InsertionPoint place = place_in(handle(stream));
     Condition made{&stream, kind, condition.view.data};
     const bool is_there[] = {branches.on_true, branches.on_false};
     for (std::size_t i = 0; i < 2; ++i)
@@ -478,7 +479,7 @@ void CudaRecording::begin_branch(bool on_true) {
     const CudaDevice::Inside inside(cuda_);
     const Condition& condition = conditions_.back();
     const CUstream outer = handle(*condition.stream);
-    const Place place = place_in(outer);
+    const InsertionPoint place = place_in(outer);
     CUgraphNodeParams wanted{};
     wanted.type = kConditionalNode;
     wanted.conditional = {condition.handles[on_true ? 0 : 1],
@@ -493,7 +494,7 @@ void CudaRecording::begin_branch(bool on_true) {
     cuda_.check(driver().cuStreamCreate(&body.handle, kNonBlocking), "cuStreamCreate");
     const CUresult begun =
         driver().cuStreamBeginCaptureToGraph(body.handle, wanted.conditional.bodies[0], nullptr, nullptr, 0, mode_);
-    if (begun != kSuccess) give_up(driver().cuStreamDestroy_v2, body.handle);
+    if (begun != kSuccess) destroy_quietly(driver().cuStreamDestroy_v2, body.handle);
     cuda_.check(begun, "cuStreamBeginCaptureToGraph");
     body.described = std::exchange(nodes_, {});
     bodies_.push_back(std::move(body));
@@ -514,12 +515,12 @@ std::shared_ptr<Graph> CudaRecording::end_branch() {
     bodies_.pop_back();
     CUgraph graph = nullptr;
     const CUresult ended = driver().cuStreamEndCapture(body.handle, &graph);
-    give_up(driver().cuStreamDestroy_v2, body.handle);
+    destroy_quietly(driver().cuStreamDestroy_v2, body.handle);
     auto described = std::make_shared<DescribedGraph>(cuda_, std::exchange(nodes_, std::move(body.described)));
     if ((problem || ended != kSuccess) && lost_.empty()) lost_ = "the body of a condition could not be captured";
     if (problem) std::rethrow_exception(problem);
     cuda_.check(ended, "cuStreamEndCapture");
-    const Place place = place_in(handle(*body.stream));
+    const InsertionPoint place = place_in(handle(*body.stream));
     if (place.last != std::vector<CUgraphNode>{body.node}) {
         lost_ = "another library has put work into the stream while the body of a condition was captured";
         throw UsageError("capture_if()", lost_ +
@@ -556,7 +557,7 @@ ExternalUses& external_uses() {
 ExternalUse::~ExternalUse() {
     const CudaDevice::Inside inside(device_, std::nothrow);
     if (!inside.is_inside()) return;
-    for (const CUstream stream : gone) give_up(driver().cuStreamDestroy_v2, stream);
+    for (const CUstream stream : gone) destroy_quietly(driver().cuStreamDestroy_v2, stream);
 }
 
 void ExternalUse::retain(const std::shared_ptr<ExternalUse>& use, CUgraph graph) {

@@ -1,10 +1,10 @@
 // Captures and graphs of CUDA devices, on top of the driver's own.
 //
 // While a thread captures a stream, the driver turns work in the stream into nodes of its graph, and our nodes describe
-// that work. Three kinds of work stay outside of the graph and go to a side stream (CudaStream::aside()): work of other
-// threads, memory, and bytes of the host. Memory that is allocated in a capture belongs to the graph as soon as it has
-// no other owner. Bytes of the host are copied to the device once, and each launch of the graph reads that copy. So the
-// graph allocates nothing and reads no memory of the host.
+// that work. Three kinds of work stay outside of the graph and go to a side stream (CudaStream::side_stream()): work of
+// other threads, memory, and bytes of the host. Memory that is allocated in a capture belongs to the graph as soon as
+// it has no other owner. Bytes of the host are copied to the device once, and each launch of the graph reads that copy.
+// So the graph allocates nothing and reads no memory of the host.
 //
 // A condition is a kernel that gives an array's value to the driver (devlib/cuda/condition.cpp), and a node with one
 // graph for each body. A body is captured through a stream of its own, which replaces the captured one meanwhile.
@@ -135,7 +135,7 @@ public:
     // of conditions, and if the driver is too old.
     void add_event(cuda::CUevent event, std::shared_ptr<const void> owner, CudaStream& stream, bool records);
     // Takes over the driver's streams of a destroyed stream, which are destroyed after the capture.
-    void keep_stream(cuda::CUstream own, cuda::CUstream aside);
+    void keep_stream(cuda::CUstream own, cuda::CUstream side_stream);
 
 private:
     struct Spare {
@@ -155,11 +155,11 @@ private:
         cuda::CUgraphNode node;          // of the outer graph
         std::vector<NodePtr> described;  // nodes of the outer graph so far
     };
-    struct Place {
+    struct InsertionPoint {
         cuda::CUgraph graph;
         std::vector<cuda::CUgraphNode> last;  // predecessors of the next node
     };
-    Place place_in(cuda::CUstream handle) const;
+    InsertionPoint place_in(cuda::CUstream handle) const;
     void set_condition(const Condition& condition, bool for_all);
     BufferPtr buffer_of(void* data, std::int64_t size_bytes);
     void hold(void* data, std::int64_t size_bytes);
@@ -169,7 +169,7 @@ private:
     CudaDevice& cuda_;
     int mode_;
     bool is_ended_ = false;
-    bool used_aside_ = false;
+    bool used_side_stream_ = false;
     int describing_ = 0;  // > 0 during work that already has a node
     std::string lost_;    // the reason why the capture cannot be completed
     bool has_conditions_ = false;

@@ -16,7 +16,7 @@
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/stream.h"
 #include "runtime/device.h"
-#include "runtime/pool.h"
+#include "runtime/memory_pool.h"
 
 namespace weft::runtime {
 
@@ -28,7 +28,7 @@ class ProgramAllocator;
 struct Buffer;
 
 // The device's default pool, which other libraries of the process may share.
-class CudaPool final : public Pool {
+class CudaPool final : public MemoryPool {
 public:
     explicit CudaPool(CudaDevice& device) : device_(device) {}
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr char kVariable[] = "WARP_CUDA_DRIVER";
 
-struct Found {
+struct DriverLookup {
     std::unique_ptr<Driver> driver;
     std::string problem;
 };
@@ -87,7 +87,7 @@ bool is_cut_off(const std::string& path) {
     return false;
 }
 
-Found find() {
+DriverLookup find() {
     const char* const variable = std::getenv(kVariable);
     const std::string chosen = variable ? variable : "";
     if (chosen == "none") return {nullptr, std::string(kVariable) + " is 'none'"};
@@ -114,8 +114,8 @@ Found find() {
     return {std::move(driver), ""};
 }
 
-const Found& found() {
-    static const Found* const answer = new Found(find());
+const DriverLookup& found() {
+    static const DriverLookup* const answer = new DriverLookup(find());
     return *answer;
 }
 

@@ -149,7 +149,7 @@ void check(CUresult result, const char* call, const std::string& device);
 
 // Destroys a handle if failures cannot be reported: a failed call is tried once more.
 template <class Handle>
-void give_up(CUresult (*destroy)(Handle), Handle handle) noexcept {
+void destroy_quietly(CUresult (*destroy)(Handle), Handle handle) noexcept {
     if (destroy(handle) != kSuccess) destroy(handle);
 }
 

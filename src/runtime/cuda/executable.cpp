@@ -124,7 +124,7 @@ std::string CudaKernel::origin(Device& device) const {
     return executable_.origin(static_cast<CudaDevice&>(device));
 }
 
-std::pair<int, int> CudaKernel::suggested_block(Device& device) const {
+std::pair<int, int> CudaKernel::max_occupancy_block(Device& device) const {
     auto& gpu = static_cast<CudaDevice&>(device);
     const CUfunction function = function_on(gpu);
     const CudaDevice::Inside inside(gpu);
@@ -270,7 +270,7 @@ CudaExecutable::~CudaExecutable() {
         const CudaDevice::Inside inside(*device, std::nothrow);
         if (!inside.is_inside()) continue;
         const RelaxedCapture relaxed;
-        give_up(driver().cuModuleUnload, module.handle);
+        destroy_quietly(driver().cuModuleUnload, module.handle);
     }
 }
 

@@ -28,7 +28,7 @@ public:
 
     void prepare(Device& device) const override;
     std::string origin(Device& device) const override;
-    std::pair<int, int> suggested_block(Device& device) const override;
+    std::pair<int, int> max_occupancy_block(Device& device) const override;
     std::pair<int, int> thread_needs(Device& device) const override;
     int most_clustered(Device& device, int threads, int shared_bytes) const override;
     bool launch(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,

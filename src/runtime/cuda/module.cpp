@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "runtime/cuda/capture.h"
-#include "runtime/kept_images.h"
+#include "runtime/driver_image_cache.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -84,7 +84,7 @@ std::vector<std::byte> link(const char* ptx, bool with_lines) {
     std::vector<std::byte> made;
     if (result == kSuccess)
         made.assign(static_cast<const std::byte*>(image), static_cast<const std::byte*>(image) + size);
-    give_up(driver.cuLinkDestroy, state);  // frees the image, which has been copied
+    destroy_quietly(driver.cuLinkDestroy, state);  // frees the image, which has been copied
     return made;
 }
 
@@ -114,7 +114,7 @@ std::string made_of(const char* ptx, bool with_lines, CudaDevice& device) {
 
 // Loads the stored image, or compiles and stores a new one. Null on any failure.
 CUmodule load_kept(const char* ptx, bool with_lines, CudaDevice& device) {
-    ImageStore* const store = image_store();
+    DriverImageCache* const store = driver_image_cache();
     // A link cannot resolve functions that the driver provides.
     if (!store || !store->is_open() || !can_link() || std::strstr(ptx, ".extern .func")) return nullptr;
     const std::string of = made_of(ptx, with_lines, device);

@@ -1,5 +1,5 @@
 // Code on a device: machine code for its architecture if there is some, else PTX, which the driver compiles. The result
-// of the driver's compiler is kept across processes if the program names a place (runtime/kept_images.h).
+// of the driver's compiler is kept across processes if the program names a place (runtime/driver_image_cache.h).
 #pragma once
 
 #include <cstddef>

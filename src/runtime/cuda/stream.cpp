@@ -36,20 +36,20 @@ CudaStream::~CudaStream() {
     CUstream made = handle_.load(std::memory_order_acquire);
     // Destroying a stream that has joined another library's capture would invalidate the capture.
     if (CudaRecording* const joined = made && !is_foreign_ ? cuda_recording(*this) : nullptr) {
-        joined->keep_stream(std::exchange(made, nullptr), std::exchange(aside_, nullptr));
+        joined->keep_stream(std::exchange(made, nullptr), std::exchange(side_stream_, nullptr));
     }
     const CudaDevice::Inside inside(cuda_, std::nothrow);
     if (!inside.is_inside()) return;
-    if (made != nullptr && !is_foreign_) give_up(driver().cuStreamDestroy_v2, made);
-    if (aside_ != nullptr) give_up(driver().cuStreamDestroy_v2, aside_);
-    if (border_ != nullptr) give_up(driver().cuEventDestroy_v2, border_);
+    if (made != nullptr && !is_foreign_) destroy_quietly(driver().cuStreamDestroy_v2, made);
+    if (side_stream_ != nullptr) destroy_quietly(driver().cuStreamDestroy_v2, side_stream_);
+    if (border_ != nullptr) destroy_quietly(driver().cuEventDestroy_v2, border_);
 }
 
 CudaStream::Handle CudaStream::handle() {
     WorkLock lock = lock_work();
     if (!is_recorded()) return {std::move(lock), own_handle()};
     CudaRecording* const recording = cuda_recording(*this);
-    return {std::move(lock), recording ? recording->handle(*this) : aside()};
+    return {std::move(lock), recording ? recording->handle(*this) : side_stream()};
 }
 
 CUstream CudaStream::share_handle() {
@@ -116,20 +116,20 @@ CUstream CudaStream::own_handle() {
 
 CudaStream::Handle CudaStream::handle_outside_if_made() {
     WorkLock lock = lock_work();
-    return {std::move(lock), is_recorded() ? aside() : handle_.load(std::memory_order_acquire)};
+    return {std::move(lock), is_recorded() ? side_stream() : handle_.load(std::memory_order_acquire)};
 }
 
-CUstream CudaStream::aside() {
+CUstream CudaStream::side_stream() {
     const WorkLock lock = lock_work();
     const CudaDevice::Inside inside(cuda_);
-    if (aside_ == nullptr) cuda_.check(driver().cuStreamCreate(&aside_, 0), "cuStreamCreate");
-    if (is_behind_) cuda_.check(driver().cuStreamWaitEvent(aside_, border_, 0), "cuStreamWaitEvent");
+    if (side_stream_ == nullptr) cuda_.check(driver().cuStreamCreate(&side_stream_, 0), "cuStreamCreate");
+    if (is_behind_) cuda_.check(driver().cuStreamWaitEvent(side_stream_, border_, 0), "cuStreamWaitEvent");
     is_behind_ = false;
-    is_aside_used_ = true;
-    return aside_;
+    is_side_stream_used_ = true;
+    return side_stream_;
 }
 
-void CudaStream::prepare_aside() {
+void CudaStream::prepare_side_stream() {
     const CUstream own = own_handle();
     const WorkLock lock = lock_work();
     const CudaDevice::Inside inside(cuda_);
@@ -138,16 +138,16 @@ void CudaStream::prepare_aside() {
     is_behind_ = true;
 }
 
-void CudaStream::end_aside() noexcept {
+void CudaStream::end_side_stream() noexcept {
     const WorkLock lock = lock_work();
-    if (!std::exchange(is_aside_used_, false)) return;
+    if (!std::exchange(is_side_stream_used_, false)) return;
     const CudaDevice::Inside inside(cuda_, std::nothrow);
     if (!inside.is_inside()) return;
     // If the stream cannot be made to wait, this thread waits.
-    if (driver().cuEventRecord(border_, aside_) != kSuccess ||
+    if (driver().cuEventRecord(border_, side_stream_) != kSuccess ||
         driver().cuStreamWaitEvent(handle_.load(std::memory_order_acquire), border_, 0) != kSuccess) {
         const RelaxedCapture relaxed;
-        driver().cuStreamSynchronize(aside_);
+        driver().cuStreamSynchronize(side_stream_);
     }
 }
 
@@ -205,7 +205,7 @@ int CudaStream::priority() {
 
 CudaEvent::Owner::~Owner() {
     const CudaDevice::Inside inside(device_, std::nothrow);
-    if (handle && inside.is_inside()) give_up(driver().cuEventDestroy_v2, handle);
+    if (handle && inside.is_inside()) destroy_quietly(driver().cuEventDestroy_v2, handle);
 }
 
 CudaEvent::CudaEvent(CudaDevice& device, bool has_time) : device_(device), owner_(std::make_shared<Owner>(device)) {

@@ -30,7 +30,7 @@ public:
     WorkLock lock_work() { return WorkLock(work_mutex_); }
     // The driver's stream for the work of this thread, for one call of the driver or several that belong together.
     // Usually it is the stream's own, made at the first call. During a capture, the recording chooses it for the
-    // capturing thread, and other threads get aside().
+    // capturing thread, and other threads get side_stream().
     class Handle {
     public:
         Handle(WorkLock lock, cuda::CUstream handle) : lock_(std::move(lock)), handle_(handle) {}
@@ -49,10 +49,11 @@ public:
     CudaDevice& cuda_device() const { return cuda_; }
 
     // During a capture, with the lock of work held: a side stream for work that is no part of the graph. It comes after
-    // work that was in this stream before prepare_aside(), and before work that is enqueued here after end_aside().
-    cuda::CUstream aside();
-    void prepare_aside();
-    void end_aside() noexcept;
+    // work that was in this stream before prepare_side_stream(), and before work that is enqueued here after
+    // end_side_stream().
+    cuda::CUstream side_stream();
+    void prepare_side_stream();
+    void end_side_stream() noexcept;
     // Another library may enqueue work and capture the stream from now on.
     cuda::CUstream share_handle();
     // The code between these calls expects a capture of another library. Throws UsageError if there is none.
@@ -83,10 +84,10 @@ private:
     std::atomic<cuda::CUstream> handle_{nullptr};
     PendingReports reports_;
     std::recursive_mutex work_mutex_;
-    cuda::CUstream aside_ = nullptr;
-    cuda::CUevent border_ = nullptr;  // orders the stream's work and that of aside_
-    bool is_behind_ = false;          // aside_ has yet to wait for border_
-    bool is_aside_used_ = false;
+    cuda::CUstream side_stream_ = nullptr;
+    cuda::CUevent border_ = nullptr;  // orders the stream's work and that of side_stream_
+    bool is_behind_ = false;          // side_stream_ has yet to wait for border_
+    bool is_side_stream_used_ = false;
 };
 
 class CudaEvent final : public Event {

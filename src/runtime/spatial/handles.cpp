@@ -19,8 +19,8 @@ namespace {
 
 // Number of launches with former objects: if it is 0, kernels skip the thread-local lookup.
 std::atomic<int> finding_count{0};
-constinit thread_local const FormerObjectsPtr* finding = nullptr;
-constinit thread_local const FormerObjects* found_here = nullptr;
+constinit thread_local const PreviousObjectsPtr* snapshot_scope = nullptr;
+constinit thread_local const PreviousObjects* thread_snapshot = nullptr;
 
 constexpr std::size_t kSlots = std::size_t{1} << 20;
 constexpr std::uint64_t kGenerations = std::uint64_t{1} << 24;
@@ -230,11 +230,11 @@ std::atomic<int> kept_count{0};
 
 }  // namespace
 
-struct Kept {
-    Kept(Contents of, std::uint64_t at) : contents(std::move(of)), version(at) { ++kept_count; }
-    ~Kept() { --kept_count; }
-    Kept(const Kept&) = delete;
-    Kept& operator=(const Kept&) = delete;
+struct SnapshotState {
+    SnapshotState(Contents of, std::uint64_t at) : contents(std::move(of)), version(at) { ++kept_count; }
+    ~SnapshotState() { --kept_count; }
+    SnapshotState(const SnapshotState&) = delete;
+    SnapshotState& operator=(const SnapshotState&) = delete;
 
     Contents contents;
     std::uint64_t version;
@@ -260,7 +260,7 @@ Snapshot::Snapshot(std::uint64_t of) {
     if (kept_ && kept_->version == object->version()) return;
     const std::uint64_t version = object->version();
     Object const& kept_of = *object;
-    kept_ = std::make_shared<Kept>(Contents{slots[slot_of(of)].descriptor, std::move(object)}, version);
+    kept_ = std::make_shared<SnapshotState>(Contents{slots[slot_of(of)].descriptor, std::move(object)}, version);
     kept_of.kept_ = kept_;
 }
 
@@ -284,9 +284,9 @@ bool is_kept(std::uint64_t id) {
 // The copy is made without the lock. A snapshot that is taken meanwhile may see the following writes, as any concurrent
 // launch may.
 void keep_apart(std::uint64_t id) {
-    std::vector<std::pair<std::shared_ptr<const Object>, std::shared_ptr<Kept>>> all;
+    std::vector<std::pair<std::shared_ptr<const Object>, std::shared_ptr<SnapshotState>>> all;
     const auto add = [&](std::shared_ptr<const Object> object) {
-        std::shared_ptr<Kept> kept = object ? object->kept_.lock() : nullptr;
+        std::shared_ptr<SnapshotState> kept = object ? object->kept_.lock() : nullptr;
         if (kept) all.emplace_back(std::move(object), std::move(kept));
     };
     ++change_count;
@@ -343,26 +343,26 @@ const void* find_descriptor(std::uint64_t id, ObjectKind kind) {
 
 std::uint64_t find_object(std::uint64_t id, std::int32_t kind) {
     const auto of = static_cast<ObjectKind>(kind);
-    const bool is_former = finding_count.load(std::memory_order_relaxed) != 0 && found_here;
-    return reinterpret_cast<std::uintptr_t>(is_former ? found_here->find(id, of) : find_descriptor(id, of));
+    const bool is_former = finding_count.load(std::memory_order_relaxed) != 0 && thread_snapshot;
+    return reinterpret_cast<std::uintptr_t>(is_former ? thread_snapshot->find(id, of) : find_descriptor(id, of));
 }
 
 std::int32_t has_object(std::uint64_t id, std::int32_t kind) {
     const auto of = static_cast<ObjectKind>(kind);
-    const bool is_former = finding_count.load(std::memory_order_relaxed) != 0 && found_here;
+    const bool is_former = finding_count.load(std::memory_order_relaxed) != 0 && thread_snapshot;
     id = without_tangents(id, of);
-    return is_former ? found_here->has(id, of) : is_object(id, of);
+    return is_former ? thread_snapshot->has(id, of) : is_object(id, of);
 }
 
 // ---- former objects ----
 
-void FormerObjects::add(std::uint64_t id, const void* descriptor, std::shared_ptr<const void> holder) {
+void PreviousObjects::add(std::uint64_t id, const void* descriptor, std::shared_ptr<const void> holder) {
     id &= ~kTreeOfMesh;
     const auto at = std::ranges::lower_bound(entries_, id, {}, &Entry::id);
     entries_.insert(at, {id, descriptor, std::move(holder)});
 }
 
-const FormerObjects::Entry* FormerObjects::entry(std::uint64_t id, ObjectKind kind) const {
+const PreviousObjects::Entry* PreviousObjects::entry(std::uint64_t id, ObjectKind kind) const {
     if (without_tangents(id, kind) >> 56 != static_cast<std::uint64_t>(kind)) return nullptr;
     const auto found = std::ranges::lower_bound(entries_, id, {}, &Entry::id);
     if (found != entries_.end() && found->id == id) return &*found;
@@ -370,54 +370,55 @@ const FormerObjects::Entry* FormerObjects::entry(std::uint64_t id, ObjectKind ki
     return nullptr;
 }
 
-const void* FormerObjects::find(std::uint64_t id, ObjectKind kind) const {
+const void* PreviousObjects::find(std::uint64_t id, ObjectKind kind) const {
     if (is_tree_of_mesh(id, kind)) return tree_of(find(id & ~kTreeOfMesh, ObjectKind::mesh));
     const Entry* const found = entry(id, kind);
     if (!found && !are_all_) return find_descriptor(id, kind);
     return found && found->descriptor ? found->descriptor : kEmpty;
 }
 
-bool FormerObjects::has(std::uint64_t id, ObjectKind kind) const {
+bool PreviousObjects::has(std::uint64_t id, ObjectKind kind) const {
     if (is_tree_of_mesh(id, kind)) return has(id & ~kTreeOfMesh, ObjectKind::mesh);
     const Entry* const found = entry(id, kind);
     if (!found && !are_all_) return is_object(id, kind);
     return found && found->descriptor;
 }
 
-Finding::Finding(FormerObjectsPtr objects) : objects_(std::move(objects)), outer_(finding) {
+SnapshotScope::SnapshotScope(PreviousObjectsPtr objects) : objects_(std::move(objects)), outer_(snapshot_scope) {
     ++finding_count;
-    finding = &objects_;
+    snapshot_scope = &objects_;
 }
 
-Finding::~Finding() {
-    finding = outer_;
+SnapshotScope::~SnapshotScope() {
+    snapshot_scope = outer_;
     --finding_count;
 }
 
-const FormerObjectsPtr& Finding::current() {
-    static const FormerObjectsPtr none;
-    return finding ? *finding : none;
+const PreviousObjectsPtr& SnapshotScope::current() {
+    static const PreviousObjectsPtr none;
+    return snapshot_scope ? *snapshot_scope : none;
 }
 
-FindingHere::FindingHere(const FormerObjects& objects) : outer_(std::exchange(found_here, &objects)) {
+ThreadSnapshotScope::ThreadSnapshotScope(const PreviousObjects& objects)
+    : outer_(std::exchange(thread_snapshot, &objects)) {
     ++finding_count;
 }
 
-FindingHere::~FindingHere() {
-    found_here = outer_;
+ThreadSnapshotScope::~ThreadSnapshotScope() {
+    thread_snapshot = outer_;
     --finding_count;
 }
 
 // A reader takes its place before any lookup, and a writer reads the places after its withdrawal: one of the two sees
 // the other. (All of these are sequentially consistent.)
-Reading::Reading() {
+ReadLease::ReadLease() {
     std::size_t place = std::hash<std::thread::id>()(std::this_thread::get_id()) % kReaders;
     for (std::uint64_t none = 0; !readers[place].began.compare_exchange_strong(none, now.load()); none = 0)
         place = (place + 1) % kReaders;
     place_ = place;
 }
 
-Reading::~Reading() {
+ReadLease::~ReadLease() {
     readers[place_].began = 0;
     if (any_retired.load(std::memory_order_relaxed)) take_unread();
 }

@@ -21,7 +21,7 @@
 namespace weft::runtime::spatial {
 
 class Object;
-struct Kept;
+struct SnapshotState;
 
 // The present meaning of an id.
 struct Contents {
@@ -44,7 +44,7 @@ private:
     friend class Snapshot;
     friend bool is_kept(std::uint64_t);
     friend void keep_apart(std::uint64_t);
-    mutable std::weak_ptr<Kept> kept_;  // shared by its snapshots
+    mutable std::weak_ptr<SnapshotState> kept_;  // shared by its snapshots
 };
 
 // Gives an id to an object. Throws UsageError (category memory) if there are more than a million objects.
@@ -73,7 +73,7 @@ public:
     bool is_current() const;
 
 private:
-    std::shared_ptr<Kept> kept_;
+    std::shared_ptr<SnapshotState> kept_;
 };
 // Whether snapshots of the id's present contents exist.
 bool is_kept(std::uint64_t id);
@@ -89,28 +89,28 @@ std::vector<std::uint64_t> all_ids();
 // Never null.
 const void* find_descriptor(std::uint64_t id, ObjectKind kind);
 bool is_object(std::uint64_t id, ObjectKind kind);
-// For compiled kernels: find_descriptor() on plain numbers, or the lookup that FindingHere has set.
+// For compiled kernels: find_descriptor() on plain numbers, or the lookup that ThreadSnapshotScope has set.
 std::uint64_t find_object(std::uint64_t id, std::int32_t kind);
 // Whether the id names an object of this kind. For checks of debug builds.
 std::int32_t has_object(std::uint64_t id, std::int32_t kind);
 
 // While it lives, no descriptor is freed that an id leads to during its life: held by a launch that looks up objects.
-class Reading {
+class ReadLease {
 public:
-    Reading();
-    ~Reading();
-    Reading(const Reading&) = delete;
-    Reading& operator=(const Reading&) = delete;
+    ReadLease();
+    ~ReadLease();
+    ReadLease(const ReadLease&) = delete;
+    ReadLease& operator=(const ReadLease&) = delete;
 
 private:
     std::size_t place_;
 };
 
 // Other meanings of ids for some launches: the backward pass of a launch finds the objects that the launch found.
-class FormerObjects {
+class PreviousObjects {
 public:
     // `are_all`: ids that were not added have no meaning; else they have their present one.
-    explicit FormerObjects(bool are_all = true) : are_all_(are_all) {}
+    explicit PreviousObjects(bool are_all = true) : are_all_(are_all) {}
 
     // `holder` keeps alive everything that the descriptor leads to; null: the id has no meaning.
     void add(std::uint64_t id, const void* descriptor, std::shared_ptr<const void> holder);
@@ -134,34 +134,34 @@ private:
     bool are_all_;
     mutable std::atomic<bool> has_missed_{false};
 };
-using FormerObjectsPtr = std::shared_ptr<const FormerObjects>;
+using PreviousObjectsPtr = std::shared_ptr<const PreviousObjects>;
 
 // While it lives, launches of this thread use these meanings of ids; null: the present ones.
-class Finding {
+class SnapshotScope {
 public:
-    explicit Finding(FormerObjectsPtr objects);
-    ~Finding();
-    Finding(const Finding&) = delete;
-    Finding& operator=(const Finding&) = delete;
+    explicit SnapshotScope(PreviousObjectsPtr objects);
+    ~SnapshotScope();
+    SnapshotScope(const SnapshotScope&) = delete;
+    SnapshotScope& operator=(const SnapshotScope&) = delete;
 
     // Null if none is set.
-    static const FormerObjectsPtr& current();
+    static const PreviousObjectsPtr& current();
 
 private:
-    FormerObjectsPtr objects_;
-    const FormerObjectsPtr* outer_;
+    PreviousObjectsPtr objects_;
+    const PreviousObjectsPtr* outer_;
 };
 
 // While it lives, kernels that run on this thread use these meanings. A launch sets it on each of its threads.
-class FindingHere {
+class ThreadSnapshotScope {
 public:
-    explicit FindingHere(const FormerObjects& objects);
-    ~FindingHere();
-    FindingHere(const FindingHere&) = delete;
-    FindingHere& operator=(const FindingHere&) = delete;
+    explicit ThreadSnapshotScope(const PreviousObjects& objects);
+    ~ThreadSnapshotScope();
+    ThreadSnapshotScope(const ThreadSnapshotScope&) = delete;
+    ThreadSnapshotScope& operator=(const ThreadSnapshotScope&) = delete;
 
 private:
-    const FormerObjects* outer_;
+    const PreviousObjects* outer_;
 };
 
 }  // namespace weft::runtime::spatial

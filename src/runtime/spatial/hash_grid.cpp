@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/cpu/pool.h"
+#include "runtime/cpu/thread_pool.h"
 #include "runtime/spatial/handles.h"
 #include "runtime/spatial/parallel.h"
 #include "support/error.h"
@@ -116,16 +116,16 @@ void find_cells(const Grid& grid, const Array& points, const Array* groups, std:
 // A query reads the cells around its own. They are still cached for a query from a cell at most this far away.
 constexpr std::int64_t kNear = 2;
 
-struct Place {
+struct CellCoordinates {
     std::int64_t cell[3];
 };
 
-Place place_of(const Grid& grid, std::uint32_t cell) {
+CellCoordinates place_of(const Grid& grid, std::uint32_t cell) {
     const std::int64_t row = cell / grid.dims[0];
     return {{cell % grid.dims[0], row % grid.dims[1], row / grid.dims[1]}};
 }
 
-bool are_near(const Grid& grid, const Place& a, const Place& b) {
+bool are_near(const Grid& grid, const CellCoordinates& a, const CellCoordinates& b) {
     for (int axis = 0; axis < 3; ++axis) {
         const std::int64_t apart = std::abs(a.cell[axis] - b.cell[axis]);
         if (std::min(apart, grid.dims[axis] - apart) > kNear) return false;
@@ -140,11 +140,11 @@ bool are_in_no_order(const Grid& grid, const std::uint32_t* cell_of, std::int64_
     int alone = 0;
     for (std::int64_t sample = 0; sample < kSamples; ++sample) {
         const std::uint32_t* const first = cell_of + (count - kWindow) * sample / (kSamples - 1);
-        Place places[kWindow];
+        CellCoordinates places[kWindow];
         for (std::int64_t i = 0; i < kWindow; ++i) places[i] = place_of(grid, first[i]);
         for (std::int64_t i = kBefore; i < kWindow; ++i)
             alone += std::none_of(places + i - kBefore, places + i,
-                                  [&](const Place& before) { return are_near(grid, before, places[i]); });
+                                  [&](const CellCoordinates& before) { return are_near(grid, before, places[i]); });
     }
     return 2 * alone > kSamples * (kWindow - kBefore);
 }
@@ -350,7 +350,7 @@ void HashGrid::reserve(std::int64_t points, bool with_groups) {
 namespace {
 
 // Estimates from samples whether places are adjacent if their numbers are adjacent among the points of the grid.
-bool follow(const HashGridDescriptor& descriptor, const Places& places) {
+bool follow(const HashGridDescriptor& descriptor, const PositionField& places) {
     constexpr std::int64_t kSamples = 32;
     static_assert(2 * kSamples <= kPiece);
     const Grid grid{{descriptor.dims[0], descriptor.dims[1], descriptor.dims[2]}, descriptor.inverse_width};
@@ -372,7 +372,7 @@ bool follow(const HashGridDescriptor& descriptor, const Places& places) {
         count_cells(at[axis], kNotMoved, 2 * kSamples, grid.inverse_width, static_cast<double>(grid.dims[axis]),
                     found[axis]);
     const auto cell_of = [&](std::int64_t i) {
-        Place place;
+        CellCoordinates place;
         for (int axis = 0; axis < 3; ++axis) place.cell[axis] = static_cast<std::int64_t>(found[axis][i]);
         return place;
     };
@@ -385,8 +385,8 @@ bool follow(const HashGridDescriptor& descriptor, const Places& places) {
 
 bool may_need_order(std::int64_t count) { return count >= kFewestToOrder; }
 
-const HashGridDescriptor* order_for(std::uint64_t id, std::int64_t count, const Places& places) {
-    const FormerObjectsPtr& former = Finding::current();
+const HashGridDescriptor* order_for(std::uint64_t id, std::int64_t count, const PositionField& places) {
+    const PreviousObjectsPtr& former = SnapshotScope::current();
     const auto& grid = *static_cast<const HashGridDescriptor*>(former ? former->find(id, ObjectKind::hash_grid)
                                                                       : find_descriptor(id, ObjectKind::hash_grid));
     if (!grid.in_no_order || grid.count != count || places.array.shape[0] != count || !places.array.data)

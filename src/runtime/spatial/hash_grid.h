@@ -60,15 +60,15 @@ private:
 bool may_need_order(std::int64_t count);
 
 // Three-component vectors of floats in the elements of an array in the host's memory.
-struct Places {
+struct PositionField {
     const ArrayView& array;
     std::int64_t offset;  // in an element, in bytes
     Scalar scalar;
 };
 // The grid whose cell order a launch with one thread for each of these places should follow, else null: it has as many
 // points, which are in no spatial order, and these places are adjacent where its points are. To be called, and the
-// result used, during a Reading. Former objects count (handles.h).
-const HashGridDescriptor* order_for(std::uint64_t id, std::int64_t count, const Places& places);
+// result used, during a ReadLease. Former objects count (handles.h).
+const HashGridDescriptor* order_for(std::uint64_t id, std::int64_t count, const PositionField& places);
 
 // Gathers the elements of a one-dimensional array in the order of `numbers`, packed.
 void sort_elements(const ArrayView& from, std::int64_t element_bytes, const ArrayView& numbers, void* to);

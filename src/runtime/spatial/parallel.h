@@ -1,10 +1,10 @@
-// parallel_range() (runtime/cpu/pool.h) for any callable.
+// parallel_range() (runtime/cpu/thread_pool.h) for any callable.
 #pragma once
 
 #include <cstdint>
 #include <type_traits>
 
-#include "runtime/cpu/pool.h"
+#include "runtime/cpu/thread_pool.h"
 
 namespace weft::runtime {
 

@@ -17,7 +17,7 @@ namespace {
 using devlib::kWidth;
 
 // A subtree that one thread builds, over at most Splitter::part_size() items.
-struct Part {
+struct Subtree {
     std::int32_t root;  // in the encoding of a node's child; numbers are relative to the part
     std::vector<TreeNode> nodes;
     std::vector<TreeLeaf> leaves;
@@ -29,9 +29,9 @@ struct TopNode {
 };
 
 template <typename T>
-class Builder {
+class TopologyBuilder {
 public:
-    Builder(TreeBuffer<BuildItem<T>> items, const TreeOptions& options)
+    TopologyBuilder(TreeBuffer<BuildItem<T>> items, const TreeOptions& options)
         : splitter_(std::move(items), options), count_(splitter_.count()), leaf_size_(splitter_.leaf_size()) {}
 
     Topology build(bool has_groups) {
@@ -128,7 +128,7 @@ private:
         for_ranges(static_cast<std::int64_t>(parts_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) {
                 const Pending& pending = pending_[static_cast<std::size_t>(i)];
-                Part& part = parts_[static_cast<std::size_t>(i)];
+                Subtree& part = parts_[static_cast<std::size_t>(i)];
                 const std::int32_t count = pending.range.count();
                 part.leaves.reserve(static_cast<std::size_t>(count / 4 + 1));
                 part.nodes.reserve(static_cast<std::size_t>(count / 16 + 1));
@@ -142,12 +142,12 @@ private:
         });
     }
 
-    static std::int32_t add_leaf(Part& part, const Range<T>& range) {
+    static std::int32_t add_leaf(Subtree& part, const Range<T>& range) {
         part.leaves.push_back({range.begin, range.count()});
         return -static_cast<std::int32_t>(part.leaves.size());
     }
 
-    std::int32_t add_node(Part& part, const Range<T>& range, std::int32_t parent, std::int32_t slot) {
+    std::int32_t add_node(Subtree& part, const Range<T>& range, std::int32_t parent, std::int32_t slot) {
         const auto number = static_cast<std::int32_t>(part.nodes.size());
         Range<T> ranges[kWidth];
         const int count = open(range, ranges);
@@ -217,7 +217,7 @@ private:
     std::int32_t count_, leaf_size_;
     std::vector<TopNode> tops_;
     std::vector<Pending> pending_;
-    std::vector<Part> parts_;
+    std::vector<Subtree> parts_;
     std::vector<std::int32_t> node_offsets_, leaf_offsets_;
 };
 
@@ -225,7 +225,7 @@ private:
 
 template <typename T>
 Topology build_topology(TreeBuffer<BuildItem<T>> items, const TreeOptions& options, bool has_groups) {
-    return Builder<T>(std::move(items), options).build(has_groups);
+    return TopologyBuilder<T>(std::move(items), options).build(has_groups);
 }
 
 template Topology build_topology(TreeBuffer<BuildItem<float>>, const TreeOptions&, bool);

@@ -50,7 +50,7 @@ struct TreeNode {
 };
 
 // Nodes [begin, end) that one thread can fill by itself. Their leaves are contiguous too.
-struct TreePart {
+struct SubtreeRange {
     std::int32_t node_begin, node_end;
 };
 
@@ -58,7 +58,7 @@ struct Topology {
     std::vector<TreeNode> nodes;
     std::vector<TreeLeaf> leaves;
     std::vector<std::int32_t> order;  // numbers of items
-    std::vector<TreePart> parts;      // the nodes after the top nodes
+    std::vector<SubtreeRange> parts;  // the nodes after the top nodes
     std::int32_t top_count = 0;       // number of nodes above all parts, which come first
     std::vector<std::int32_t> groups, group_roots;
 };

@@ -171,7 +171,7 @@ void TreeMemory<T, Block>::refit_with(const Fill& fill) {
     };
     for_ranges(static_cast<std::int64_t>(parts_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
-            const TreePart& part = parts_[static_cast<std::size_t>(i)];
+            const SubtreeRange& part = parts_[static_cast<std::size_t>(i)];
             refit_nodes(part.node_begin, part.node_end);
         }
     });

@@ -51,7 +51,7 @@ protected:
 
     TreeBuffer<devlib::Node<T>> nodes_;
     TreeBuffer<Block<T>> blocks_;
-    std::vector<TreePart> parts_;
+    std::vector<SubtreeRange> parts_;
     std::int32_t top_count_ = 0;
     std::vector<std::int32_t> groups_, group_roots_;
     devlib::Tree<T> tree_;

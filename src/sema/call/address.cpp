@@ -81,7 +81,7 @@ Value FunctionAnalyzer::address_of(const syntax::Call& call, Span span) {
              ErrorCategory::type);
     };
     if (!may_be_place(argument)) no_address("a value that is computed");
-    Place found = place(argument);
+    AssignmentTarget found = place(argument);
     if (found.array == nullptr) {
         const Value value = expression(argument);
         if (!type_of(value).is_array()) no_address(describe(value));

@@ -48,7 +48,7 @@ std::optional<Type> FunctionAnalyzer::type_of_place(const syntax::Expression& e)
 Actual FunctionAnalyzer::argument(const syntax::Expression& e, bool by_reference) {
     Actual actual{{}, e.span, {}, &e, nullptr};
     if (by_reference && type_of_place(e)) {
-        auto found = std::make_shared<const Place>(place(e));
+        auto found = std::make_shared<const AssignmentTarget>(place(e));
         actual.value = read(*found);
         actual.place = std::move(found);
     } else {
@@ -120,7 +120,8 @@ std::optional<Value> FunctionAnalyzer::call_method(const syntax::Call& call, Spa
     std::vector<Actual> arguments =
         actuals(call, method.function.get(), method.takes_self || method.takes_class ? 1 : 0);
     if (method.takes_class) return call_class_method(method, std::move(arguments), span);
-    if (!self.place) self.place = std::make_shared<const Place>();  // of a value: what the method changes is lost
+    if (!self.place)
+        self.place = std::make_shared<const AssignmentTarget>();  // of a value: what the method changes is lost
     if (method.takes_self) arguments.insert(arguments.begin(), std::move(self));
     return call_function(method.function, arguments, span);
 }

@@ -262,7 +262,7 @@ Value FunctionAnalyzer::call_function(const std::shared_ptr<const FunctionSource
 }
 
 // What a function has made of an argument that was passed by reference.
-void FunctionAnalyzer::assign_reference(const Place& place, const Value& value, Span span) {
+void FunctionAnalyzer::assign_reference(const AssignmentTarget& place, const Value& value, Span span) {
     if (!place.elements.empty() && place.steps.empty())
         write_element(place, value, span, true);
     else if (place.array || !place.steps.empty() || !place.elements.empty() || place.element)

@@ -112,13 +112,13 @@ bool FunctionAnalyzer::is_field_of_adjoint(const syntax::Attribute& attribute) c
 }
 
 // What an array field of wp.adjoint[x] stands for: the gradient of the array in x.
-Value FunctionAnalyzer::gradient_of_field(const Place& place) {
+Value FunctionAnalyzer::gradient_of_field(const AssignmentTarget& place) {
     Value value = struct_parameters_.at(place.name);
     for (const PartStep& step : place.steps) value = read_part(value, step);
     return Value::runtime(builder_.grad_of(array_of(value)));
 }
 
-bool FunctionAnalyzer::is_gradient_element(const Place& place) const {
+bool FunctionAnalyzer::is_gradient_element(const AssignmentTarget& place) const {
     return gradient_of_ && place.array && ir::gradient_holding(place.array);
 }
 

@@ -65,7 +65,7 @@ Value FunctionAnalyzer::call_builtin(const std::string& name, const std::vector<
         if (a.value.is_nothing()) fail(a.span, "this call returns nothing, so it cannot be used as a value");
     }
 
-    std::vector<builtins::Given> given;
+    std::vector<builtins::CallArgument> given;
     for (const Actual& a : arguments) given.push_back({a.keyword, offer(a.value)});
     const builtins::Resolution resolution = builtins::resolve(name, given);
     if (resolution.match.ok) return call_resolved(name, resolution, arguments, span);

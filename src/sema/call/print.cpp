@@ -5,8 +5,8 @@
 #include <cctype>
 #include <utility>
 
-#include "ir/large.h"
 #include "ir/typing.h"
+#include "ir/unroll_limit.h"
 #include "sema/analyzer.h"
 
 namespace weft::sema {

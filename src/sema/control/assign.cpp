@@ -85,13 +85,13 @@ void FunctionAnalyzer::assign_to(const syntax::Expression& target, const Value& 
         fail(target.span, "'*' can only stand in a tuple of targets", {help("write a, *rest = values")},
              ErrorCategory::syntax);
     }
-    const Place to = place(target);
+    const AssignmentTarget to = place(target);
     reject_frozen(to);
     write(to, value, value_span);
 }
 
 // @dataclass(frozen=True): its fields cannot be assigned, as in Python. What lies in them can be changed.
-void FunctionAnalyzer::reject_frozen(const Place& to) {
+void FunctionAnalyzer::reject_frozen(const AssignmentTarget& to) {
     if (to.steps.empty() || to.steps.back().kind != PartStep::Kind::path) return;
     Type owner;
     if (to.steps.size() > 1)
@@ -173,7 +173,7 @@ void FunctionAnalyzer::augmented_assign(const syntax::AugmentedAssign& assign, S
         assign_name(name->id, std::move(after), assign.target->span);
         return;
     }
-    const Place to = place(*assign.target);
+    const AssignmentTarget to = place(*assign.target);
     reject_frozen(to);
     if (const std::optional<ir::Op> atomic = atomic_for(assign.op, to)) return update(to, *atomic, assign, span);
     const Value before = read(to);  // as in Python before the operand, which may change it
@@ -183,7 +183,7 @@ void FunctionAnalyzer::augmented_assign(const syntax::AugmentedAssign& assign, S
 }
 
 // The atomic that changes numbers in memory as this operator does; empty where there is none.
-std::optional<ir::Op> FunctionAnalyzer::atomic_for(syntax::BinaryOperator op, const Place& to) const {
+std::optional<ir::Op> FunctionAnalyzer::atomic_for(syntax::BinaryOperator op, const AssignmentTarget& to) const {
     if (!to.array || !(to.type.is_scalar() || to.type.is_numeric_aggregate())) return {};
     const bool is_int = !info(to.type.scalar()).is_float();
     if (to.type.scalar() == Scalar::boolean) return {};
@@ -197,7 +197,8 @@ std::optional<ir::Op> FunctionAnalyzer::atomic_for(syntax::BinaryOperator op, co
 }
 
 // a[i] += x in memory, where other threads may do the same.
-void FunctionAnalyzer::update(const Place& to, ir::Op atomic, const syntax::AugmentedAssign& assign, Span span) {
+void FunctionAnalyzer::update(const AssignmentTarget& to, ir::Op atomic, const syntax::AugmentedAssign& assign,
+                              Span span) {
     const Value operand = expression(*assign.value);
     builder_.span = span;
     const auto changed = [&] {

@@ -18,7 +18,8 @@ Value FunctionAnalyzer::part_of_list(const Value& list, const std::vector<std::i
     return part;
 }
 
-Place FunctionAnalyzer::place_of_element(Place base, const Value& list, const syntax::Subscript& subscript, Span span) {
+AssignmentTarget FunctionAnalyzer::target_of_element(AssignmentTarget base, const Value& list,
+                                                     const syntax::Subscript& subscript, Span span) {
     if (subscript.indices.size() != 1 || has_slice(subscript.indices))
         fail(span, "one element of a list can be assigned at a time", {help("write a loop")}, ErrorCategory::index);
     if (base.element) {
@@ -85,7 +86,7 @@ Value FunctionAnalyzer::element_by_index(const Value& list, const Value& index, 
     return read_part(Value::runtime(whole), step);
 }
 
-void FunctionAnalyzer::write_element(const Place& place, const Value& value, Span value_span, bool is_part) {
+void FunctionAnalyzer::write_element(const AssignmentTarget& place, const Value& value, Span value_span, bool is_part) {
     if (value.is_nothing()) fail(value_span, "there is no value to assign: the call returns nothing");
     const Value before = find_local(place.name)->value;
     Value list = part_of_list(before, place.elements);

@@ -78,9 +78,9 @@ std::vector<std::string> FunctionAnalyzer::attribute_candidates(Type type) const
 
 Value FunctionAnalyzer::attribute(const syntax::Attribute& attribute, Span span) {
     if (is_field_of_adjoint(attribute)) {
-        Place base = place(*attribute.object);
+        AssignmentTarget base = place(*attribute.object);
         if (const std::optional<PartStep> step = part_attribute(base.type, attribute.name))
-            return read(place_of_part(std::move(base), *step));
+            return read(target_of_part(std::move(base), *step));
     }
     return attribute_of(expression(*attribute.object), attribute.name, span);
 }
@@ -136,7 +136,7 @@ Value FunctionAnalyzer::attribute_of(const Value& object, const std::string& nam
     if (type.is_struct()) {
         const Binding method = look_up_method(type, name, span);
         if (method.is_property) {
-            Actual self{object, span, {}, nullptr, std::make_shared<const Place>()};
+            Actual self{object, span, {}, nullptr, std::make_shared<const AssignmentTarget>()};
             return call_function(method.function, {std::move(self)}, span);
         }
         if (method.kind == Binding::Kind::function)

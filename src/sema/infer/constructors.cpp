@@ -318,7 +318,7 @@ Value FunctionAnalyzer::construct_dataclass(Type type, const Construction& rules
     // A local for as long as the method takes, which gets it by reference.
     const std::string local = name + "'0";
     assign_name(local, made, span);
-    auto self = std::make_shared<Place>();
+    auto self = std::make_shared<AssignmentTarget>();
     self->name = local;
     self->type = type;
     self->span = span;

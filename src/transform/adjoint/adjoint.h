@@ -15,8 +15,10 @@
 // An adjoint is a value of the type of what it belongs to, with zeros where that has no derivative. Nothing has a
 // special case: break, continue and early return are conditions that regions carry, locals are results of regions.
 //
+// The kernel itself is the primal; the gradients are its cotangents.
+//
 // Loads in the adjoint see memory as it was before the launch. A value that the kernel may have written itself before
-// it loaded it is therefore not loaded again: stale.h.
+// it loaded it is therefore not loaded again: to_be_recorded.h.
 #pragma once
 
 #include <memory>

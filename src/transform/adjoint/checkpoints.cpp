@@ -2,7 +2,7 @@
 //
 // A stack with a place for each iteration holds them all. Where a thread runs more iterations than there are places,
 // the places become a stack of checkpoints: iteration 0 lies at its bottom, and the way to the iteration that is asked
-// for is run again from the last checkpoint before it, leaving checkpoints for the iterations that come next. Where
+// for is recomputed from the last checkpoint before it, leaving checkpoints for the iterations that come next. Where
 // they stand is Griewank's binomial schedule: with s places, each iteration of a loop of up to (s + r choose r) is run
 // again at most r times, the fewest there can be. With 16 places that is 5 times for 20,000 iterations.
 #include <algorithm>

@@ -4,8 +4,8 @@
 #include <numbers>
 
 #include "ir/expression.h"
-#include "ir/large.h"
 #include "ir/typing.h"
+#include "ir/unroll_limit.h"
 #include "support/error.h"
 
 namespace weft::transform {

@@ -59,10 +59,10 @@ void remove(ir::Module& module, const Function& function) {
 void write_reverse(ir::Module& module, const Function& of, Function& gradient, Gradient arrays,
                    const ReverseOptions& wanted) {
     Function& copy = add_copy(module, of, "");
-    inline_into(module, copy, Calls::opaque);
+    inline_into(module, copy, Calls::custom_derivatives);
     simplify(copy);
-    const std::unordered_set<const Operation*> stale = stale_loads(copy, /*noalias=*/true);
-    if (!stale.empty()) fail(**stale.begin(), of, "it reads what it may have written itself");
+    const std::unordered_set<const Operation*> to_be_recorded = to_be_recorded_loads(copy, /*noalias=*/true);
+    if (!to_be_recorded.empty()) fail(**to_be_recorded.begin(), of, "it reads what it may have written itself");
     AdjointOptions options;
     options.gradients.assign(copy.parameters().size(), arrays);
     options.order = wanted.order;
@@ -195,8 +195,8 @@ void add_replay(ir::Module& module, Function& function) {
     Function& copy = add_copy(module, function, ".replay");
     inline_into(module, copy, Calls::all);
     if (!has_effects(copy)) return remove(module, copy);
-    const std::unordered_set<const Operation*> stale = stale_loads(copy, /*noalias=*/true);
-    if (!stale.empty()) fail(**stale.begin(), function, "it reads what it may have written itself");
+    const std::unordered_set<const Operation*> to_be_recorded = to_be_recorded_loads(copy, /*noalias=*/true);
+    if (!to_be_recorded.empty()) fail(**to_be_recorded.begin(), function, "it reads what it may have written itself");
     silence(copy.body, function, ir::used_values(copy));
     function.replay = &copy;
 }
@@ -245,11 +245,11 @@ void write_gradients(ir::Module& module, const ReverseOptions& options) {
         if (is_unwritten(*function)) write(module, *function, Gradient::none, options);
 }
 
-void prepare_opaque(ir::Module& module, const ReverseOptions& options) {
-    std::vector<Function*> opaque;
+void prepare_custom_derivatives(ir::Module& module, const ReverseOptions& options) {
+    std::vector<Function*> custom_derivatives;
     for (const auto& function : module.functions)
-        if (function->has_own_derivative()) opaque.push_back(function.get());
-    for (Function* function : opaque) {
+        if (function->has_own_derivative()) custom_derivatives.push_back(function.get());
+    for (Function* function : custom_derivatives) {
         if (function->gradient) {
             guard_gradients(*function->gradient, function->gradient->body);
         } else {

@@ -20,7 +20,7 @@ void write_gradients(ir::Module& module, const ReverseOptions& options = {});
 
 // Gives opaque functions what they lack: a gradient where the user only wrote a replay, and, where the function does
 // more than compute values, a replay that does not.
-void prepare_opaque(ir::Module& module, const ReverseOptions& options = {});
+void prepare_custom_derivatives(ir::Module& module, const ReverseOptions& options = {});
 
 // Where gradients that users wrote have been inlined into an adjoint: they are given arrays as they are after the
 // launch (ir::ImplicitParameter::Kind::after), whose gradients are those of the arguments.

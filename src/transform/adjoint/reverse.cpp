@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "ir/large.h"
 #include "ir/typing.h"
+#include "ir/unroll_limit.h"
 #include "support/error.h"
-#include "transform/addresses.h"
+#include "transform/adjoint/atomic_results.h"
 #include "transform/adjoint/derivative.h"
-#include "transform/adjoint/returned_values.h"
+#include "transform/lost_views.h"
 
 namespace weft::transform {
 
@@ -67,7 +67,7 @@ bool has_gradient(const ir::Function& kernel, const Value* array, const AdjointO
     return options.gradients[static_cast<std::size_t>(root->index)] != Gradient::none;
 }
 
-std::unique_ptr<ir::Function> adjoint_with_returned(const ir::Function& kernel, const AdjointOptions& options) {
+std::unique_ptr<ir::Function> adjoint_with_atomic_results(const ir::Function& kernel, const AdjointOptions& options) {
     refuse_unknown(kernel);
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
         if (operation.op != Op::stack) return;
@@ -76,10 +76,10 @@ std::unique_ptr<ir::Function> adjoint_with_returned(const ir::Function& kernel, 
                                                "whose own derivative is not known here");
     });
     refuse_lost_views(kernel, [&](const Value* array) { return has_gradient(kernel, array, options); });
-    const std::unordered_set<const Operation*> stale = stale_loads(kernel, options.noalias);
+    const std::unordered_set<const Operation*> to_be_recorded = to_be_recorded_loads(kernel, options.noalias);
     WithPrepass with_prepass;
-    if (!stale.empty()) with_prepass = add_prepass(kernel, stale, options.noalias);
-    const ir::Function& source = stale.empty() ? kernel : *with_prepass.kernel;
+    if (!to_be_recorded.empty()) with_prepass = add_prepass(kernel, to_be_recorded, options.noalias);
+    const ir::Function& source = to_be_recorded.empty() ? kernel : *with_prepass.kernel;
     return Reverser(source, with_prepass.prepass, options).run();
 }
 
@@ -106,8 +106,8 @@ std::unique_ptr<ir::Function> adjoint(const ir::Function& kernel, const AdjointO
         "adjoint() takes a kernel, and what is known of the gradient of each parameter");
     refuse_differentiable_results(kernel, options);
     std::unique_ptr<ir::Function> with_returned;
-    if (has_returned_values(kernel)) with_returned = with_returned_values(kernel, ReturnedValues::read);
-    return adjoint_with_returned(with_returned ? *with_returned : kernel, options);
+    if (has_atomic_results(kernel)) with_returned = with_atomic_results(kernel, AtomicResults::read);
+    return adjoint_with_atomic_results(with_returned ? *with_returned : kernel, options);
 }
 
 Reverser::Reverser(const ir::Function& source, std::size_t prepass, const AdjointOptions& options)
@@ -278,7 +278,7 @@ void Reverser::replay(const Region& region, bool saves_loops) {
                     append_structured(*operation, {}, replayed);
                 break;
             case Op::local_array:
-                // In the backward pass it holds its own gradient; values come from the log (stale.h).
+                // In the backward pass it holds its own gradient; values come from the log (to_be_recorded.h).
                 if (!saves_loops)
                     map_.set(operation->result(), b_.null(operation->result()->type));
                 else

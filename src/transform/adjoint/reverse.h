@@ -1,5 +1,5 @@
 // The inside of adjoint(), cut by subject. Reading order: reverse.cpp (values and straight-line code), control.cpp
-// (branches and loops), checkpoints.cpp (what loops start with), memory.cpp (loads, stores, atomics).
+// (branches and loops), checkpoints.cpp (what loops start with), loads_and_stores.cpp (loads, stores, atomics).
 //
 // `source` names things of the kernel that is differentiated, which stays as it is; what is made goes to the end of the
 // region that the builder stands in.
@@ -15,7 +15,7 @@
 
 #include "ir/copier.h"
 #include "transform/adjoint/adjoint.h"
-#include "transform/adjoint/stale.h"
+#include "transform/adjoint/to_be_recorded.h"
 #include "weft/array_view.h"
 
 namespace weft::transform {
@@ -28,7 +28,7 @@ inline const ir::Region& body_of(const ir::Operation& loop) { return *loop.regio
 // Of a function it makes its gradient (ir::Function::gradient).
 class Reverser : ir::Copier {
 public:
-    // The first `prepass` operations of the source have no part in the derivative (stale.h).
+    // The first `prepass` operations of the source have no part in the derivative (to_be_recorded.h).
     Reverser(const ir::Function& source, std::size_t prepass, const AdjointOptions& options);
 
     std::unique_ptr<ir::Function> run();
@@ -107,7 +107,7 @@ private:
     std::vector<ir::Value*> arguments_of(const ir::Operation& call, const ir::Function& callee);
     ir::Value* as_after(const ir::Operation& use, const ir::Value* array);
 
-    // ---- memory.cpp ----
+    // ---- loads_and_stores.cpp ----
     // The position of each coordinate of the thread among the indices.
     using CoordinatePositions = std::array<int, kMaxDims>;
     Gradient gradient_of(const ir::Value* array) const;

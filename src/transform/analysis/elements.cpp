@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "transform/analysis/memory.h"
+#include "transform/analysis/underlying_memory.h"
 
 namespace weft::transform {
 

@@ -23,9 +23,9 @@ constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
 // Whose extent a number may be: (parameter, axis).
 using Sources = std::set<std::pair<int, int>>;
 
-class Finder {
+class ExtentFinder {
 public:
-    explicit Finder(const ir::Function& function) : function_(function) {}
+    explicit ExtentFinder(const ir::Function& function) : function_(function) {}
 
     std::vector<NarrowExtent> run() {
         ir::for_each_operation(function_.body, [&](const Operation& operation) { visit(operation); });
@@ -184,7 +184,7 @@ private:
 std::vector<NarrowExtent> narrow_extents(const ir::Module& module) {
     std::vector<NarrowExtent> all;
     for (const auto& function : module.functions)
-        for (NarrowExtent& one : Finder(*function).run()) all.push_back(one);
+        for (NarrowExtent& one : ExtentFinder(*function).run()) all.push_back(one);
     return all;
 }
 

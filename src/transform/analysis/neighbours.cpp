@@ -5,7 +5,7 @@
 
 #include "ir/indices.h"
 #include "ir/walk.h"
-#include "transform/analysis/memory.h"
+#include "transform/analysis/underlying_memory.h"
 
 namespace weft::transform {
 
@@ -17,27 +17,27 @@ namespace {
 
 constexpr std::int64_t kFurthestNeighbour = 4;
 
-struct Place {
+struct BaseOffset {
     const Value* base;
     std::int64_t offset;
 };
 
 // What an index is counted from. That a clamp does nothing, and that it does not count from the end, is left to be
 // tested where it is used.
-Place place_of(const ir::Function& kernel, const Value* index) {
+BaseOffset place_of(const ir::Function& kernel, const Value* index) {
     const Operation* definition = index->definition;
     if (!definition || !index->type.is_scalar() || !index->type.is_int()) return {index, 0};
     const auto& operands = definition->operands;
     if (const Value* written = ir::as_written(index)) return place_of(kernel, written);
     switch (definition->op) {
         case Op::cast:
-            return operands[0]->type.is_int() ? place_of(kernel, operands[0]) : Place{index, 0};
+            return operands[0]->type.is_int() ? place_of(kernel, operands[0]) : BaseOffset{index, 0};
         case Op::add:
         case Op::sub: {
             const bool swaps = definition->op == Op::add && constant_integer(operands[0]);
             const std::optional<std::int64_t> by = constant_integer(operands[swaps ? 0 : 1]);
             if (!by || std::abs(*by) > kFurthestNeighbour) return {index, 0};
-            Place place = place_of(kernel, operands[swaps ? 1 : 0]);
+            BaseOffset place = place_of(kernel, operands[swaps ? 1 : 0]);
             place.offset += definition->op == Op::add ? *by : -*by;
             return place;
         }
@@ -87,7 +87,7 @@ private:
     // Additions commute: that one which has no place in an open group stands between its members does no harm.
     void add(std::vector<Open>& open, const Operation& operation) {
         const std::vector<Value*>& operands = operation.operands;
-        const Place place = place_of(kernel_, operands[operands.size() - 2]);
+        const BaseOffset place = place_of(kernel_, operands[operands.size() - 2]);
         for (Open& one : open) {
             const std::vector<Value*>& first = one.group.members[0].add->operands;
             const auto& members = one.group.members;

@@ -5,10 +5,10 @@
 #include "ir/typing.h"
 #include "ir/walk.h"
 #include "transform/analysis/long_loops.h"
-#include "transform/analysis/order.h"
-#include "transform/analysis/own_elements.h"
+#include "transform/analysis/order_dependence.h"
 #include "transform/analysis/privatised.h"
 #include "transform/analysis/read_only.h"
+#include "transform/analysis/thread_private_elements.h"
 
 namespace weft::transform {
 
@@ -32,7 +32,7 @@ public:
         plan_.arithmetic = find_arithmetic(function_, options_.fuses);
         plan_.depends_on_order = depends_on_order(function_, options_.noalias);
         plan_.has_long_loops = has_long_loops(function_);
-        if (function_.is_kernel && !options_.checked) plan_.own = own_elements(function_);
+        if (function_.is_kernel && !options_.checked) plan_.own = thread_private_elements(function_);
         if (function_.is_kernel && options_.noalias) plan_.read_only = read_only_memories(function_);
         find_memories();
         ir::for_each_operation(function_.body, [&](const Operation& operation) { visit(operation); });
@@ -42,7 +42,7 @@ public:
 private:
     void find_memories() {
         if (!function_.is_kernel || options_.checked || !options_.noalias) return;
-        plan_.reach = find_reach(function_);
+        plan_.halo = find_halo(function_);
         if (options_.null_arrays) return;  // they may not be there
         plan_.privatised = privatised_memories(function_);
         if (!options_.private_gradients) return;
@@ -55,8 +55,8 @@ private:
             plan_.atomics.emplace(&operation, facts_of(operation));
         } else if (operation.op == Op::for_ || operation.op == Op::while_) {
             if (has_known_bounds(operation)) plan_.loops_of_launch.insert(&operation);
-            LoopSigns signs = signs_of_loop(operation);
-            if (!signs.choices.empty()) plan_.loop_signs.emplace(&operation, std::move(signs));
+            NegativeIndexChecks checks = negative_index_checks(operation);
+            if (!checks.choices.empty()) plan_.loop_index_checks.emplace(&operation, std::move(checks));
         } else if (operation.op == Op::null ||
                    (operation.op == Op::load && ir::holds_array(operation.result()->type))) {
             plan_.others_may_be_null = true;
@@ -67,8 +67,8 @@ private:
         AtomicFacts facts{memory_of(function_, atomic.operands[0]), true, nullptr};
         facts.is_fixed = std::all_of(atomic.operands.begin(), atomic.operands.end() - 1,
                                      [&](const ir::Value* operand) { return is_launch_invariant(function_, operand); });
-        const auto reached = plan_.reach.memories.find(facts.memory);
-        if (reached != plan_.reach.memories.end()) facts.first_index = indices_from_start(atomic)[reached->second];
+        const auto reached = plan_.halo.memories.find(facts.memory);
+        if (reached != plan_.halo.memories.end()) facts.first_index = indices_from_start(atomic)[reached->second];
         return facts;
     }
 
@@ -79,7 +79,7 @@ private:
 
     // Additions of numbers to gradients within reach, where neighbouring lanes add to neighbouring elements.
     void find_additions() {
-        if (plan_.reach.memories.empty()) return;
+        if (plan_.halo.memories.empty()) return;
         const auto is_plain = [&](const Operation& operation) {
             const Type type = operation.operands.back()->type;
             const bool is_float = type.is_scalar() && (type.scalar() == Scalar::f32 || type.scalar() == Scalar::f64);
@@ -88,7 +88,7 @@ private:
             const LaneShape last = plan_.uniformity.shape(operation.operands[operation.operands.size() - 2]);
             const bool is_linear = last.kind == LaneShape::Kind::linear && last.stride == 1;
             return (is_linear || last.mostly_contiguous) &&
-                   plan_.reach.memories.contains(plan_.atomics.at(&operation).memory);
+                   plan_.halo.memories.contains(plan_.atomics.at(&operation).memory);
         };
         plan_.neighbours = find_neighbours(function_, is_plain);
         for (const Neighbours& group : plan_.neighbours)

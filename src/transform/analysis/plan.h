@@ -13,11 +13,11 @@
 
 #include "ir/ir.h"
 #include "transform/analysis/arithmetic.h"
-#include "transform/analysis/memory.h"
+#include "transform/analysis/halo.h"
 #include "transform/analysis/neighbours.h"
-#include "transform/analysis/reach.h"
+#include "transform/analysis/underlying_memory.h"
 #include "transform/analysis/uniformity.h"
-#include "transform/signs.h"
+#include "transform/negative_indices.h"
 
 namespace weft::transform {
 
@@ -36,7 +36,7 @@ struct PlanOptions {
 struct AtomicFacts {
     Memory memory;
     bool is_fixed = false;                   // its address is the same for the whole launch
-    const ir::Value* first_index = nullptr;  // of memories in KernelPlan::reach: the one that reach is about
+    const ir::Value* first_index = nullptr;  // of memories in KernelPlan::halo: the one that reach is about
 };
 
 struct KernelPlan {
@@ -48,7 +48,7 @@ struct KernelPlan {
     Uniformity uniformity;
     Arithmetic arithmetic;
     // Loops that ask before they begin whether their indices count from the end. In scalar code only.
-    std::unordered_map<const ir::Operation*, LoopSigns> loop_signs;
+    std::unordered_map<const ir::Operation*, NegativeIndexChecks> loop_index_checks;
     std::unordered_set<const ir::Operation*> loops_of_launch;  // their bounds are the same for the whole launch
     bool parameters_may_be_null = false;                       // those that are arrays
     bool others_may_be_null = false;                           // arrays that branches and loops give
@@ -56,12 +56,12 @@ struct KernelPlan {
     std::unordered_map<const ir::Operation*, AtomicFacts> atomics;
     std::map<Memory, ir::Op> privatised;  // privatised_memories(), where these are promised to be alone
     std::set<Memory> uncontended;         // memories that no other worker touches
-    std::optional<std::vector<int>> own;  // own_elements(), of a kernel, without `checked`
+    std::optional<std::vector<int>> own;  // thread_private_elements(), of a kernel, without `checked`
     std::set<Memory> read_only;           // memories that nothing changes while a launch runs, with `noalias`
-    Reach reach;                          // without `checked` and with `noalias`
+    Halo halo;                            // without `checked` and with `noalias`
     std::vector<Neighbours> neighbours;   // additions that lanes may make as one
     std::unordered_map<const ir::Operation*, const Neighbours*> neighbours_of;
-    bool depends_on_order = false;  // what it leaves in memory: order.h
+    bool depends_on_order = false;  // what it leaves in memory: order_dependence.h
     bool has_long_loops = false;    // long_loops.h
 };
 

@@ -7,8 +7,8 @@
 
 #include "ir/typing.h"
 #include "ir/walk.h"
-#include "transform/analysis/memory.h"
-#include "transform/analysis/reach.h"
+#include "transform/analysis/halo.h"
+#include "transform/analysis/underlying_memory.h"
 #include "types/objects.h"
 
 namespace weft::transform {
@@ -87,7 +87,7 @@ std::map<Memory, Op> privatised_memories(const ir::Function& kernel) {
 std::vector<Scattered> scattered_gradients(const ir::Function& adjoint) {
     if (!adjoint.is_adjoint) return {};
     const std::map<Memory, Op> privatised = privatised_memories(adjoint);
-    const Reach reach = find_reach(adjoint);
+    const Halo halo = find_halo(adjoint);
     std::map<int, std::int64_t> additions;
     ir::for_each_operation(adjoint.body, [&](const Operation& operation) {
         if (!ir::is_atomic(operation.op)) return;
@@ -95,7 +95,7 @@ std::vector<Scattered> scattered_gradients(const ir::Function& adjoint) {
         const auto found = privatised.find(memory);
         if (found == privatised.end() || !memory.gradient || found->second != Op::atomic_add) return;
         const Type type = adjoint.parameters()[static_cast<std::size_t>(memory.parameter)]->type;
-        if (reach.memories.contains(memory) || !type.is_array() || !is_added_in_any_order(type.element())) return;
+        if (halo.memories.contains(memory) || !type.is_array() || !is_added_in_any_order(type.element())) return;
         const std::vector<const Value*> indices = indices_from_start(operation);
         const auto is_fixed = [&](const Value* index) { return is_launch_invariant(adjoint, index); };
         if (!std::all_of(indices.begin(), indices.end(), is_fixed)) additions[memory.parameter] += visits(operation);

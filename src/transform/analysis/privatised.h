@@ -14,7 +14,7 @@
 #include <map>
 #include <vector>
 
-#include "transform/analysis/memory.h"
+#include "transform/analysis/underlying_memory.h"
 
 namespace weft::transform {
 

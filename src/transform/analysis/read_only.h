@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "transform/analysis/memory.h"
+#include "transform/analysis/underlying_memory.h"
 
 namespace weft::transform {
 

@@ -8,7 +8,7 @@
 #include "ir/typing.h"
 #include "ir/walk.h"
 #include "transform/analysis/elements.h"
-#include "transform/analysis/memory.h"
+#include "transform/analysis/underlying_memory.h"
 #include "types/objects.h"
 
 namespace weft::transform {
@@ -101,8 +101,8 @@ OrderShows order_shows(const ir::Function& kernel) { return OrderOfThreads(kerne
 
 // ---- queries ----
 
-std::optional<OwnQuery::Part> part_of(const ir::Function& kernel, const Value* value) {
-    OwnQuery::Part part{-1, {}};
+std::optional<OwnQuery::ParameterField> part_of(const ir::Function& kernel, const Value* value) {
+    OwnQuery::ParameterField part{-1, {}};
     while (value->definition && value->definition->op == Op::extract) {
         const auto& step = value->definition->ints;
         part.fields.insert(part.fields.begin(), step.begin(), step.end());
@@ -141,11 +141,11 @@ public:
     }
 
 private:
-    void add(const Value* id, const Value* reach) {
-        const std::optional<OwnQuery::Part> named = part_of(kernel_, id);
+    void add(const Value* id, const Value* halo) {
+        const std::optional<OwnQuery::ParameterField> named = part_of(kernel_, id);
         if (!named) return;
         visited_.clear();
-        std::optional<OwnQuery> query = own_place(reach);
+        std::optional<OwnQuery> query = own_place(halo);
         if (!query) return;
         query->id = *named;
         if (std::ranges::find(found_, *query) == found_.end()) found_.push_back(std::move(*query));
@@ -182,7 +182,7 @@ private:
             query.place = query.place.fields()[static_cast<std::size_t>(path[i])].type;
             query.fields.push_back(path[i]);
         }
-        const std::optional<OwnQuery::Part> points = part_of(kernel_, array);
+        const std::optional<OwnQuery::ParameterField> points = part_of(kernel_, array);
         if (!points || !array->type.is_array() || !is_place(query.place)) return {};
         query.points = *points;
         return query;

@@ -1,4 +1,4 @@
-// What is asked of a kernel before its threads may run in the order of a hash grid (transform/grid_order.cpp,
+// What is asked of a kernel before its threads may run in the order of a hash grid (transform/follow_grid_order.cpp,
 // program/grid_order.h).
 #pragma once
 
@@ -21,19 +21,19 @@ OrderShows order_shows(const ir::Function& kernel);
 // A query of a hash grid whose place each thread of a launch computes from an element of its own: points[tid].
 struct OwnQuery {
     // A parameter and the fields that lead from it, where it is a struct.
-    struct Part {
+    struct ParameterField {
         int parameter;
         std::vector<std::int64_t> fields;
-        bool operator==(const Part&) const = default;
+        bool operator==(const ParameterField&) const = default;
     };
-    Part id, points;
+    ParameterField id, points;
     std::vector<std::int64_t> fields;  // from an element of these to the vector
     Type place;                        // vec3 of some float
 
     bool operator==(const OwnQuery&) const = default;
 };
 // Empty where the value is no parameter, and not in one.
-std::optional<OwnQuery::Part> part_of(const ir::Function& kernel, const ir::Value* value);
+std::optional<OwnQuery::ParameterField> part_of(const ir::Function& kernel, const ir::Value* value);
 // Those of a kernel with one coordinate whose grids are named by parameters, each once.
 std::vector<OwnQuery> own_queries(const ir::Function& kernel);
 

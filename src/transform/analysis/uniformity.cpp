@@ -16,7 +16,7 @@
 
 #include "ir/typing.h"
 #include "support/error.h"
-#include "transform/analysis/memory.h"
+#include "transform/analysis/underlying_memory.h"
 
 namespace weft::transform {
 

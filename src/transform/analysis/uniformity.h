@@ -18,7 +18,7 @@ struct LaneShape {
     enum class Kind : std::uint8_t {
         uniform,  // the same in every lane: stays scalar
         linear,   // integer scalar: first lane's value + stride * lane; an index with stride 1 is a plain vector access
-        varying,
+        varying,  // divergent, as LLVM says
     } kind = Kind::uniform;
     std::int64_t stride = 0;
     // A varying integer whose lanes are consecutive numbers in most groups, as those of max(i - 1, 0) are everywhere

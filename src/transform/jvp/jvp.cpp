@@ -6,8 +6,8 @@
 #include "ir/copier.h"
 #include "ir/typing.h"
 #include "support/error.h"
-#include "transform/addresses.h"
 #include "transform/adjoint/derivative.h"
+#include "transform/lost_views.h"
 #include "types/objects.h"
 #include "types/tree_of_mesh.h"
 
@@ -45,7 +45,7 @@ public:
         refuse_lost_views(source_, [](const Value* array) { return ir::is_smooth(array->type.element()); });
         made_->implicit_parameters = source_.implicit_parameters;
         for (std::size_t i = own; i < parameters.size(); ++i) append_parameter(parameters[i]);
-        // What atomics returned has no tangent (adjoint/returned_values.h). The tangent array of a copy is a copy of
+        // What atomics returned has no tangent (adjoint/atomic_results.h). The tangent array of a copy is a copy of
         // the tangent array.
         for (std::size_t i = own; i < parameters.size(); ++i) {
             const ir::ImplicitParameter& implicit = source_.implicit_parameters[i - own];

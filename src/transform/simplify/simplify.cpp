@@ -49,7 +49,7 @@ bool Simplifier::run() {
 }
 
 void Simplifier::region(Region& region) {
-    const AvailableValues::Scope scope(available_);
+    const CommonSubexpressions::Scope scope(available_);
     Region* const outer = current_;
     current_ = &region;
     const std::vector<Operation*> before = std::move(region.operations);

@@ -1,6 +1,6 @@
 // The inside of simplify(), cut by subject. Reading order: simplify.cpp (the walk), identities.cpp and parts.cpp (what
-// one operation becomes), control.cpp (what a branch or loop becomes), available.h (which values are there already),
-// dead.cpp (what nobody needs).
+// one operation becomes), control.cpp (what a branch or loop becomes), common_subexpressions.h (which values are there
+// already), dead.cpp (what nobody needs).
 //
 // One walk visits every operation once, in program order, with all operands already simplified; it writes the new list
 // of operations as it goes. Hence a rule only looks at an operation and at the definitions of its operands, and a round
@@ -12,7 +12,7 @@
 
 #include "ir/ir.h"
 #include "ir/walk.h"
-#include "transform/simplify/available.h"
+#include "transform/simplify/common_subexpressions.h"
 
 namespace weft::transform {
 
@@ -46,7 +46,7 @@ private:
     ir::Value* insert(ir::Operation& operation);
     bool make_static(ir::Operation& operation);
 
-    // ---- addresses.cpp ----
+    // ---- address_overlays.cpp ----
     void overlay(ir::Operation& array_at);
 
     // ---- control.cpp: branches and loops ----
@@ -74,7 +74,7 @@ private:
     ir::ValueMap map_;
     std::vector<bool> used_;  // by value id: some operation used it when the round began
     std::unordered_set<const ir::Operation*> writing_;
-    AvailableValues available_;
+    CommonSubexpressions available_;
     ir::Region* current_ = nullptr;
     bool changed_ = false;
 };

@@ -38,7 +38,7 @@ Bundle sample() {
     return bundle;
 }
 
-TEST(Bundle, ComesBackAsItWas) {
+TEST(Bundle, comes_back_as_it_was) {
     const Bundle before = sample(), after = deserialize_bundle(serialize(before));
     EXPECT_EQ(after.name, before.name);
     EXPECT_EQ(after.triple, before.triple);
@@ -80,7 +80,7 @@ TEST(Bundle, ComesBackAsItWas) {
     }
 }
 
-TEST(Bundle, EveryDamagedByteAndEveryCutIsAnError) {
+TEST(Bundle, every_damaged_byte_and_every_cut_is_an_error) {
     const std::vector<std::byte> whole = serialize(sample());
     for (std::size_t i = 0; i < whole.size(); ++i) {
         std::vector<std::byte> damaged = whole;

@@ -28,7 +28,7 @@ Binary sample() {
                    .has_atomics = true,
                    .finds_objects = true,
                    .ordered = true,
-                   .joins = true,
+                   .can_fuse = true,
                    .own_arrays = {1, 3},
                    .cost_exclusive = 0.5};
     KernelEntry second;

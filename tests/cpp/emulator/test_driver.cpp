@@ -9,7 +9,7 @@ namespace weft::emulator {
 
 namespace {
 
-TEST_F(EmulatedDriverTest, LoadsAllocatesCopiesLaunchesAndCopiesBack) {
+TEST_F(EmulatedDriverTest, loads_allocates_copies_launches_and_copies_back) {
     std::vector<float> x(1000), y(1000, 1.0f);
     std::iota(x.begin(), x.end(), 0.0f);
     const CUdeviceptr dx = allocated(4000), dy = allocated(4000);
@@ -25,7 +25,7 @@ TEST_F(EmulatedDriverTest, LoadsAllocatesCopiesLaunchesAndCopiesBack) {
     EXPECT_EQ(driver().cuMemFree_v2(dy), CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST_F(EmulatedDriverTest, AFaultStaysUntilTheContextIsReset) {
+TEST_F(EmulatedDriverTest, a_fault_stays_until_the_context_is_reset) {
     const std::string text = kernel_text("ld.param.b64 %d0, [a]; ld.global.b32 %r0, [%d0]; ret;");
     EXPECT_EQ(launch(function(text), 1, 32, uint64_t(0), uint64_t(0), uint64_t(0), uint64_t(0)), CUDA_SUCCESS);
     EXPECT_EQ(driver().cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -36,7 +36,7 @@ TEST_F(EmulatedDriverTest, AFaultStaysUntilTheContextIsReset) {
     EXPECT_OK(cuMemAlloc_v2(&address, 4));
 }
 
-TEST_F(EmulatedDriverTest, TextsThatCannotBeCompiledHaveALog) {
+TEST_F(EmulatedDriverTest, texts_that_cannot_be_compiled_have_a_log) {
     char log[256] = "";
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
@@ -68,7 +68,7 @@ std::vector<char> cubin(int architecture, bool of_13, int machine = 190) {
     return bytes;
 }
 
-TEST_F(EmulatedDriverTest, MachineCodeOfOthersIsRefused) {
+TEST_F(EmulatedDriverTest, machine_code_of_others_is_refused) {
     CUmodule module = nullptr;
     const auto refusal = [&](const std::vector<char>& image, CUresult expected) {
         char log[256] = "";
@@ -106,7 +106,7 @@ protected:
     }
 };
 
-TEST_F(EmulatedLinkTest, AnImageRunsAsItsText) {
+TEST_F(EmulatedLinkTest, an_image_runs_as_its_text) {
     const std::string text = kernel_text("ld.param.b64 %d0, [a]; st.global.b32 [%d0], 7; ret;");
     const std::vector<char> image = linked(text);
     EXPECT_EQ(std::string(image.data() + 1, 3), "ELF");
@@ -119,7 +119,7 @@ TEST_F(EmulatedLinkTest, AnImageRunsAsItsText) {
     EXPECT_EQ(value_at(out), 7);
 }
 
-TEST_F(EmulatedLinkTest, DamagedImagesAreRefused) {
+TEST_F(EmulatedLinkTest, damaged_images_are_refused) {
     const std::vector<char> whole = linked(kernel_text("ret;"));
     CUmodule module = nullptr;
     EXPECT_OK(cuModuleLoadData(&module, whole.data()));
@@ -134,7 +134,7 @@ TEST_F(EmulatedLinkTest, DamagedImagesAreRefused) {
     EXPECT_EQ(driver().cuModuleLoadData(&module, other.data()), CUDA_ERROR_NO_BINARY_FOR_GPU);
 }
 
-TEST_F(EmulatedLinkTest, WhatCannotBeLinkedIsAnError) {
+TEST_F(EmulatedLinkTest, what_cannot_be_linked_is_an_error) {
     CUlinkState link = nullptr;
     void* image = nullptr;
     size_t size = 0;
@@ -157,7 +157,7 @@ TEST_F(EmulatedLinkTest, WhatCannotBeLinkedIsAnError) {
     EXPECT_EQ(driver().cuModuleLoadData(&module, wrong.data()), CUDA_ERROR_INVALID_PTX);
 }
 
-TEST_F(EmulatedDriverTest, WrongArgumentsAreErrors) {
+TEST_F(EmulatedDriverTest, wrong_arguments_are_errors) {
     CUdeviceptr address = 0;
     int host = 0;
     EXPECT_EQ(driver().cuMemAlloc_v2(&address, 0), CUDA_ERROR_INVALID_VALUE);
@@ -179,7 +179,7 @@ TEST_F(EmulatedDriverTest, WrongArgumentsAreErrors) {
     EXPECT_OK(cuCtxSetCurrent(context));
 }
 
-TEST_F(EmulatedDriverTest, LaunchesBeyondTheLimitsAreErrors) {
+TEST_F(EmulatedDriverTest, launches_beyond_the_limits_are_errors) {
     CUfunction kernel = function(
         ".version 8.0\n.target sm_80\n.address_size 64\n.entry kernel() .maxntid 64, 1, 1 { .shared .b8 own[1024]; "
         "ret; }");
@@ -204,7 +204,7 @@ TEST_F(EmulatedDriverTest, LaunchesBeyondTheLimitsAreErrors) {
     EXPECT_EQ(value, 1024);
 }
 
-TEST_F(EmulatedDriverTest, ParametersInOneBuffer) {
+TEST_F(EmulatedDriverTest, parameters_in_one_buffer) {
     CUfunction kernel =
         function(kernel_text("ld.param.b64 %d0, [a]; ld.param.b64 %d1, [c]; st.global.b64 [%d0], %d1; ret;"));
     const CUdeviceptr out = allocated(8);
@@ -223,7 +223,7 @@ TEST_F(EmulatedDriverTest, ParametersInOneBuffer) {
 }
 
 // What a launch that packs them wrongly would do.
-TEST_F(EmulatedDriverTest, ParametersOneByOneThatAreMissingOrInAnotherOrder) {
+TEST_F(EmulatedDriverTest, parameters_one_by_one_that_are_missing_or_in_another_order) {
     CUfunction kernel =
         function(kernel_text("ld.param.b64 %d0, [a]; ld.param.b64 %d1, [c]; st.global.b64 [%d0], %d1; ret;"));
     CUdeviceptr out = allocated(8);
@@ -241,7 +241,7 @@ TEST_F(EmulatedDriverTest, ParametersOneByOneThatAreMissingOrInAnotherOrder) {
     EXPECT_NE(std::string(driver().last_fault()).find("0x4d"), std::string::npos) << driver().last_fault();
 }
 
-TEST_F(EmulatedDriverTest, CopiesInRowsAndFills) {
+TEST_F(EmulatedDriverTest, copies_in_rows_and_fills) {
     const CUdeviceptr a = allocated(64);
     EXPECT_OK(cuMemsetD32_v2(a, 0x01020304, 16));
     EXPECT_OK(cuMemsetD2D8_v2(a + 1, 16, 9, 2, 3));
@@ -260,7 +260,7 @@ TEST_F(EmulatedDriverTest, CopiesInRowsAndFills) {
     EXPECT_EQ(words[3], 0x1234);
 }
 
-TEST_F(EmulatedDriverTest, WhatWasNeverWrittenIsNotWrittenByACopy) {
+TEST_F(EmulatedDriverTest, what_was_never_written_is_not_written_by_a_copy) {
     const CUdeviceptr a = allocated(64), b = allocated(64);
     EXPECT_OK(cuMemcpyDtoD_v2(b, a, 64));
     const std::string text = kernel_text("ld.param.b64 %d0, [a]; ld.global.b32 %r0, [%d0]; ret;");
@@ -269,7 +269,7 @@ TEST_F(EmulatedDriverTest, WhatWasNeverWrittenIsNotWrittenByACopy) {
     EXPECT_NE(std::string(driver().last_fault()).find("uninitialised read"), std::string::npos);
 }
 
-TEST_F(EmulatedDriverTest, PinnedMemoryIsSeenByKernels) {
+TEST_F(EmulatedDriverTest, pinned_memory_is_seen_by_kernels) {
     void* memory = nullptr;
     EXPECT_OK(cuMemHostAlloc(&memory, 64, 0));
     CUdeviceptr address = 0;
@@ -290,7 +290,7 @@ TEST_F(EmulatedDriverTest, PinnedMemoryIsSeenByKernels) {
     EXPECT_EQ(driver().cuMemHostUnregister(&registered), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 }
 
-TEST_F(EmulatedDriverTest, StreamsEventsAndPools) {
+TEST_F(EmulatedDriverTest, streams_events_and_pools) {
     CUstream stream = nullptr;
     CUevent begin = nullptr, end = nullptr;
     EXPECT_OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
@@ -322,7 +322,7 @@ TEST_F(EmulatedDriverTest, StreamsEventsAndPools) {
     EXPECT_EQ(driver().cuStreamQuery(stream), CUDA_ERROR_INVALID_HANDLE);
 }
 
-TEST_F(EmulatedDriverTest, TwoDevicesHaveMemoryOfTheirOwn) {
+TEST_F(EmulatedDriverTest, two_devices_have_memory_of_their_own) {
     CUcontext other = nullptr;
     EXPECT_OK(cuDevicePrimaryCtxRetain(&other, 1));
     const CUdeviceptr here = allocated(4);
@@ -402,7 +402,7 @@ ret;
     CUdeviceptr here = 0;
 };
 
-TEST_F(EmulatedPeers, PlainMemoryIsOpenedByTheContext) {
+TEST_F(EmulatedPeers, plain_memory_is_opened_by_the_context) {
     const CUdeviceptr plain = plain_there(), pooled = pooled_there();
     EXPECT_OK(cuCtxEnablePeerAccess(other, 0));
     EXPECT_EQ(driver().cuCtxEnablePeerAccess(other, 0), CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
@@ -419,7 +419,7 @@ TEST_F(EmulatedPeers, PlainMemoryIsOpenedByTheContext) {
         << driver().last_fault();
 }
 
-TEST_F(EmulatedPeers, MemoryOfAPoolIsOpenedByThePool) {
+TEST_F(EmulatedPeers, memory_of_a_pool_is_opened_by_the_pool) {
     const CUdeviceptr pooled = pooled_there();
     EXPECT_EQ(open_pool(CU_MEM_ACCESS_FLAGS_PROT_READWRITE), CUDA_SUCCESS);
     EXPECT_EQ(read(pooled), 42);
@@ -431,7 +431,7 @@ TEST_F(EmulatedPeers, MemoryOfAPoolIsOpenedByThePool) {
 }
 
 // What a graph allocates is of the pool of its device.
-TEST_F(EmulatedPeers, MemoryOfAGraphIsOpenedByThePool) {
+TEST_F(EmulatedPeers, memory_of_a_graph_is_opened_by_the_pool) {
     CUcontext popped = nullptr;
     CUstream stream = nullptr;
     CUgraph graph = nullptr;
@@ -457,7 +457,7 @@ TEST_F(EmulatedPeers, MemoryOfAGraphIsOpenedByThePool) {
 
 // ---- contexts ----
 
-TEST_F(EmulatedDriverTest, ContextsOfOneDeviceHaveTheirOwnStreamsAndMemory) {
+TEST_F(EmulatedDriverTest, contexts_of_one_device_have_their_own_streams_and_memory) {
     CUcontext made = nullptr, current = nullptr;
     EXPECT_OK(cuCtxCreate_v4(&made, nullptr, 0, 1));
     EXPECT_OK(cuCtxGetCurrent(&current));
@@ -495,7 +495,7 @@ TEST_F(EmulatedDriverTest, ContextsOfOneDeviceHaveTheirOwnStreamsAndMemory) {
     EXPECT_EQ(driver().cuCtxCreate_v4(nullptr, nullptr, 0, 0), CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST_F(EmulatedDriverTest, APoolKeepsWhatItsThresholdSays) {
+TEST_F(EmulatedDriverTest, a_pool_keeps_what_its_threshold_says) {
     CUmemoryPool pool = nullptr;
     EXPECT_OK(cuDeviceGetDefaultMemPool(&pool, 0));
     const auto reserved = [&] {
@@ -525,7 +525,7 @@ TEST_F(EmulatedDriverTest, APoolKeepsWhatItsThresholdSays) {
     EXPECT_OK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold));
 }
 
-TEST_F(EmulatedDriverTest, GlobalsErrorsAndAddressesOfFunctions) {
+TEST_F(EmulatedDriverTest, globals_errors_and_addresses_of_functions) {
     CUmodule module = nullptr;
     EXPECT_OK(cuModuleLoadData(&module, ptx_file("kernels.ptx").c_str()));
     CUdeviceptr address = 0;
@@ -551,7 +551,7 @@ TEST_F(EmulatedDriverTest, GlobalsErrorsAndAddressesOfFunctions) {
     EXPECT_EQ(driver().cuGetProcAddress_v2("cuNoSuchFunction", &found, 13000, 0, nullptr), CUDA_ERROR_NOT_FOUND);
 }
 
-TEST_F(EmulatedDriverTest, TheHostCannotTouchDeviceMemory) {
+TEST_F(EmulatedDriverTest, the_host_cannot_touch_device_memory) {
     const CUdeviceptr address = allocated(64);
     EXPECT_DEATH(*reinterpret_cast<volatile int*>(address) = 1, "");
 }

@@ -69,7 +69,7 @@ WEFT_SAME_PLACE(CUDA_CHILD_GRAPH_NODE_PARAMS, graph)
 WEFT_SAME_PLACE(CUgraphNodeParams, conditional)
 WEFT_SAME_PLACE(CUgraphNodeParams, graph)
 
-TEST(EmulatedDriver, IsDeclaredAsInCudaH) { EXPECT_GE(CUDA_VERSION, 12000); }
+TEST(EmulatedDriver, is_declared_as_in_cuda_h) { EXPECT_GE(CUDA_VERSION, 12000); }
 #else
-TEST(EmulatedDriver, IsDeclaredAsInCudaH) { GTEST_SKIP() << "cuda.h is not installed"; }
+TEST(EmulatedDriver, is_declared_as_in_cuda_h) { GTEST_SKIP() << "cuda.h is not installed"; }
 #endif

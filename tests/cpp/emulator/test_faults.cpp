@@ -32,7 +32,7 @@ std::vector<int> numbers(size_t count) {
     return values;
 }
 
-TEST(EmulatedFaults, AccessBehindAnAllocation) {
+TEST(EmulatedFaults, access_behind_an_allocation) {
     DeviceArray<int> a(numbers(30));
     const std::string load = text("ld.global.b32 %r2, [%d4]; ret;");
     expect_fault(Kernel(load).run({}, a.address()), FaultKind::OutOfBounds,
@@ -49,7 +49,7 @@ TEST(EmulatedFaults, AccessBehindAnAllocation) {
 }
 
 // Not a fault, but no number either: in each launch, and in the variables of functions.
-TEST(EmulatedFaults, LocalMemoryThatWasNeverWritten) {
+TEST(EmulatedFaults, local_memory_that_was_never_written) {
     const std::string reader =
         ".func (.param .b32 o) reader() { .local .b32 v; .reg .b32 %r<1>; ld.local.b32 %r0, [v]; st.local.b32 [v], 7; "
         "st.param.b32 [o], %r0; ret; }\n";
@@ -66,13 +66,13 @@ TEST(EmulatedFaults, LocalMemoryThatWasNeverWritten) {
     }
 }
 
-TEST(EmulatedFaults, AccessAcrossTheEnd) {
+TEST(EmulatedFaults, access_across_the_end) {
     DeviceArray<char> a(std::vector<char>(6, 'x'));
     expect_fault(Kernel(text("ld.global.b32 %r2, [%d0+4]; ret;")).run({}, a.address()), FaultKind::OutOfBounds,
                  {"across the end of"});
 }
 
-TEST(EmulatedFaults, MisalignedAccess) {
+TEST(EmulatedFaults, misaligned_access) {
     DeviceArray<int> a(numbers(32));
     expect_fault(Kernel(text("ld.global.b32 %r2, [%d0+2]; ret;")).run({}, a.address()), FaultKind::Misaligned,
                  {"no multiple of 4"});
@@ -81,7 +81,7 @@ TEST(EmulatedFaults, MisalignedAccess) {
     EXPECT_RUNS(Kernel(text("ld.global.v2.b32 {%r2, %r3}, [%d0+8]; ret;")).run({}, a.address()));
 }
 
-TEST(EmulatedFaults, UseAfterFree) {
+TEST(EmulatedFaults, use_after_free) {
     DeviceArray<int> a(numbers(32));
     const uint64_t address = a.address();
     a.release();
@@ -90,7 +90,7 @@ TEST(EmulatedFaults, UseAfterFree) {
                  {"8 bytes into an allocation of 128 bytes", "which was freed"});
 }
 
-TEST(EmulatedFaults, ReadOfWhatWasNeverWritten) {
+TEST(EmulatedFaults, read_of_what_was_never_written) {
     DeviceArray<int> a(32);
     expect_fault(Kernel(text("ld.global.b32 %r2, [%d4]; ret;")).run({}, a.address()), FaultKind::Uninitialised,
                  {"was never written"});
@@ -101,14 +101,14 @@ TEST(EmulatedFaults, ReadOfWhatWasNeverWritten) {
                  FaultKind::Uninitialised, {"the shared memory of 128 bytes"});
 }
 
-TEST(EmulatedFaults, SharedMemoryHasBounds) {
+TEST(EmulatedFaults, shared_memory_has_bounds) {
     expect_fault(
         Kernel(text("mov.b64 %d7, memory; st.shared.b32 [%d7+128], %r0; ret;", ".shared .align 4 .b8 memory[128];"))
             .run({}),
         FaultKind::OutOfBounds, {"the shared memory of 128 bytes"});
 }
 
-TEST(EmulatedFaults, HostAddress) {
+TEST(EmulatedFaults, host_address) {
     int on_host = 1;
     const uint64_t address = reinterpret_cast<uint64_t>(&on_host);
     expect_fault(Kernel(text("ld.global.b32 %r2, [%d0]; ret;")).run({}, address), FaultKind::HostAddress,
@@ -119,14 +119,14 @@ TEST(EmulatedFaults, HostAddress) {
     EXPECT_TRUE(AddressSpace::instance().release(address, Allocation::Kind::Registered));
 }
 
-TEST(EmulatedFaults, StoreToAConstant) {
+TEST(EmulatedFaults, store_to_a_constant) {
     expect_fault(
         Kernel(text("mov.b64 %d7, fixed; st.b32 [%d7], %r0; ret;", ".const .align 4 .b32 fixed[4] = {1, 2, 3, 4};"))
             .run({}),
         FaultKind::WrongSpace, {"the constant 'fixed'"});
 }
 
-TEST(EmulatedFaults, RacesBetweenThreadsOfABlock) {
+TEST(EmulatedFaults, races_between_threads_of_a_block) {
     DeviceArray<int> a(numbers(65));
     const std::string neighbour = "ld.global.b32 %r2, [%d4+4]; st.global.b32 [%d4], %r2; ret;";
     expect_fault(Kernel(text(neighbour)).run({}, a.address()), FaultKind::Race, {"with no barrier between"});
@@ -144,7 +144,7 @@ TEST(EmulatedFaults, RacesBetweenThreadsOfABlock) {
 }
 
 // Which bytes of a word a thread accesses is kept, so that numbers of 8 and 16 bits race as words do.
-TEST(EmulatedFaults, RacesOfPartsOfAWord) {
+TEST(EmulatedFaults, races_of_parts_of_a_word) {
     DeviceArray<int> a(numbers(65));
     const auto of_element = [](const std::string& shift, const std::string& body) {
         return text("shl.b32 %r5, %r0, " + shift + "; cvt.u64.u32 %d7, %r5; add.s64 %d7, %d0, %d7; " + body + " ret;");
@@ -171,7 +171,7 @@ TEST(EmulatedFaults, RacesOfPartsOfAWord) {
                  FaultKind::Race, {"of block"});
 }
 
-TEST(EmulatedFaults, RacesBetweenBlocks) {
+TEST(EmulatedFaults, races_between_blocks) {
     DeviceArray<int> a(numbers(64));
     expect_fault(
         Kernel(text("bar.sync 0; st.global.b32 [%d0], %r1; ret;")).run({.blocks = 2, .threads = 1}, a.address()),
@@ -188,7 +188,7 @@ TEST(EmulatedFaults, RacesBetweenBlocks) {
     EXPECT_RUNS(second.run({}, a.address()));
 }
 
-TEST(EmulatedFaults, LaunchesAreTakenForOthersNeverAgain) {
+TEST(EmulatedFaults, launches_are_taken_for_others_never_again) {
     // the shadow has 14 bits for the number of a launch: the first word is touched by two launches of the same number
     DeviceArray<int> a(numbers(2));
     Kernel chosen(text("cvt.u32.u64 %r5, %d1; setp.eq.u32 %p0, %r0, %r5; @!%p0 ret; st.global.b32 [%d0], %r5; ret;"));
@@ -198,7 +198,7 @@ TEST(EmulatedFaults, LaunchesAreTakenForOthersNeverAgain) {
 }
 
 // Arrays of which a kernel uses little, as logs are, take memory for what it uses.
-TEST(EmulatedFaults, NewNumbersOfLaunchesTakeNoMemory) {
+TEST(EmulatedFaults, new_numbers_of_launches_take_no_memory) {
     const auto resident = [] {
         uint64_t pages = 0, of_process = 0;
         std::ifstream("/proc/self/statm") >> of_process >> pages;
@@ -214,7 +214,7 @@ TEST(EmulatedFaults, NewNumbersOfLaunchesTakeNoMemory) {
     EXPECT_TRUE(space.release(large->address, Allocation::Kind::Device));
 }
 
-TEST(EmulatedFaults, RacesInSharedMemory) {
+TEST(EmulatedFaults, races_in_shared_memory) {
     const std::string before = ".shared .align 4 .b8 memory[256];";
     const std::string body = "mov.b64 %d7, memory; add.s64 %d7, %d7, %d6; st.shared.b32 [%d7], %r0;";
     expect_fault(Kernel(text(body + "ld.shared.b32 %r2, [%d7+4]; ret;", before)).run({.threads = 33}), FaultKind::Race,
@@ -226,7 +226,7 @@ TEST(EmulatedFaults, RacesInSharedMemory) {
 }
 
 // One lane reads and writes what all lanes of its warp have read before they met.
-TEST(EmulatedFaults, AReadBehindAMeetingOfTheWarpIsOneReader) {
+TEST(EmulatedFaults, a_read_behind_a_meeting_of_the_warp_is_one_reader) {
     const std::string before = ".shared .align 4 .b8 memory[256];";
     const std::string read =
         "mov.b64 %d7, memory; st.shared.b32 [%d7], 3; bar.warp.sync 0xffffffff; ld.shared.b32 %r2, [%d7];";
@@ -236,7 +236,7 @@ TEST(EmulatedFaults, AReadBehindAMeetingOfTheWarpIsOneReader) {
     expect_fault(Kernel(text(read + write, before)).run({}), FaultKind::Race, {"several threads"});
 }
 
-TEST(EmulatedFaults, ReadOnlyLoadsOfWhatTheLaunchWrites) {
+TEST(EmulatedFaults, read_only_loads_of_what_the_launch_writes) {
     DeviceArray<int> a(numbers(32));
     expect_fault(Kernel(text("add.u32 %r2, %r0, 5; st.global.b32 [%d4], %r2; ld.global.nc.b32 %r3, [%d4]; ret;"))
                      .run({}, a.address()),
@@ -244,7 +244,7 @@ TEST(EmulatedFaults, ReadOnlyLoadsOfWhatTheLaunchWrites) {
     EXPECT_RUNS(Kernel(text("ld.global.nc.b32 %r3, [%d4]; ret;")).run({}, a.address()));
 }
 
-TEST(EmulatedFaults, BarrierThatHalfAWarpReaches) {
+TEST(EmulatedFaults, barrier_that_half_a_warp_reaches) {
     DeviceArray<int> a(numbers(32));
     const std::string half =
         "setp.lt.u32 %p0, %r0, 16; @%p0 bra LOW; bra END; LOW: bar.sync 0; END: st.global.b32 [%d4], 3; ret;";
@@ -260,13 +260,13 @@ TEST(EmulatedFaults, BarrierThatHalfAWarpReaches) {
     EXPECT_RUNS(Kernel(text("setp.ge.u32 %p0, %r0, 40; @%p0 bra END; bar.sync 0; END: ret;")).run({.threads = 96}));
 }
 
-TEST(EmulatedFaults, WarpsAtDifferentBarriers) {
+TEST(EmulatedFaults, warps_at_different_barriers) {
     expect_fault(Kernel(text("setp.lt.u32 %p0, %r0, 32; @%p0 bra LOW; bar.sync 1; ret; LOW: bar.sync 0; ret;"))
                      .run({.threads = 64}),
                  FaultKind::BarrierDeadlock, {"at barrier 0", "at barrier 1"});
 }
 
-TEST(EmulatedFaults, LaneMissingInAShuffle) {
+TEST(EmulatedFaults, lane_missing_in_a_shuffle) {
     const std::string shuffle = "shfl.sync.idx.b32 %r2, %r0, 0, 31, 0xffffffff;";
     DeviceArray<int> a(numbers(32));
     expect_fault(
@@ -284,7 +284,7 @@ TEST(EmulatedFaults, LaneMissingInAShuffle) {
                     .run({}));
 }
 
-TEST(EmulatedFaults, EndlessLoops) {
+TEST(EmulatedFaults, endless_loops) {
     expect_fault(Kernel(text("AGAIN: bra AGAIN;")).run({.most_instructions = 100000}), FaultKind::Timeout, {});
     expect_fault(Kernel(text("AGAIN: mov.b32 %r2, 0; LIST: .branchtargets AGAIN; brx.idx %r2, LIST;"))
                      .run({.most_instructions = 100000}),
@@ -292,7 +292,7 @@ TEST(EmulatedFaults, EndlessLoops) {
     expect_fault(Kernel(ptx_file("endless.ptx"), "endless").run({.most_instructions = 100000}), FaultKind::Timeout, {});
 }
 
-TEST(EmulatedFaults, ALimitOfInstructionsIsThatOfOneWarpInOneBlock) {
+TEST(EmulatedFaults, a_limit_of_instructions_is_that_of_one_warp_in_one_block) {
     const std::string counting =
         text("mov.b32 %r2, 0; AGAIN: add.u32 %r2, %r2, 1; setp.lt.u32 %p0, %r2, 10000; @%p0 bra AGAIN; ret;");
     EXPECT_RUNS(Kernel(counting).run({.blocks = 200, .most_instructions = 100000}));
@@ -301,7 +301,7 @@ TEST(EmulatedFaults, ALimitOfInstructionsIsThatOfOneWarpInOneBlock) {
                  {"the limit is 10000 (WEFT_EMULATED_LIMIT)", "kernel 'kernel'", "bra AGAIN"});
 }
 
-TEST(EmulatedFaults, ATimeoutShowsAThreadThatGoesRound) {
+TEST(EmulatedFaults, a_timeout_shows_a_thread_that_goes_round) {
     const std::string endless =
         text("setp.lt.u32 %p0, %r0, 16; @%p0 bra SPIN; bar.sync 0; ret;\nSPIN: add.u32 %r2, %r2, 1; bra SPIN;");
     expect_fault(Kernel(endless).run({.most_instructions = 100000}), FaultKind::Timeout,
@@ -318,7 +318,7 @@ std::string early_and_late(const std::string& late) {
         late + "\nEND: ret;");
 }
 
-TEST(EmulatedFaults, MistakesAreFoundInALaunchThatWasLeft) {
+TEST(EmulatedFaults, mistakes_are_found_in_a_launch_that_was_left) {
     DeviceArray<int> a(numbers(4));
     Kernel racing(early_and_late("st.global.b32 [%d0], 2;"));
     const Deadline now{std::chrono::milliseconds(0)};
@@ -339,7 +339,7 @@ TEST(EmulatedFaults, MistakesAreFoundInALaunchThatWasLeft) {
     expect_fault(execution.report(), FaultKind::UseAfterFree, {"thread (40, 0, 0)", "PTX line 13"});
 }
 
-TEST(EmulatedFaults, NumbersOfLaunchesThatAreUsedUpInventNoRace) {
+TEST(EmulatedFaults, numbers_of_launches_that_are_used_up_invent_no_race) {
     DeviceArray<int> a(numbers(4));
     Kernel storing(text("st.global.b32 [%d0], 7; ret;")), later(early_and_late("ld.global.b32 %r3, [%d0+4];"));
     const std::unique_ptr<Launch> launch = later.launch({.threads = 64}, a.address());
@@ -355,7 +355,7 @@ TEST(EmulatedFaults, NumbersOfLaunchesThatAreUsedUpInventNoRace) {
     EXPECT_FALSE(execution.report()) << execution.report()->text;
 }
 
-TEST(EmulatedFaults, EndlessRecursion) {
+TEST(EmulatedFaults, endless_recursion) {
     const std::string function =
         ".func endless(.param .b32 x)\n{ .reg .b32 %r<4>; { .param .b32 p; st.param.b32 [p], 1; call endless, (p); } "
         "ret; }\n";
@@ -363,7 +363,7 @@ TEST(EmulatedFaults, EndlessRecursion) {
                  FaultKind::StackOverflow, {"function 'endless'"});
 }
 
-TEST(EmulatedFaults, TrapsAssertionsAndCallsOfNothing) {
+TEST(EmulatedFaults, traps_assertions_and_calls_of_nothing) {
     expect_fault(Kernel(text("setp.eq.u32 %p0, %r0, 9; @%p0 trap; ret;")).run({}), FaultKind::Trap,
                  {"thread (9, 0, 0)"});
     expect_fault(Kernel(text("{ .param .b64 p; st.param.b64 [p], %d0; call %d0, (p), proto; } ret;\nproto: "
@@ -374,13 +374,13 @@ TEST(EmulatedFaults, TrapsAssertionsAndCallsOfNothing) {
                  {"source.py:12: asserting: assertion 'k != 5' failed", "thread (5, 0, 0)"});
 }
 
-TEST(EmulatedFaults, LinesOfTheSource) {
+TEST(EmulatedFaults, lines_of_the_source) {
     std::string with_lines = text(".loc 1 42 3\nld.global.b32 %r2, [%d0+4096]; ret;", ".file 1 \"model.py\"");
     DeviceArray<int> a(numbers(4));
     expect_fault(Kernel(with_lines).run({}, a.address()), FaultKind::OutOfBounds, {"at model.py:42"});
 }
 
-TEST(EmulatedFaults, FencesOrderWhatRacesWouldBe) {
+TEST(EmulatedFaults, fences_order_what_races_would_be) {
     // a flag: the first block writes the number and then the flag, the second waits for the flag
     const std::string body =
         "setp.ne.u32 %p0, %r1, 0; @%p0 bra WAIT; st.global.b32 [%d0], 42; membar.gl; atom.global.exch.b32 %r2, [%d1], "

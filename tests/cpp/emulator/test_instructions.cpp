@@ -27,7 +27,7 @@ void expect_each(const std::vector<uint32_t>& found, F expected) {
     for (uint32_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], uint32_t(expected(i))) << "thread " << i;
 }
 
-TEST(EmulatedInstructions, ComparisonsCombineWithAPredicate) {
+TEST(EmulatedInstructions, comparisons_combine_with_a_predicate) {
     const std::string flag = "setp.lt.u32 %p3, %r0, 8;";
     const auto bits = [](bool p, bool q) { return uint32_t(p) + 2 * uint32_t(q); };
     const std::string result = "selp.b32 %r2, 1, 0, %p0; selp.b32 %r3, 2, 0, %p1; or.b32 %r9, %r2, %r3;";
@@ -46,7 +46,7 @@ TEST(EmulatedInstructions, ComparisonsCombineWithAPredicate) {
                 [](uint32_t i) { return i >= 3 && i < 8 ? 0x3f800000 : 0; });
 }
 
-TEST(EmulatedInstructions, GuardsKeepTheOthersAsTheyAre) {
+TEST(EmulatedInstructions, guards_keep_the_others_as_they_are) {
     expect_each(
         words("mov.b32 %r9, 5; setp.lt.u32 %p0, %r0, 9; @%p0 add.u32 %r9, %r0, 100; @!%p0 mul.lo.u32 %r9, %r9, 3;"),
         [](uint32_t i) { return i < 9 ? i + 100 : 15; });
@@ -57,7 +57,7 @@ TEST(EmulatedInstructions, GuardsKeepTheOthersAsTheyAre) {
                                                 : 2; });
 }
 
-TEST(EmulatedInstructions, PartsOfRegisters) {
+TEST(EmulatedInstructions, parts_of_registers) {
     expect_each(words("mov.b64 %d2, {%r0, %r1}; mov.b64 {%r2, %r3}, %d2; sub.u32 %r9, %r3, %r2;"),
                 [](uint32_t i) { return 3 * i + 1; });
     expect_each(words("mov.b32 {%h0, %h1}, %r1; mov.b32 %r9, {%h1, %h0};"),
@@ -67,7 +67,7 @@ TEST(EmulatedInstructions, PartsOfRegisters) {
                 [](uint32_t i) { return i | 0x10000; });
 }
 
-TEST(EmulatedInstructions, ConversionsBetweenRegistersOfOtherWidths) {
+TEST(EmulatedInstructions, conversions_between_registers_of_other_widths) {
     expect_each(words("sub.u32 %r2, %r0, 100; cvt.s32.s8 %r9, %r2;"),
                 [](uint32_t i) { return int32_t(int8_t(i - 100)); });
     expect_each(words("sub.u32 %r2, %r0, 5; cvt.s8.s32 %r3, %r2; mov.b32 %r9, %r3;"),
@@ -76,7 +76,7 @@ TEST(EmulatedInstructions, ConversionsBetweenRegistersOfOtherWidths) {
                 [](uint32_t i) { return i * 3000 & 0xffff; });
 }
 
-TEST(EmulatedInstructions, SpecialRegisters) {
+TEST(EmulatedInstructions, special_registers) {
     expect_each(words("mov.u32 %r9, %laneid;", "", 64), [](uint32_t i) { return i % 32; });
     expect_each(words("mov.u32 %r9, %warpid;", "", 64), [](uint32_t i) { return i / 32; });
     expect_each(words("mov.u32 %r9, %lanemask_lt;"), [](uint32_t i) { return (1u << i) - 1; });
@@ -95,7 +95,7 @@ TEST(EmulatedInstructions, SpecialRegisters) {
                 [](uint32_t) { return 1; });
 }
 
-TEST(EmulatedInstructions, AddressesOfSpaces) {
+TEST(EmulatedInstructions, addresses_of_spaces) {
     const std::string shared = ".shared .align 8 .b8 memory[512];";
     const std::string address =
         "mov.b64 %d2, memory; add.s64 %d3, %d2, 4; mul.wide.u32 %d4, %r0, 8; add.s64 %d3, %d3, %d4; cvta.shared.u64 "
@@ -119,7 +119,7 @@ TEST(EmulatedInstructions, AddressesOfSpaces) {
                 [](uint32_t) { return 1; });
 }
 
-TEST(EmulatedInstructions, InitialValuesOfVariables) {
+TEST(EmulatedInstructions, initial_values_of_variables) {
     const std::string before =
         ".global .align 4 .b32 numbers[3] = {7, -2, 0x10}; .global .b64 pointer = generic(numbers)+4; .global .b8 "
         "text[4] = {65, 66};"
@@ -130,7 +130,7 @@ TEST(EmulatedInstructions, InitialValuesOfVariables) {
     expect_each(words("ld.global.b64 %d2, [plain]; ld.global.b32 %r9, [%d2+8];", before), [](uint32_t) { return 16; });
 }
 
-TEST(EmulatedInstructions, NarrowAndWideLoads) {
+TEST(EmulatedInstructions, narrow_and_wide_loads) {
     const std::string before =
         ".global .align 16 .b8 bytes[32] = {128, 255, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, "
         "19, 20, 21, 22, 23, 24};";
@@ -161,7 +161,7 @@ struct AtomicCase {
     uint64_t before, after;
 };
 
-TEST(EmulatedInstructions, Atomics) {
+TEST(EmulatedInstructions, atomics) {
     const auto f = [](float x) { return uint64_t(std::bit_cast<uint32_t>(x)); };
     const auto d = [](double x) { return std::bit_cast<uint64_t>(x); };
     const AtomicCase cases[] = {
@@ -221,7 +221,7 @@ TEST(EmulatedInstructions, Atomics) {
     }
 }
 
-TEST(EmulatedInstructions, Shuffles) {
+TEST(EmulatedInstructions, shuffles) {
     const auto at = [](uint32_t from) { return 4 * from + 1; };
     expect_each(words("shfl.sync.up.b32 %r9, %r1, 3, 0, -1;"), [&](uint32_t i) { return at(i < 3 ? i : i - 3); });
     expect_each(words("shfl.sync.down.b32 %r9, %r1, 3, 31, -1;"),
@@ -236,7 +236,7 @@ TEST(EmulatedInstructions, Shuffles) {
                 [&](uint32_t i) { return i % 8 < 2 ? 0 : at(i - 2); });
 }
 
-TEST(EmulatedInstructions, VotesAndMatches) {
+TEST(EmulatedInstructions, votes_and_matches) {
     const std::string odd = "and.b32 %r2, %r0, 1; setp.eq.u32 %p0, %r2, 1;";
     const auto flag = [](const std::string& name) { return name + "selp.b32 %r9, 1, 0, %p1;"; };
     expect_each(words(odd + flag("vote.sync.any.pred %p1, %p0, -1;")), [](uint32_t) { return 1; });
@@ -257,7 +257,7 @@ TEST(EmulatedInstructions, VotesAndMatches) {
     expect_each(words("elect.sync %r2|%p0, -1; selp.b32 %r9, 7, %r2, %p0;"), [](uint32_t i) { return i == 0 ? 7 : 0; });
 }
 
-TEST(EmulatedInstructions, SumsOverAWarp) {
+TEST(EmulatedInstructions, sums_over_a_warp) {
     expect_each(words("redux.sync.add.u32 %r9, %r0, -1;"), [](uint32_t) { return 31 * 32 / 2; });
     expect_each(words("sub.u32 %r2, %r0, 4; redux.sync.min.s32 %r9, %r2, -1;"), [](uint32_t) { return -4; });
     expect_each(words("sub.u32 %r2, %r0, 4; redux.sync.max.u32 %r9, %r2, -1;"), [](uint32_t) { return -1; });
@@ -266,7 +266,7 @@ TEST(EmulatedInstructions, SumsOverAWarp) {
     expect_each(words("redux.sync.xor.b32 %r9, %r0, -1;"), [](uint32_t) { return 0; });
 }
 
-TEST(EmulatedInstructions, BarriersThatReduce) {
+TEST(EmulatedInstructions, barriers_that_reduce) {
     const std::string flag = "setp.lt.u32 %p0, %r0, 40;";
     expect_each(words(flag + "bar.red.popc.u32 %r9, 0, %p0;", "", 96), [](uint32_t) { return 40; });
     expect_each(words(flag + "bar.red.and.pred %p1, 0, %p0; selp.b32 %r9, 1, 0, %p1;", "", 96),
@@ -288,7 +288,7 @@ TEST(EmulatedInstructions, BarriersThatReduce) {
                 [](uint32_t i) { return i < 32 ? 1 : 2; });
 }
 
-TEST(EmulatedInstructions, HintsChangeNothing) {
+TEST(EmulatedInstructions, hints_change_nothing) {
     expect_each(words("prefetch.global.L2 [%d0]; fence.acq_rel.gpu; fence.sc.sys; membar.cta; .pragma \"nounroll\"; "
                       "mov.b32 %r9, 3;"),
                 [](uint32_t) { return 3; });
@@ -305,7 +305,7 @@ TEST(EmulatedInstructions, HintsChangeNothing) {
     expect_each(out.get(), [](uint32_t i) { return i < 8 ? 5 : i; });
 }
 
-TEST(EmulatedInstructions, MemoryOfKernelsThatTheyAskFor) {
+TEST(EmulatedInstructions, memory_of_kernels_that_they_ask_for) {
     const std::string before =
         ".extern .func (.param .b64 r) malloc(.param .b64 s);\n.extern .func free(.param .b64 p);\n";
     expect_each(

@@ -11,7 +11,7 @@ namespace {
 
 Kernel kernel(const std::string& name) { return Kernel(ptx_file("kernels.ptx"), name); }
 
-TEST(EmulatedKernels, SaxpyOverSeveralBlocks) {
+TEST(EmulatedKernels, saxpy_over_several_blocks) {
     const size_t n = 1000;
     std::vector<float> x(n), y(n);
     for (size_t i = 0; i < n; ++i) x[i] = float(i), y[i] = 1 / float(i + 1);
@@ -22,7 +22,7 @@ TEST(EmulatedKernels, SaxpyOverSeveralBlocks) {
     for (size_t i = 0; i < n; ++i) EXPECT_EQ(result[i], std::fma(2.5f, x[i], y[i])) << i;
 }
 
-TEST(EmulatedKernels, BlocksSumWithSharedMemoryAndBarriers) {
+TEST(EmulatedKernels, blocks_sum_with_shared_memory_and_barriers) {
     std::vector<float> x(10000);
     std::iota(x.begin(), x.end(), -5000.0f);
     DeviceArray<float> dx(x), out(std::vector<float>{0.0f});
@@ -30,7 +30,7 @@ TEST(EmulatedKernels, BlocksSumWithSharedMemoryAndBarriers) {
     EXPECT_EQ(out.get()[0], -5000.0f);
 }
 
-TEST(EmulatedKernels, LoopsOfDifferentLengths) {
+TEST(EmulatedKernels, loops_of_different_lengths) {
     std::vector<uint32_t> x(100), expected(100);
     for (uint32_t i = 0; i < 100; ++i) {
         x[i] = i + 1;
@@ -41,7 +41,7 @@ TEST(EmulatedKernels, LoopsOfDifferentLengths) {
     EXPECT_EQ(steps.get(), expected);
 }
 
-TEST(EmulatedKernels, RecursionOfDifferentDepths) {
+TEST(EmulatedKernels, recursion_of_different_depths) {
     DeviceArray<int> out(32);
     EXPECT_RUNS(kernel("recursion").run({}, out.address()));
     std::vector<int> expected(32);
@@ -53,7 +53,7 @@ TEST(EmulatedKernels, RecursionOfDifferentDepths) {
     EXPECT_EQ(out.get(), expected);
 }
 
-TEST(EmulatedKernels, SpinLocksMakeProgress) {
+TEST(EmulatedKernels, spin_locks_make_progress) {
     for (const char* name : {"spin_lock", "spin_lock_straight"}) {
         DeviceArray<int> memory(std::vector<int>{0, 0});
         EXPECT_RUNS(kernel(name).run({.blocks = 3, .threads = 96}, memory.address(), memory.address() + 4));
@@ -62,7 +62,7 @@ TEST(EmulatedKernels, SpinLocksMakeProgress) {
 }
 
 // A deadline that has passed leaves a launch whenever the clock is asked.
-TEST(EmulatedKernels, ALaunchThatIsLeftInTheMiddleGoesOn) {
+TEST(EmulatedKernels, a_launch_that_is_left_in_the_middle_goes_on) {
     // lanes part, warps meet at barriers, and each step needs the numbers of others
     const std::string text = kernel_text(
         ".shared .align 4 .b32 s[64]; ld.param.b64 %d0, [a]; ld.param.b32 %r11, [b]; mov.u32 %r0, %tid.x;\n"
@@ -100,7 +100,7 @@ TEST(EmulatedKernels, ALaunchThatIsLeftInTheMiddleGoesOn) {
     EXPECT_FALSE(execution.go_on(Deadline()));
 }
 
-TEST(EmulatedKernels, ShufflesAndVotes) {
+TEST(EmulatedKernels, shuffles_and_votes) {
     std::vector<int> x(128);
     std::iota(x.begin(), x.end(), 3);
     DeviceArray<int> dx(x), out(8);
@@ -111,7 +111,7 @@ TEST(EmulatedKernels, ShufflesAndVotes) {
     }
 }
 
-TEST(EmulatedKernels, VectorAndNarrowAccesses) {
+TEST(EmulatedKernels, vector_and_narrow_accesses) {
     struct alignas(16) Pair {
         float x, y, z, w;
         bool operator==(const Pair&) const = default;
@@ -149,13 +149,13 @@ TEST(EmulatedKernels, VectorAndNarrowAccesses) {
     }
 }
 
-TEST(EmulatedKernels, PrintfWritesWhatTheHostWould) {
+TEST(EmulatedKernels, printf_writes_what_the_host_would) {
     take_printed();
     EXPECT_RUNS(kernel("printing").run({.threads = 4}, uint64_t(0)));
     EXPECT_EQ(take_printed(), "thread 0:  0.00 1099511627776 text 100%\nthread 1:  0.50 1099511627776 text 100%\n");
 }
 
-TEST(EmulatedKernels, CallsThroughTablesOfFunctions) {
+TEST(EmulatedKernels, calls_through_tables_of_functions) {
     std::vector<float> x(32), expected(32);
     for (size_t i = 0; i < 32; ++i) {
         x[i] = float(i) + 0.5f;
@@ -166,7 +166,7 @@ TEST(EmulatedKernels, CallsThroughTablesOfFunctions) {
     EXPECT_EQ(dy.get(), expected);
 }
 
-TEST(EmulatedKernels, SwitchesWithTablesOfTargets) {
+TEST(EmulatedKernels, switches_with_tables_of_targets) {
     std::vector<int> x(32), expected(32);
     for (int i = 0; i < 32; ++i) {
         const int v = x[size_t(i)] = (i * 7) % 9;
@@ -178,7 +178,7 @@ TEST(EmulatedKernels, SwitchesWithTablesOfTargets) {
     EXPECT_EQ(dy.get(), expected);
 }
 
-TEST(EmulatedKernels, LocalArraysBelongToTheirThread) {
+TEST(EmulatedKernels, local_arrays_belong_to_their_thread) {
     std::vector<int> x(16), expected(32);
     std::iota(x.begin(), x.end(), 100);
     for (int i = 0; i < 32; ++i) expected[size_t(i)] = x[size_t(5 + i) & 15] * i;
@@ -187,7 +187,7 @@ TEST(EmulatedKernels, LocalArraysBelongToTheirThread) {
     EXPECT_EQ(dy.get(), expected);
 }
 
-TEST(EmulatedKernels, StructsByValue) {
+TEST(EmulatedKernels, structs_by_value) {
     struct Big {
         int a[12];
     } big;
@@ -199,27 +199,27 @@ TEST(EmulatedKernels, StructsByValue) {
     for (int i = 0; i < 32; ++i) EXPECT_EQ(dy.get()[size_t(i)], big.a[i % 12] + 3 * i);
 }
 
-TEST(EmulatedKernels, SharedMemoryOfTheLaunchLiesBehindTheKernels) {
+TEST(EmulatedKernels, shared_memory_of_the_launch_lies_behind_the_kernels) {
     DeviceArray<int> dy(32);
     EXPECT_RUNS(kernel("dynamic_shared").run({.shared = 128}, dy.address()));
     for (int i = 0; i < 32; ++i) EXPECT_EQ(dy.get()[size_t(i)], (31 - i) * 2 + (i + 1) % 32);
 }
 
-TEST(EmulatedKernels, ConstantMemory) {
+TEST(EmulatedKernels, constant_memory) {
     DeviceArray<int> dy(32);
     EXPECT_RUNS(kernel("constants").run({}, dy.address()));
     const int weights[] = {2, 3, 5, 7};
     for (size_t i = 0; i < 32; ++i) EXPECT_EQ(dy.get()[i], weights[i % 4]);
 }
 
-TEST(EmulatedKernels, AtomicsOfManyBlocks) {
+TEST(EmulatedKernels, atomics_of_many_blocks) {
     DeviceArray<uint32_t> out(std::vector<uint32_t>{0, 0, 99, 0, 0, 0, 0, 0});
     EXPECT_RUNS(kernel("counting").run({.blocks = 13, .threads = 48}, out.address()));
     // 624 threads: inc counts 0 to 9
     EXPECT_EQ(out.get(), (std::vector<uint32_t>{624, 47, 0, 0xffffffff, 624 % 10, 0, 0, 624 * 2}));
 }
 
-TEST(EmulatedKernels, TheOrderOfBlocksDependsOnTheSeed) {
+TEST(EmulatedKernels, the_order_of_blocks_depends_on_the_seed) {
     // the ticket that each block drew
     const std::string text = kernel_text(
         "ld.param.b64 %d0, [a]; ld.param.b64 %d1, [b]; atom.global.add.u32 %r0, [%d0], 1; mov.u32 %r1, %ctaid.x;\n"

@@ -234,14 +234,14 @@ void check_rows(bool wide) {
     EXPECT_GT(count, 900u);
 }
 
-TEST(EmulatedOpcodes, RowsForAnyProcessorAgreeWithTheOracle) { check_rows(false); }
+TEST(EmulatedOpcodes, rows_for_any_processor_agree_with_the_oracle) { check_rows(false); }
 
-TEST(EmulatedOpcodes, RowsForWideProcessorsAgreeWithTheOracle) {
+TEST(EmulatedOpcodes, rows_for_wide_processors_agree_with_the_oracle) {
     if (!processor_is_wide()) GTEST_SKIP() << "this processor has no AVX2";
     check_rows(true);
 }
 
-TEST(EmulatedOpcodes, PatternsHaveChoices) {
+TEST(EmulatedOpcodes, patterns_have_choices) {
     EXPECT_EQ(expand("a[.b|.c](.d|.e)"), (std::vector<std::string>{"a.d", "a.e", "a.b.d", "a.b.e", "a.c.d", "a.c.e"}));
     for (const char* opcode : {"a.d", "a.c.e"}) EXPECT_TRUE(matches("a[.b|.c](.d|.e)", opcode));
     for (const char* opcode : {"a", "a.b", "a.b.c.d", "a.d.e"}) EXPECT_FALSE(matches("a[.b|.c](.d|.e)", opcode));

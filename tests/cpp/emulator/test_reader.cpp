@@ -22,7 +22,7 @@ void expect_error(const std::string& text, const std::string& part) {
     EXPECT_NE(error.find(part), std::string::npos) << part << " is not in: " << error;
 }
 
-TEST(EmulatedReader, SaysWhichLineAndText) {
+TEST(EmulatedReader, says_which_line_and_text) {
     expect_error("", "a module begins with .version");
     expect_error(".version 8.0\n.target sm_80\n.address_size 32\n", "line 3: addresses have 64 bits");
     expect_error(".version 8.0\n.target gfx90\n", "expected a target such as sm_80");
@@ -50,12 +50,12 @@ TEST(EmulatedReader, SaysWhichLineAndText) {
     expect_error(".version 8.0\n.target sm_80\n.entry k(", "expected .param; found the end of the text");
 }
 
-TEST(EmulatedReader, TakesWhatCompilersWrite) {
+TEST(EmulatedReader, takes_what_compilers_write) {
     for (const char* name : {"kernels.ptx", "saxpy.ptx"}) EXPECT_EQ(error_of(ptx_file(name)), "") << name;
 }
 
 // Characters and words are exchanged, left out and doubled; what still loads is run, with a limit.
-TEST(EmulatedReader, MutantsDoNotCrash) {
+TEST(EmulatedReader, mutants_do_not_crash) {
     const std::string texts[] = {
         ptx_file("kernels.ptx"), ptx_file("saxpy.ptx"),
         kernel_text("ld.param.b64 %d0, [a]; mov.u32 %r0, %tid.x; setp.lt.and.u32 %p0|%p1, %r0, 4, !%p2;\n"

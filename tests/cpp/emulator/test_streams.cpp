@@ -67,7 +67,7 @@ protected:
     CUdeviceptr x = 0;
 };
 
-TEST_F(EmulatedStreams, WorkIsDoneWhenSomebodyWaits) {
+TEST_F(EmulatedStreams, work_is_done_when_somebody_waits) {
     const CUstream a = stream();
     EXPECT_EQ(add_in(a, 5), CUDA_SUCCESS);
     EXPECT_EQ(peek(), 0);
@@ -84,7 +84,7 @@ TEST_F(EmulatedStreams, WorkIsDoneWhenSomebodyWaits) {
     EXPECT_EQ(peek(), 8);
 }
 
-TEST_F(EmulatedStreams, WhoAsksLeavesALongKernelInTheMiddle) {
+TEST_F(EmulatedStreams, who_asks_leaves_a_long_kernel_in_the_middle) {
     // each thread waits for the flag, and counts
     const CUfunction waiting =
         function(kernel_text("ld.param.b64 %d0, [a]; ld.param.b64 %d1, [b]; AGAIN: ld.volatile.global.b32 %r0, [%d0];\n"
@@ -113,7 +113,7 @@ TEST_F(EmulatedStreams, WhoAsksLeavesALongKernelInTheMiddle) {
     EXPECT_EQ(value_at(count), 320);
 }
 
-TEST_F(EmulatedStreams, EventsAndTheLegacyStreamOrderThem) {
+TEST_F(EmulatedStreams, events_and_the_legacy_stream_order_them) {
     const CUstream a = stream(), b = stream(), blocking = stream(0);
     const CUevent done = event();
     EXPECT_EQ(add_in(a, 1), CUDA_SUCCESS);
@@ -136,7 +136,7 @@ TEST_F(EmulatedStreams, EventsAndTheLegacyStreamOrderThem) {
     EXPECT_EQ(peek(), 18);
 }
 
-TEST_F(EmulatedStreams, PinnedMemoryIsReadAndWrittenLate) {
+TEST_F(EmulatedStreams, pinned_memory_is_read_and_written_late) {
     const CUstream a = stream();
     int* pinned = nullptr;
     int pageable = 3;
@@ -156,7 +156,7 @@ TEST_F(EmulatedStreams, PinnedMemoryIsReadAndWrittenLate) {
     EXPECT_OK(cuMemFreeHost(pinned));
 }
 
-TEST_F(EmulatedStreams, MemoryThatIsFreedInAnotherStreamTooEarlyIsFound) {
+TEST_F(EmulatedStreams, memory_that_is_freed_in_another_stream_too_early_is_found) {
     const CUstream a = stream(), b = stream();
     CUdeviceptr memory = 0;
     EXPECT_OK(cuMemAllocAsync(&memory, 4, a));
@@ -172,7 +172,7 @@ TEST_F(EmulatedStreams, MemoryThatIsFreedInAnotherStreamTooEarlyIsFound) {
 
 // ---- capture ----
 
-TEST_F(EmulatedStreams, ACaptureIsAGraphThatRunsAgain) {
+TEST_F(EmulatedStreams, a_capture_is_a_graph_that_runs_again) {
     const CUstream a = stream(), b = stream();
     const CUevent fork = event(), join = event();
     begin(a);
@@ -204,7 +204,7 @@ TEST_F(EmulatedStreams, ACaptureIsAGraphThatRunsAgain) {
     EXPECT_EQ(driver().cuGraphLaunch(exec, b), CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST_F(EmulatedStreams, LaunchesOfOneGraphAreInOrder) {
+TEST_F(EmulatedStreams, launches_of_one_graph_are_in_order) {
     const CUstream a = stream(), b = stream();
     begin(a);
     EXPECT_EQ(add_in(a, 1), CUDA_SUCCESS);
@@ -217,7 +217,7 @@ TEST_F(EmulatedStreams, LaunchesOfOneGraphAreInOrder) {
     EXPECT_OK(cuGraphExecDestroy(exec));
 }
 
-TEST_F(EmulatedStreams, HostMemoryOfACaptureIsReadByTheGraph) {
+TEST_F(EmulatedStreams, host_memory_of_a_capture_is_read_by_the_graph) {
     const CUstream a = stream();
     int number = 1;
     begin(a);
@@ -229,7 +229,7 @@ TEST_F(EmulatedStreams, HostMemoryOfACaptureIsReadByTheGraph) {
     EXPECT_EQ(peek(), 5);
 }
 
-TEST_F(EmulatedStreams, MistakesInCapturesHaveTheDriversCodes) {
+TEST_F(EmulatedStreams, mistakes_in_captures_have_the_drivers_codes) {
     const CUstream a = stream(), b = stream(), blocking = stream(0);
     const CUevent moment = event();
     CUgraph graph = nullptr;
@@ -282,7 +282,7 @@ TEST_F(EmulatedStreams, MistakesInCapturesHaveTheDriversCodes) {
     EXPECT_EQ(value_at(x), 0);
 }
 
-TEST_F(EmulatedStreams, UnsafeCallsAreForbiddenUnlessTheThreadAllowsThem) {
+TEST_F(EmulatedStreams, unsafe_calls_are_forbidden_unless_the_thread_allows_them) {
     const CUstream a = stream();
     CUdeviceptr memory = 0;
     CUgraph graph = nullptr;
@@ -313,7 +313,7 @@ TEST_F(EmulatedStreams, UnsafeCallsAreForbiddenUnlessTheThreadAllowsThem) {
     }
 }
 
-TEST_F(EmulatedStreams, MemoryOfAGraphIsThereWhileItRuns) {
+TEST_F(EmulatedStreams, memory_of_a_graph_is_there_while_it_runs) {
     const CUstream a = stream();
     CUdeviceptr memory = 0;
     begin(a);
@@ -345,7 +345,7 @@ constexpr char kConditionText[] =
     "ld.param.b64 %d0, [a]; ld.param.b64 %d1, [b]; ld.global.b32 %r0, [%d0];\n"
     "st.param.b64 [p0], %d1; st.param.b32 [p1], %r0; call cudaGraphSetConditional, (p0, p1); ret;\n}\n";
 
-TEST_F(EmulatedStreams, AGraphRepeatsABodyWhileAConditionHolds) {
+TEST_F(EmulatedStreams, a_graph_repeats_a_body_while_a_condition_holds) {
     const CUstream a = stream(), inside = stream();
     const CUfunction set = function(kConditionText);
     const CUdeviceptr sum = allocated(4);
@@ -386,7 +386,7 @@ TEST_F(EmulatedStreams, AGraphRepeatsABodyWhileAConditionHolds) {
     EXPECT_EQ(driver().cuGraphInstantiateWithFlags(&refused, outer, 0), CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST_F(EmulatedStreams, AChildIsPutIntoACapture) {
+TEST_F(EmulatedStreams, a_child_is_put_into_a_capture) {
     const CUstream a = stream();
     begin(a);
     EXPECT_EQ(add_in(a, 1), CUDA_SUCCESS);
@@ -420,7 +420,7 @@ TEST_F(EmulatedStreams, AChildIsPutIntoACapture) {
     EXPECT_EQ(peek(), 11);
 }
 
-TEST_F(EmulatedStreams, NodesOfALaunchAreTasksByThemselves) {
+TEST_F(EmulatedStreams, nodes_of_a_launch_are_tasks_by_themselves) {
     const CUstream a = stream(), b = stream();
     const CUevent half = event(), go = event();
     begin(a);
@@ -473,7 +473,7 @@ TEST_F(EmulatedStreams, NodesOfALaunchAreTasksByThemselves) {
     EXPECT_EQ(driver().cuStreamWaitEvent(a, half, CU_EVENT_WAIT_EXTERNAL), CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST_F(EmulatedStreams, AnUnsafeCallOfAnotherThreadEndsACaptureInGlobalMode) {
+TEST_F(EmulatedStreams, an_unsafe_call_of_another_thread_ends_a_capture_in_global_mode) {
     const CUstream a = stream();
     const auto allocate = [&](int mode) {
         CUresult result = CUDA_ERROR_UNKNOWN;
@@ -504,7 +504,7 @@ TEST_F(EmulatedStreams, AnUnsafeCallOfAnotherThreadEndsACaptureInGlobalMode) {
     EXPECT_EQ(peek(), 1);
 }
 
-TEST_F(EmulatedStreams, UserObjectsEndWithTheLastThatHasThem) {
+TEST_F(EmulatedStreams, user_objects_end_with_the_last_that_has_them) {
     const CUstream a = stream();
     static int ended = 0;
     ended = 0;
@@ -525,7 +525,7 @@ TEST_F(EmulatedStreams, UserObjectsEndWithTheLastThatHasThem) {
 
 // ---- failures on demand ----
 
-TEST_F(EmulatedStreams, ACallFailsThatWasAskedTo) {
+TEST_F(EmulatedStreams, a_call_fails_that_was_asked_to) {
     const uint64_t alive = driver().alive("streams");
     driver().fail("cuStreamCreate", 2, CUDA_ERROR_OUT_OF_MEMORY);
     CUstream made = stream();

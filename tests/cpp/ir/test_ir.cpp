@@ -184,7 +184,7 @@ TEST_F(Verifying, refuses_formats_that_do_not_fit) {
     EXPECT_THROW(verify(function), InternalError);
 }
 
-TEST(effects, follow_views_members_branches_loops_and_calls) {
+TEST(Effects, follow_views_members_branches_loops_and_calls) {
     const auto module = parse(R"(
 struct @S = "S" "k" { p: array<f32, 1>, n: i32 }
 func @touch(%a: array<f32, 1>, %b: array<f32, 1>) {
@@ -227,7 +227,7 @@ kernel @k(%a: array<f32, 2>, %b: array<f32, 1>, %c: array<f32, 1>, %s: struct @S
     expect(6, false, false);
 }
 
-TEST(walk, clones_regions_with_fresh_values) {
+TEST(Walk, clones_regions_with_fresh_values) {
     const auto module = parse(R"(
 func @f(%a: f32, %n: i32) -> f32 {
   %one = constant 1 : i32
@@ -253,7 +253,7 @@ func @f(%a: f32, %n: i32) -> f32 {
     EXPECT_EQ(print(copy), print(f));
 }
 
-TEST(walk, replaces_along_chains) {
+TEST(Walk, replaces_along_chains) {
     const auto module = parse(R"(
 func @f(%a: f32) -> f32 {
   %b = neg %a

@@ -18,7 +18,7 @@ static_assert(sizeof(nvJitLinkResult) == sizeof(int) && sizeof(nvJitLinkInputTyp
 static_assert(std::is_pointer_v<nvJitLinkHandle>);
 static_assert(NVJITLINK_SUCCESS == 0 && NVJITLINK_INPUT_PTX == 2);
 
-TEST(NvJitLink, IsDeclaredAsInItsHeader) { SUCCEED(); }
+TEST(NvJitLink, is_declared_as_in_its_header) { SUCCEED(); }
 #else
-TEST(NvJitLink, IsDeclaredAsInItsHeader) { GTEST_SKIP() << "nvJitLink.h is not installed"; }
+TEST(NvJitLink, is_declared_as_in_its_header) { GTEST_SKIP() << "nvJitLink.h is not installed"; }
 #endif

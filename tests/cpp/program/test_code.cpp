@@ -37,7 +37,7 @@ TEST(KernelCode, is_made_once_for_the_same_options) {
     const auto compiled = code.compiled(options);
     EXPECT_EQ(code.compiled(options), compiled);
     EXPECT_EQ(code.find(options), compiled);
-    EXPECT_EQ(code.facts(options.lowering), code.facts(options.lowering));
+    EXPECT_EQ(code.facts(options.passes), code.facts(options.passes));
     CompileOptions strided = options;
     strided.code.dense = false;
     EXPECT_EQ(code.find(strided), nullptr);
@@ -59,18 +59,18 @@ TEST(KernelCode, of_one_lane_serves_short_rows_too) {
 TEST(KernelCode, what_is_derived_comes_from_the_kernel_as_it_was_analysed) {
     KernelCode code(ir::parse(kRows));
     const std::string before = ir::print(code.analysed());
-    LoweringOptions adjoint;
+    PassOptions adjoint;
     adjoint.gradients = {transform::Gradient::used, transform::Gradient::used};
-    const auto lowered = code.lowered(adjoint);
+    const auto transformed = code.transformed(adjoint);
     EXPECT_EQ(ir::print(code.analysed()), before);
-    EXPECT_NE(lowered, code.lowered({}));
+    EXPECT_NE(transformed, code.transformed({}));
     // Effects are those of the kernel itself, and the adjoint needs no contents: it is linear.
-    ASSERT_EQ(lowered->effects.size(), 2u);
-    EXPECT_TRUE(lowered->effects[1].writes && !lowered->effects[0].writes);
-    EXPECT_EQ(lowered->overwritten, (std::vector<std::vector<int>>{{}, {0, 1}}));
-    ASSERT_EQ(lowered->contents.size(), 2u);
-    EXPECT_FALSE(lowered->contents[0].before || lowered->contents[1].before);
-    EXPECT_TRUE(code.lowered({})->contents.empty());
+    ASSERT_EQ(transformed->effects.size(), 2u);
+    EXPECT_TRUE(transformed->effects[1].writes && !transformed->effects[0].writes);
+    EXPECT_EQ(transformed->overwritten, (std::vector<std::vector<int>>{{}, {0, 1}}));
+    ASSERT_EQ(transformed->contents.size(), 2u);
+    EXPECT_FALSE(transformed->contents[0].before || transformed->contents[1].before);
+    EXPECT_TRUE(code.transformed({})->contents.empty());
 }
 
 // The loop of a target whose threads have no stack that grows: x ** n, for n that only the launch knows.
@@ -93,11 +93,11 @@ kernel @power(%x: array<f64, 1>, %n: i32, %y: array<f64, 1>) tid 1 {
 TEST(KernelCode, of_an_adjoint_keeps_as_many_states_as_the_target_allows) {
     KernelCode code(ir::parse(kPower));
     CompileOptions growing = uncached();
-    growing.lowering.gradients.assign(3, transform::Gradient::used);
+    growing.passes.gradients.assign(3, transform::Gradient::used);
     CompileOptions bounded = growing;
-    bounded.lowering.stack_slots = 3;
+    bounded.passes.stack_slots = 3;
     const auto has_stack = [&](const CompileOptions& options) {
-        return ir::print(*code.lowered(options.lowering)->module).find(" stack ") != std::string::npos;
+        return ir::print(*code.transformed(options.passes)->module).find(" stack ") != std::string::npos;
     };
     EXPECT_TRUE(has_stack(growing));
     EXPECT_FALSE(has_stack(bounded));
@@ -115,8 +115,8 @@ TEST(KernelCode, of_an_adjoint_keeps_as_many_states_as_the_target_allows) {
         EXPECT_NEAR(dx[0], 20 * std::pow(1.5, 19), 1e-9);
         EXPECT_NEAR(dx[1], 200 * std::pow(0.5, 19), 1e-15);
     }
-    bounded.lowering.stack_slots = 1;
-    EXPECT_THROW(code.lowered(bounded.lowering), CompileError);
+    bounded.passes.stack_slots = 1;
+    EXPECT_THROW(code.transformed(bounded.passes), CompileError);
 }
 
 }  // namespace

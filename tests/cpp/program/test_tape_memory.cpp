@@ -53,7 +53,7 @@ void set_numbers(const runtime::Array& array, std::mt19937& random) {
 }
 
 struct Read {
-    NeedPtr need;
+    SavedPrimalPtr need;
     std::vector<int> then;
 };
 
@@ -67,28 +67,28 @@ std::vector<Read> record(TapeMemory& memory, Program& program, std::mt19937& ran
     };
     const std::vector<Variable*> reads = some(), writes = some(), leaves = some();
     memory.begin_entry();
-    std::vector<NeedPtr> needs;
+    std::vector<SavedPrimalPtr> needs;
     std::vector<Read> found;
     for (const Variable* one : reads) needs.push_back(memory.need(*one));
     if (memory.may_overlap()) {
-        std::vector<NeedPtr*> all;
-        for (NeedPtr& need : needs) all.push_back(&need);
+        std::vector<SavedPrimalPtr*> all;
+        for (SavedPrimalPtr& need : needs) all.push_back(&need);
         memory.join_overlapping(all);
     }
-    for (const NeedPtr& need : needs) found.push_back({need, numbers(need->of->array)});
+    for (const SavedPrimalPtr& need : needs) found.push_back({need, numbers(need->of->array)});
     for (const Variable* one : writes) memory.write(*one, /*counts=*/true);
-    std::vector<NeedPtr> after;
+    std::vector<SavedPrimalPtr> after;
     for (const Variable* one : leaves) after.push_back(memory.need(*one));
     if (fails) {
         memory.forget_entry();
         return {};
     }
     for (const Variable* one : writes) set_numbers(one->array, random);
-    for (const NeedPtr& need : after) found.push_back({need, numbers(need->of->array)});
+    for (const SavedPrimalPtr& need : after) found.push_back({need, numbers(need->of->array)});
     return found;
 }
 
-TEST(tape_memory, gives_every_entry_what_it_saw) {
+TEST(TapeMemory, gives_every_entry_what_it_saw) {
     std::mt19937 random(7);
     int copied = 0, shared = 0;
     for (int run = 0; run < 300; ++run) {
@@ -111,15 +111,15 @@ TEST(tape_memory, gives_every_entry_what_it_saw) {
 }
 
 // Arrays of one entry that overlap do so in the copies: what the kernel stores through one it reads through another.
-TEST(tape_memory, keeps_what_overlaps_as_one) {
+TEST(TapeMemory, keeps_what_overlaps_as_one) {
     const runtime::Array base =
         runtime::zeros(Type::scalar(Scalar::u8), std::vector<std::int64_t>{kBytes}, runtime::device("cpu"));
     const Variable low{.array = runtime::slice(base, 0, 4, 10, 1)}, high{.array = runtime::slice(base, 0, 8, 10, 1)};
     TapeMemory memory;
     memory.begin_entry();
-    NeedPtr first = memory.need(low), second = memory.need(high);
+    SavedPrimalPtr first = memory.need(low), second = memory.need(high);
     ASSERT_TRUE(memory.may_overlap());
-    std::vector<NeedPtr*> all{&first, &second};
+    std::vector<SavedPrimalPtr*> all{&first, &second};
     memory.join_overlapping(all);
     memory.write(low, /*counts=*/true);
     ASSERT_TRUE(first->copy && second->copy);
@@ -128,16 +128,16 @@ TEST(tape_memory, keeps_what_overlaps_as_one) {
     EXPECT_EQ(memory.kept().bytes, 14);
 }
 
-TEST(tape_memory, notices_writes_that_are_not_recorded) {
+TEST(TapeMemory, notices_writes_that_are_not_recorded) {
     std::mt19937 random(3);
     const runtime::Array base =
         runtime::zeros(Type::scalar(Scalar::u8), std::vector<std::int64_t>{4}, runtime::device("cpu"));
     const Variable array{.array = base};
     TapeMemory memory;
     memory.begin_entry();
-    const NeedPtr before = memory.need(array);
+    const SavedPrimalPtr before = memory.need(array);
     memory.write(array, /*counts=*/true);
-    const NeedPtr after = memory.need(array);
+    const SavedPrimalPtr after = memory.need(array);
     set_numbers(base, random);
     memory.check_versions();
     set_numbers(base, random);
@@ -147,14 +147,14 @@ TEST(tape_memory, notices_writes_that_are_not_recorded) {
 }
 
 // Entries between which nothing is written share what they need; a failed one takes none of that away.
-TEST(tape_memory, shares_needs_and_forgets_failed_entries) {
+TEST(TapeMemory, shares_needs_and_forgets_failed_entries) {
     std::mt19937 random(5);
     const runtime::Array base =
         runtime::zeros(Type::scalar(Scalar::u8), std::vector<std::int64_t>{4}, runtime::device("cpu"));
     const Variable array{.array = base};
     TapeMemory memory;
     memory.begin_entry();
-    const NeedPtr first = memory.need(array);
+    const SavedPrimalPtr first = memory.need(array);
     memory.begin_entry();
     EXPECT_EQ(memory.need(array), first);
     memory.forget_entry();

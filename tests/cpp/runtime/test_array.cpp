@@ -39,7 +39,7 @@ std::vector<std::string> elements(const Array& array) {
     return result;
 }
 
-TEST(Array, EmptyIsAlignedAndContiguous) {
+TEST(Array, empty_is_aligned_and_contiguous) {
     for (std::int64_t n : {1, 3, 100, 1000, 70000, 3000000}) {
         Array array = empty(f32_type(), Dims{n}, cpu());
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(array.view.data) % kArrayAlignment, 0u);
@@ -48,7 +48,7 @@ TEST(Array, EmptyIsAlignedAndContiguous) {
     }
 }
 
-TEST(Array, ZerosClearsRecycledMemory) {
+TEST(Array, zeros_clears_recycled_memory) {
     for (std::int64_t n : {5, 1000, 300000, 5000000}) {
         {
             fill(empty(f32_type(), Dims{n}, cpu()), "abcd");
@@ -59,7 +59,7 @@ TEST(Array, ZerosClearsRecycledMemory) {
     }
 }
 
-TEST(Array, EmptyDimensionGivesNoMemory) {
+TEST(Array, empty_dimension_gives_no_memory) {
     Array array = empty(f32_type(), Dims{4, 0, 3}, cpu());
     EXPECT_EQ(array.size(), 0);
     EXPECT_EQ(array.view.data, nullptr);
@@ -68,7 +68,7 @@ TEST(Array, EmptyDimensionGivesNoMemory) {
     zero(array);
 }
 
-TEST(Array, ImpossibleShapesAreErrors) {
+TEST(Array, impossible_shapes_are_errors) {
     EXPECT_THROW(empty(f32_type(), Dims{-1}, cpu()), UsageError);
     EXPECT_THROW(empty(f32_type(), Dims{1, 1, 1, 1, 1}, cpu()), UsageError);
     EXPECT_THROW(empty(f32_type(), Dims{}, cpu()), UsageError);
@@ -76,7 +76,7 @@ TEST(Array, ImpossibleShapesAreErrors) {
     EXPECT_THROW(empty(f32_type(), Dims{std::int64_t{1} << 60}, cpu()), UsageError);
 }
 
-TEST(Array, SliceAndPickShareMemory) {
+TEST(Array, slice_and_pick_share_memory) {
     Array array = counting(i32_type(), {6, 5});
     Array part = slice(array, 0, 4, 2, -3);  // rows 4 and 1
     EXPECT_EQ(elements(pick(part, 0, 1)), elements(pick(array, 0, 1)));
@@ -85,7 +85,7 @@ TEST(Array, SliceAndPickShareMemory) {
     EXPECT_FALSE(part.is_contiguous());
 }
 
-TEST(Array, SliceMovesTheGradient) {
+TEST(Array, slice_moves_the_gradient) {
     Array array = counting(f32_type(), {6});
     Array gradient = counting(f32_type(), {6});
     array.view.grad = gradient.view.data;
@@ -93,7 +93,7 @@ TEST(Array, SliceMovesTheGradient) {
     EXPECT_EQ(part.view.grad, static_cast<char*>(gradient.view.data) + 8);
 }
 
-TEST(Array, ReshapeInfersOneDimension) {
+TEST(Array, reshape_infers_one_dimension) {
     Array array = counting(i32_type(), {4, 6});
     EXPECT_EQ(elements(reshape(array, Dims{3, -1})), elements(array));
     EXPECT_EQ(reshape(array, Dims{3, -1}).view.shape[1], 8);
@@ -103,14 +103,14 @@ TEST(Array, ReshapeInfersOneDimension) {
     EXPECT_THROW(reshape(transpose(array, std::vector{1, 0}), Dims{24}), UsageError);
 }
 
-TEST(Array, TransposeRejectsRepeatedAxes) {
+TEST(Array, transpose_rejects_repeated_axes) {
     Array array = counting(i32_type(), {2, 3, 4});
     EXPECT_THROW(transpose(array, std::vector{0, 1, 1}), UsageError);
     EXPECT_THROW(transpose(array, std::vector{0, 1}), UsageError);
     EXPECT_EQ(transpose(array, std::vector{2, 0, 1}).view.shape[0], 4);
 }
 
-TEST(Array, ReinterpretKeepsTheOuterShape) {
+TEST(Array, reinterpret_keeps_the_outer_shape) {
     Array array = counting(f32_type(), {4, 3});
     Array vectors = reinterpret(array, Type::vector(Scalar::f32, 3));
     EXPECT_EQ(vectors.ndim, 1);
@@ -139,7 +139,7 @@ Array random_view(Array array, std::mt19937& random) {
     return array;
 }
 
-TEST(Array, CopyBetweenAnyStrides) {
+TEST(Array, copy_between_any_strides) {
     std::mt19937 random(1);
     const Type types[] = {Type::scalar(Scalar::u8),
                           Type::scalar(Scalar::f16),
@@ -172,7 +172,7 @@ TEST(Array, CopyBetweenAnyStrides) {
     }
 }
 
-TEST(Array, LargeCopiesRunInParallelAndAgree) {
+TEST(Array, large_copies_run_in_parallel_and_agree) {
     Array source = counting(f32_type(), {1500, 1001});
     Array transposed = transpose(source, std::vector{1, 0});
     EXPECT_EQ(elements(clone(transposed)), elements(transposed));
@@ -181,7 +181,7 @@ TEST(Array, LargeCopiesRunInParallelAndAgree) {
     EXPECT_EQ(elements(clone(every_second)), elements(every_second));
 }
 
-TEST(Array, OverlappingCopyActsAsThroughATemporary) {
+TEST(Array, overlapping_copy_acts_as_through_a_temporary) {
     for (std::int64_t step : {1, 2}) {
         Array array = counting(i32_type(), {100});
         Array low = slice(array, 0, 0, 40, step);
@@ -196,7 +196,7 @@ TEST(Array, OverlappingCopyActsAsThroughATemporary) {
     EXPECT_EQ(elements(array), expected);
 }
 
-TEST(Array, FillWritesOnlyTheView) {
+TEST(Array, fill_writes_only_the_view) {
     Array array = zeros(Type::vector(Scalar::f32, 3), Dims{7, 5}, cpu());
     const float value[3] = {1, 2, 3};
     Array part = slice(array, 1, 1, 2, 2);
@@ -208,12 +208,12 @@ TEST(Array, FillWritesOnlyTheView) {
     for (const auto& element : elements(array)) EXPECT_EQ(element, std::string(12, '\0'));
 }
 
-TEST(Array, CopyOfDifferentShapesIsAnError) {
+TEST(Array, copy_of_different_shapes_is_an_error) {
     EXPECT_THROW(copy(counting(f32_type(), {3}), counting(f32_type(), {4})), UsageError);
     EXPECT_THROW(copy(counting(f32_type(), {3}), counting(f64_type(), {3})), UsageError);
 }
 
-TEST(BlockCache, ReusesWhatWasGivenBack) {
+TEST(BlockCache, reuses_what_was_given_back) {
     trim_blocks();
     void* first = take_block(5000).data;
     give_block(first, 5000);
@@ -224,7 +224,7 @@ TEST(BlockCache, ReusesWhatWasGivenBack) {
     EXPECT_EQ(kept_block_bytes(), 0);
 }
 
-TEST(BlockCache, EveryClassHoldsWhatItPromises) {
+TEST(BlockCache, every_class_holds_what_it_promises) {
     for (std::int64_t size = 1; size < (80 << 20); size += 1 + size / 7) {
         Block block = take_block(size);
         ASSERT_NE(block.data, nullptr);
@@ -235,7 +235,7 @@ TEST(BlockCache, EveryClassHoldsWhatItPromises) {
     trim_blocks();
 }
 
-TEST(Device, CudaIsAnErrorThatNamesTheDevice) {
+TEST(Device, cuda_is_an_error_that_names_the_device) {
     try {
         device("cuda:0");
         FAIL();

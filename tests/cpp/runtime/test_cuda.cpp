@@ -16,7 +16,7 @@ namespace weft::runtime {
 namespace {
 
 // Those of the emulated device are compared with cuda.h (tests/cpp/emulator/test_driver_abi.cpp).
-TEST(Cuda, DriverFunctionsAreThoseOfTheEmulatedDevice) {
+TEST(Cuda, driver_functions_are_those_of_the_emulated_device) {
     std::map<std::string, std::string> emulated;
 #define WEFT_DRIVER(name, parameters) emulated[#name] = #parameters;
 #include "emulator/driver/driver.def"
@@ -29,7 +29,7 @@ TEST(Cuda, DriverFunctionsAreThoseOfTheEmulatedDevice) {
 #undef WEFT_DRIVER_RECENT
 }
 
-TEST(Cuda, NumbersAreThoseOfTheEmulatedDevice) {
+TEST(Cuda, numbers_are_those_of_the_emulated_device) {
     std::map<std::string, int> emulated;
 #define WEFT_RESULT(name, number, text) emulated[#name] = number;
 #define WEFT_ATTRIBUTE(name, number, value) emulated[#name] = number;
@@ -70,13 +70,13 @@ TEST(Cuda, NumbersAreThoseOfTheEmulatedDevice) {
     EXPECT_EQ(emulated["CU_GRAPH_USER_OBJECT_MOVE"], cuda::kMoveUserObject);
 }
 
-TEST(Cuda, MachineCodeRunsOnItsArchitectureAndLaterOnesOfItsKind) {
+TEST(Cuda, machine_code_runs_on_its_architecture_and_later_ones_of_its_kind) {
     EXPECT_TRUE(runs_on("sm_80", 80) && runs_on("sm_80", 86) && runs_on("sm_120", 121));
     EXPECT_FALSE(runs_on("sm_86", 80) || runs_on("sm_80", 90) || runs_on("sm_90", 80) || runs_on("sm_12", 120));
     EXPECT_FALSE(runs_on("", 0) || runs_on("90", 90));
 }
 
-// As the entry does it (codegen/cuda/elements.cpp).
+// As the entry does it (codegen/cuda/thread_coarsening.cpp).
 std::int64_t quotient(std::int64_t n, const CudaAxis& axis) {
     if (axis.extent == 1) return n;
     const auto product = static_cast<unsigned __int128>(n) * axis.multiplier;
@@ -89,7 +89,7 @@ std::int64_t short_quotient(std::int64_t n, const CudaAxis& axis) {
     return static_cast<std::int64_t>(static_cast<std::uint32_t>(product >> 32) >> axis.shift);
 }
 
-TEST(Cuda, IndicesAreTakenApartExactly) {
+TEST(Cuda, indices_are_taken_apart_exactly) {
     std::mt19937_64 random(5);
     for (int i = 0; i < 200000; ++i) {
         const int bits = static_cast<int>(random() % 31) + 1;
@@ -112,7 +112,7 @@ TEST(Cuda, IndicesAreTakenApartExactly) {
     }
 }
 
-TEST(Cuda, TextsAreThoseOfPrintf) {
+TEST(Cuda, texts_are_those_of_printf) {
     const auto text = [](const std::string& format, std::initializer_list<std::int64_t> arguments) {
         return format_text(format, arguments.begin(), arguments.size());
     };

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "runtime/cpu/kernel.h"
-#include "runtime/cpu/pool.h"
+#include "runtime/cpu/thread_pool.h"
 
 namespace weft::runtime {
 namespace {

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <random>
 
-#include "runtime/cpu/pool.h"
+#include "runtime/cpu/thread_pool.h"
 #include "runtime/primitives.h"
 
 namespace weft::runtime {

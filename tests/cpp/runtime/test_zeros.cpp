@@ -9,7 +9,7 @@
 namespace weft::runtime {
 namespace {
 
-TEST(Zeros, NothingIsKnownUnlessSomebodySaysSo) {
+TEST(Zeros, nothing_is_known_unless_somebody_says_so) {
     Zeros zeros;
     EXPECT_FALSE(zeros.hold({0, 8}));
     zeros.know_all();
@@ -18,7 +18,7 @@ TEST(Zeros, NothingIsKnownUnlessSomebodySaysSo) {
     EXPECT_FALSE(zeros.hold({0, 8}));
 }
 
-TEST(Zeros, RowsThatAreUsedUpOneAfterTheOther) {
+TEST(Zeros, rows_that_are_used_up_one_after_the_other) {
     Zeros zeros;
     zeros.know_all();
     const int writer = 0;
@@ -32,7 +32,7 @@ TEST(Zeros, RowsThatAreUsedUpOneAfterTheOther) {
     EXPECT_FALSE(zeros.hold({0, 8}));
 }
 
-TEST(Zeros, WhatIsClearedWhileAnotherWritesIsNotKnown) {
+TEST(Zeros, what_is_cleared_while_another_writes_is_not_known) {
     Zeros zeros;
     zeros.know_all();
     const int one = 0, other = 0;
@@ -48,7 +48,7 @@ TEST(Zeros, WhatIsClearedWhileAnotherWritesIsNotKnown) {
 
 // Writers that begin and end in any order, over bytes: a write sets its own at any time between the two. One that
 // clears leaves zeros at its end, unless others ran meanwhile.
-TEST(Zeros, WhatIsKnownHoldsOfAnyWrites) {
+TEST(Zeros, what_is_known_holds_of_any_writes) {
     constexpr int kSize = 12;
     std::mt19937 random(7);
     const auto draw = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };

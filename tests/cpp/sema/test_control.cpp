@@ -5,14 +5,14 @@ namespace {
 
 X n_range() { return call("range", "n"); }
 
-TEST(Control, NamesChangedInOneArmAreMerged) {
+TEST(Control, names_changed_in_one_arm_are_merged) {
     const auto kernel = function("color", {{"out", floats}, {"k", i32}},
                                  block(set("c", 1.0), if_(X("k") > 0, block(set("c", 2.0))), set(sub("out", 0), "c")));
     EXPECT_EQ(run(kernel, {0}, {1})[0], 2);
     EXPECT_EQ(run(kernel, {0}, {0})[0], 1);
 }
 
-TEST(Control, NamesSetInBothArmsAreDefinite) {
+TEST(Control, names_set_in_both_arms_are_definite) {
     const auto kernel =
         function("both", {{"out", floats}, {"k", i32}},
                  block(if_(X("k") > 0, block(set("c", 2.0)), block(set("c", 3.0))), set(sub("out", 0), "c")));
@@ -20,20 +20,20 @@ TEST(Control, NamesSetInBothArmsAreDefinite) {
     EXPECT_EQ(run(kernel, {0}, {0})[0], 3);
 }
 
-TEST(Control, NamesSetInOneArmOnlyAreZeroInTheOther) {
+TEST(Control, names_set_in_one_arm_only_are_zero_in_the_other) {
     const auto kernel = function("one", {{"out", floats}, {"k", i32}},
                                  block(if_(X("k") > 0, block(set("c", 2.0))), set(sub("out", 0), "c")));
     EXPECT_EQ(run(kernel, {7}, {1})[0], 2);
     EXPECT_EQ(run(kernel, {7}, {0})[0], 0);
 }
 
-TEST(Control, NamesThatNobodyReadBehindABranchMayHaveTwoTypes) {
+TEST(Control, names_that_nobody_read_behind_a_branch_may_have_two_types) {
     analyzed(function("types", {{"out", floats}, {"k", i32}},
                       block(if_(X("k") > 0, block(set("c", X("k") * 2), set("k", "c"))),
                             if_(X("k") > 1, block(set("c", 2.0), set(sub("out", 0), "c"))))));
 }
 
-TEST(Control, TypesMustAgreeWherePathsMeet) {
+TEST(Control, types_must_agree_where_paths_meet) {
     const std::string error = error_of(function(
         "types", {{"out", floats}, {"k", i32}},
         block(if_(X("k") > 0, block(set("c", sub("out", 0))), block(set("c", "k"))), set(sub("out", 0), "c"))));
@@ -42,14 +42,14 @@ TEST(Control, TypesMustAgreeWherePathsMeet) {
     EXPECT_HAS(error, "types.py:3");
 }
 
-TEST(Control, TemporariesOfArmsAreNotYielded) {
+TEST(Control, temporaries_of_arms_are_not_yielded) {
     const std::string text = printed(function("temporary", {{"out", floats}, {"k", i32}},
                                               block(if_(X("k") > 0, block(set("t", 2.0), set(sub("out", 0), "t")),
                                                         block(set("t", 3.0), set(sub("out", 1), "t"))))));
     EXPECT_LACKS(text, "= if");
 }
 
-TEST(Control, EarlyReturnMovesTheRestIntoTheOtherArm) {
+TEST(Control, early_return_moves_the_rest_into_the_other_arm) {
     const auto kernel = function("early", {{"out", floats}, {"k", i32}},
                                  block(if_(X("k") >= call("len", "out"), block(return_())), set(sub("out", "k"), 1.0)));
     EXPECT_EQ(run(kernel, {0, 0}, {1}), (std::vector<double>{0, 1}));
@@ -59,7 +59,7 @@ TEST(Control, EarlyReturnMovesTheRestIntoTheOtherArm) {
     EXPECT_LACKS(text, "true");
 }
 
-TEST(Control, ReturnInsideNestedIfSkipsTheRest) {
+TEST(Control, return_inside_nested_if_skips_the_rest) {
     const auto kernel =
         function("nested", {{"out", floats}, {"a", i32}, {"b", i32}},
                  block(set("x", 0.0),
@@ -70,7 +70,7 @@ TEST(Control, ReturnInsideNestedIfSkipsTheRest) {
     EXPECT_EQ(run(kernel, {0}, {0, 1})[0], 12);
 }
 
-TEST(Control, DynamicLoopsCarryWhatTheyChange) {
+TEST(Control, dynamic_loops_carry_what_they_change) {
     const auto kernel =
         function("sum", {{"out", ints}, {"n", i32}},
                  block(set("s", 0), for_("k", n_range(), block(add_to("s", "k"))), set(sub("out", 0), "s")));
@@ -78,7 +78,7 @@ TEST(Control, DynamicLoopsCarryWhatTheyChange) {
     EXPECT_EQ(run(kernel, {7}, {0})[0], 0);
 }
 
-TEST(Control, RangesOfEveryKindMatchPython) {
+TEST(Control, ranges_of_every_kind_match_python) {
     // Digits in the order in which the loop meets them.
     const auto digits = [](X range) {
         return function("digits", {{"out", ints}, {"a", i32}, {"b", i32}, {"c", i32}},
@@ -100,7 +100,7 @@ TEST(Control, RangesOfEveryKindMatchPython) {
     EXPECT_EQ(run(digits(call("reversed", call("range", 5))), {0}, {0, 0, 0})[0], 43210);
 }
 
-TEST(Control, ShortStaticLoopsAreUnrolled) {
+TEST(Control, short_static_loops_are_unrolled) {
     const auto kernel = function(
         "unrolled", {{"out", ints}},
         block(set("v", tuple(4, 5, 6)),
@@ -112,7 +112,7 @@ TEST(Control, ShortStaticLoopsAreUnrolled) {
     EXPECT_HAS(printed(longer), "for ");
 }
 
-TEST(Control, ReturnInsideAnUnrolledLoopStopsIt) {
+TEST(Control, return_inside_an_unrolled_loop_stops_it) {
     const auto kernel =
         function("stop", {{"out", ints}, {"n", i32}},
                  block(for_("k", call("range", 4),
@@ -122,14 +122,14 @@ TEST(Control, ReturnInsideAnUnrolledLoopStopsIt) {
     EXPECT_EQ(run(kernel, {0}, {9})[0], 4);
 }
 
-TEST(Control, LoopsOverTuplesAndVectors) {
+TEST(Control, loops_over_tuples_and_vectors) {
     const auto kernel = function("over", {{"out", floats}},
                                  block(for_("x", call("wp.vec3", 1.0, 2.0, 4.0), block(add_to(sub("out", 0), "x"))),
                                        for_("y", tuple(8.0, 16.0), block(add_to(sub("out", 0), "y")))));
     EXPECT_EQ(run(kernel, {0})[0], 31);
 }
 
-TEST(Control, BreakAndContinue) {
+TEST(Control, break_and_continue) {
     const auto kernel = function("skip", {{"out", ints}, {"n", i32}},
                                  block(set("s", 0),
                                        for_("k", n_range(),
@@ -141,7 +141,7 @@ TEST(Control, BreakAndContinue) {
     EXPECT_HAS(printed(kernel), "guarded");
 }
 
-TEST(Control, BreakKeepsWhatTheIterationHasDone) {
+TEST(Control, break_keeps_what_the_iteration_has_done) {
     const auto kernel = function(
         "found", {{"out", ints}, {"n", i32}},
         block(set("at", -X(1)), for_("k", n_range(), block(if_(X("k") * "k" > 10, block(set("at", "k"), break_())))),
@@ -150,7 +150,7 @@ TEST(Control, BreakKeepsWhatTheIterationHasDone) {
     EXPECT_EQ(run(kernel, {0}, {3})[0], -1);
 }
 
-TEST(Control, BreakInsideANestedIfSkipsTheRestOfTheBody) {
+TEST(Control, break_inside_a_nested_if_skips_the_rest_of_the_body) {
     const auto kernel = function(
         "nested", {{"out", ints}, {"n", i32}},
         block(set("s", 0),
@@ -161,7 +161,7 @@ TEST(Control, BreakInsideANestedIfSkipsTheRestOfTheBody) {
     EXPECT_EQ(run(kernel, {0}, {2})[0], 2);
 }
 
-TEST(Control, ReturnFromNestedLoopsLeavesThemAll) {
+TEST(Control, return_from_nested_loops_leaves_them_all) {
     const auto kernel =
         function("deep", {{"out", ints}, {"n", i32}},
                  block(for_("i", n_range(),
@@ -173,7 +173,7 @@ TEST(Control, ReturnFromNestedLoopsLeavesThemAll) {
     EXPECT_EQ(run(kernel, {0, 0, 0}, {2}), (std::vector<double>{4, 2, 1}));
 }
 
-TEST(Control, WhileLoopsWithBreakAndShortCircuit) {
+TEST(Control, while_loops_with_break_and_short_circuit) {
     const auto kernel = function(
         "collatz", {{"out", ints}, {"n", i32}},
         block(
@@ -187,7 +187,7 @@ TEST(Control, WhileLoopsWithBreakAndShortCircuit) {
     EXPECT_EQ(run(kernel, {0}, {1})[0], 0);
 }
 
-TEST(Control, EndlessLoopsDefineWhatTheyAssign) {
+TEST(Control, endless_loops_define_what_they_assign) {
     const auto kernel = function(
         "endless", {{"out", ints}, {"n", i32}},
         block(set("k", 0),
@@ -196,14 +196,14 @@ TEST(Control, EndlessLoopsDefineWhatTheyAssign) {
     EXPECT_EQ(run(kernel, {0}, {10})[0], 16);
 }
 
-TEST(Control, StaticTripCountsDefineWhatTheyAssign) {
+TEST(Control, static_trip_counts_define_what_they_assign) {
     const auto kernel = function(
         "counted", {{"out", ints}, {"n", i32}},
         block(for_("k", call("range", 20), block(set("last", X("k") * "n"))), set(sub("out", 0), X("last") + "k")));
     EXPECT_EQ(run(kernel, {0}, {2})[0], 57);
 }
 
-TEST(Control, NamesThatIterationsMayNotAssignStartAsZero) {
+TEST(Control, names_that_iterations_may_not_assign_start_as_zero) {
     const auto dynamic = function("dynamic", {{"out", ints}, {"n", i32}},
                                   block(for_("k", n_range(), block(set("last", "k"))), set(sub("out", 0), "last")));
     EXPECT_EQ(run(dynamic, {7}, {5})[0], 4);
@@ -222,14 +222,14 @@ TEST(Control, NamesThatIterationsMayNotAssignStartAsZero) {
     EXPECT_EQ(run(kept, {0}, {5})[0], 60);
 }
 
-TEST(Control, NamesThatEachIterationAssignsFirstAreNotCarried) {
+TEST(Control, names_that_each_iteration_assigns_first_are_not_carried) {
     const std::string text = printed(
         function("fresh", {{"out", ints}, {"n", i32}},
                  block(set("t", 0), for_("k", n_range(), block(set("t", X("k") * 2), set(sub("out", "k"), "t"))))));
     EXPECT_LACKS(text, "carry");
 }
 
-TEST(Control, CarriedNamesKeepTheirType) {
+TEST(Control, carried_names_keep_their_type) {
     const std::string error = error_of(
         function("grow", {{"out", floats}, {"n", i32}},
                  block(set("s", "n"), for_("k", n_range(), block(set("s", sub("out", 0)))), set(sub("out", 0), "s"))));
@@ -238,7 +238,7 @@ TEST(Control, CarriedNamesKeepTheirType) {
     EXPECT_HAS(error, "grow.py:2");
 }
 
-TEST(Control, ViewsMayBeReboundInALoopToOthersOfTheirType) {
+TEST(Control, views_may_be_rebound_in_a_loop_to_others_of_their_type) {
     const auto fine = function("rows", {{"a", floats2}, {"n", i32}},
                                block(for_("k", n_range(), block(set("row", sub("a", "k")), set(sub("row", 0), 1.0)))));
     analyzed(fine);
@@ -251,7 +251,7 @@ TEST(Control, ViewsMayBeReboundInALoopToOthersOfTheirType) {
                "'row' becomes array");
 }
 
-TEST(Control, ConditionsThatChangeLocalsMoveIntoTheBody) {
+TEST(Control, conditions_that_change_locals_move_into_the_body) {
     const auto kernel = function("query", {{"out", floats}},
                                  block(set("state", call("wp.rand_init", 1)),
                                        while_(call("wp.randf", "state") < 0.5, block(add_to(sub("out", 0), 1.0)))));
@@ -259,7 +259,7 @@ TEST(Control, ConditionsThatChangeLocalsMoveIntoTheBody) {
     EXPECT_HAS(text, "while");
 }
 
-TEST(Control, UnsupportedPlacesAreReported) {
+TEST(Control, unsupported_places_are_reported) {
     EXPECT_HAS(error_of(function("bad", {}, block(break_()))), "'break' outside a loop");
     EXPECT_HAS(error_of(function("bad", {}, block(for_("x", 1.5, block())))), "write for i in range(n)");
     EXPECT_HAS(error_of(function("bad", {}, block(for_("x", call("range", 1.5), block())))),
@@ -269,7 +269,7 @@ TEST(Control, UnsupportedPlacesAreReported) {
     EXPECT_HAS(error_of(function("bad", {}, block(return_(1)))), "kernels cannot return a value");
 }
 
-TEST(Control, AssertsAreKeptInDebugBuildsOnly) {
+TEST(Control, asserts_are_kept_in_debug_builds_only) {
     const auto kernel = function("check", {{"n", i32}}, block(assert_(X("n") > 0, "n must be positive")));
     EXPECT_LACKS(printed(kernel), "assert");
     Options debug;

@@ -7,7 +7,7 @@ std::map<std::string, Binding> with_function(const std::shared_ptr<FunctionSourc
     return {{f->tree->name, function_binding(f)}};
 }
 
-TEST(Functions, AreInstantiatedOncePerArgumentTypes) {
+TEST(Functions, are_instantiated_once_per_argument_types) {
     const auto square = function("square", {{"x", untyped}}, block(return_(X("x") * "x")));
     const auto kernel = function(
         "use", {{"out", floats}},
@@ -18,7 +18,7 @@ TEST(Functions, AreInstantiatedOncePerArgumentTypes) {
     EXPECT_EQ(analyzed(kernel)->functions.size(), 3u);
 }
 
-TEST(Functions, ReturnSeveralValues) {
+TEST(Functions, return_several_values) {
     const auto both = function("both", {{"x", f32}}, block(return_(tuple(X("x") + 1.0, X("x") * 2.0))));
     const auto kernel =
         function("use", {{"out", floats}},
@@ -28,7 +28,7 @@ TEST(Functions, ReturnSeveralValues) {
     EXPECT_TRUE(module->functions[1]->result.is_tuple());
 }
 
-TEST(Functions, ReturnFromInsideALoop) {
+TEST(Functions, return_from_inside_a_loop) {
     const auto find = function(
         "find", {{"a", ints}, {"wanted", i32}},
         block(for_("k", call("range", call("len", "a")), block(if_(sub("a", "k") == "wanted", block(return_("k"))))),
@@ -39,7 +39,7 @@ TEST(Functions, ReturnFromInsideALoop) {
     EXPECT_EQ(run(kernel, {5, 6, 7}, {8})[0], -1);
 }
 
-TEST(Functions, ReturnFromNestedLoopsCarriesTheValueOut) {
+TEST(Functions, return_from_nested_loops_carries_the_value_out) {
     const auto find =
         function("find", {{"n", i32}, {"wanted", i32}},
                  block(for_("i", call("range", "n"),
@@ -52,7 +52,7 @@ TEST(Functions, ReturnFromNestedLoopsCarriesTheValueOut) {
     EXPECT_EQ(run(kernel, {0}, {11})[0], -1);
 }
 
-TEST(Functions, PathsWithoutReturnGiveZero) {
+TEST(Functions, paths_without_return_give_zero) {
     const auto sometimes = function("sometimes", {{"x", f32}}, block(if_(X("x") > 0.0, block(return_("x")))));
     const auto use = function("use", {{"out", floats}}, block(set(sub("out", 0), call("sometimes", sub("out", 0)))),
                               with_function(sometimes));
@@ -66,14 +66,14 @@ TEST(Functions, PathsWithoutReturnGiveZero) {
               3);
 }
 
-TEST(Functions, ReturnsMustAgree) {
+TEST(Functions, returns_must_agree) {
     const auto mixed =
         function("mixed", {{"x", f32}}, block(if_(X("x") > 0.0, block(return_("x"))), return_(call("int", 1))));
     EXPECT_HAS(error_of(function("use", {}, block(do_(call("mixed", 1.0))), with_function(mixed))),
                "returns int32 here and float32 elsewhere");
 }
 
-TEST(Functions, ArgumentsAreChecked) {
+TEST(Functions, arguments_are_checked) {
     const auto f = function("f", {{"a", f32}, {"b", f64}}, block(return_("a")));
     const auto error = [&](X made) {
         return error_of(function("use", {{"x", f32}}, block(set("r", std::move(made))), with_function(f)));
@@ -86,7 +86,7 @@ TEST(Functions, ArgumentsAreChecked) {
     EXPECT_EQ(error(with(call("f", "x"), "b", 1.0)), "no error");
 }
 
-TEST(Functions, DefaultsFillMissingArguments) {
+TEST(Functions, defaults_fill_missing_arguments) {
     const auto f = function("f", {{"a", f32}, {"b", f32}}, block(return_(X("a") + "b")));
     f->defaults = {Binding{}, literal(Number::real(10.0))};
     EXPECT_EQ(
@@ -95,7 +95,7 @@ TEST(Functions, DefaultsFillMissingArguments) {
         11);
 }
 
-TEST(Functions, RecursionNamesTheCycle) {
+TEST(Functions, recursion_names_the_cycle) {
     const auto a = function("a", {}, block(return_(call("b"))));
     const auto b = function("b", {}, block(return_(call("a"))), with_function(a));
     static_cast<FakeEnvironment&>(*a->environment).globals = with_function(b);
@@ -103,7 +103,7 @@ TEST(Functions, RecursionNamesTheCycle) {
     static_cast<FakeEnvironment&>(*a->environment).globals.clear();  // a and b hold each other
 }
 
-TEST(Functions, ViewsAndFunctionsAreArguments) {
+TEST(Functions, views_and_functions_are_arguments) {
     const auto fill =
         function("fill", {{"row", floats}, {"f", untyped}}, block(set(sub("row", 0), call("f", sub("row", 0)))));
     const auto twice = function("twice", {{"x", f32}}, block(return_(X("x") * 2.0)));
@@ -117,12 +117,12 @@ TEST(Functions, ViewsAndFunctionsAreArguments) {
     EXPECT_EQ(a.numbers(), (std::vector<double>{1, 2, 6, 4}));
 }
 
-TEST(Functions, NothingCannotBeUsedAsAValue) {
+TEST(Functions, nothing_cannot_be_used_as_a_value) {
     const auto f = function("f", {}, block(do_(call("print", 1))));
     EXPECT_HAS(error_of(function("use", {}, block(set("x", call("f"))), with_function(f))), "returns nothing");
 }
 
-TEST(Functions, TidInAFunctionMakesTheKernelsRank) {
+TEST(Functions, tid_in_a_function_makes_the_kernels_rank) {
     const auto f = function("where", {}, block(set(tuple("i", "j"), call("wp.tid")), return_(X("i") + "j")));
     EXPECT_EQ(analyzed(function("use", {{"out", ints}}, block(set(sub("out", 0), call("where"))), with_function(f)))
                   ->functions[0]

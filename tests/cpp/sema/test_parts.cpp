@@ -15,14 +15,14 @@ Type holder() {
     return Type::structure("Holder", "test.Holder", {{"n", i32_type()}, {"points", Type::array(f32_type(), 1)}});
 }
 
-TEST(Parts, FieldsOfStructParameters) {
+TEST(Parts, fields_of_struct_parameters) {
     const std::string text =
         printed(function("fields", {{"h", holder()}}, block(set(sub("h.points", "h.n"), call("float", "h.n")))));
     EXPECT_HAS(text, "store");
     EXPECT_HAS(error_of(function("fields", {{"h", holder()}}, block(set("x", "h.point")))), "did you mean 'points'?");
 }
 
-TEST(Parts, OneFieldOfAnElementIsStoredThroughMember) {
+TEST(Parts, one_field_of_an_element_is_stored_through_member) {
     const std::string text =
         printed(function("move", {{"p", Type::array(particle(), 1)}},
                          block(set(attr(sub("p", 0), "mass"), 2.0), set(attr(attr(sub("p", 0), "at"), "y"), 1.0),
@@ -31,7 +31,7 @@ TEST(Parts, OneFieldOfAnElementIsStoredThroughMember) {
     EXPECT_HAS(text, "components");
 }
 
-TEST(Parts, LocalStructsAreValues) {
+TEST(Parts, local_structs_are_values) {
     const std::string text = printed(function("local", {{"out", Type::array(particle(), 1)}},
                                               block(set("p", call("Particle")), set("p.mass", 2.0), set("p.at.z", 3.0),
                                                     add_to(sub("p.at", 0), 1.0), set(sub("out", 0), "p")),
@@ -39,7 +39,7 @@ TEST(Parts, LocalStructsAreValues) {
     EXPECT_HAS(text, "insert");
 }
 
-TEST(Parts, ConstructorsOfStructsTakeFields) {
+TEST(Parts, constructors_of_structs_take_fields) {
     const std::map<std::string, Binding> globals = {{"Particle", type_binding(particle())},
                                                     {"Holder", type_binding(holder())}};
     printed(function("make", {}, block(set("p", with(call("Particle", 1.0), "at", call("wp.vec3", 1.0)))), globals));
@@ -48,7 +48,7 @@ TEST(Parts, ConstructorsOfStructsTakeFields) {
     EXPECT_HAS(printed(function("make", {}, block(set("p", call("Holder"))), globals)), "null");
 }
 
-TEST(Parts, RowsAndEntriesOfMatrices) {
+TEST(Parts, rows_and_entries_of_matrices) {
     const std::string text = printed(function(
         "matrix", {{"m", mat22}, {"out", Type::array(mat22, 1)}, {"k", i32}},
         block(set(sub("m", 0, 1), 5.0), set(sub("m", 1), call("wp.vec2", 1.0, 2.0)), set(sub(sub("m", 1), 0), 3.0),
@@ -59,7 +59,7 @@ TEST(Parts, RowsAndEntriesOfMatrices) {
                "index 2 is outside mat22f, which has 2 rows");
 }
 
-TEST(Parts, HalvesOfTransforms) {
+TEST(Parts, halves_of_transforms) {
     const std::string text =
         printed(function("rigid", {{"t", Type::array(transform, 1)}},
                          block(set("a", sub("t", 0)), set("a.p", X("a.p") * 2.0), set("a.p.x", 1.0),
@@ -67,12 +67,12 @@ TEST(Parts, HalvesOfTransforms) {
     EXPECT_HAS(text, "insert");
 }
 
-TEST(Parts, ComponentsCannotBeAssignedTwice) {
+TEST(Parts, components_cannot_be_assigned_twice) {
     EXPECT_HAS(error_of(function("twice", {{"v", vec3}}, block(set("v.xx", call("wp.vec2", 1.0, 2.0))))),
                "appears twice");
 }
 
-TEST(Parts, WrongTypesOfPartsAreReported) {
+TEST(Parts, wrong_types_of_parts_are_reported) {
     EXPECT_HAS(error_of(function("wrong", {{"v", vec3}}, block(set("v.x", 3.0), set("v.y", call("int", 3))))),
                "the value assigned to this part of 'v' is int32, expected float32");
     EXPECT_HAS(error_of(function("wrong", {{"a", floats}}, block(set(sub("a", 0), call("int", 3))))),
@@ -82,7 +82,7 @@ TEST(Parts, WrongTypesOfPartsAreReported) {
                "an index must be an integer");
 }
 
-TEST(Parts, GlobalsCannotBeChanged) {
+TEST(Parts, globals_cannot_be_changed) {
     Binding v;
     v.kind = Binding::Kind::constant;
     v.type = vec3;
@@ -98,7 +98,7 @@ TEST(Parts, GlobalsCannotBeChanged) {
                "kernels cannot use 'D', which is a dict");
 }
 
-TEST(Parts, MembershipInTuples) {
+TEST(Parts, membership_in_tuples) {
     const auto kernel =
         function("in", {{"out", ints}, {"k", i32}},
                  block(if_(compare("k", syntax::CompareOperator::in, tuple(2, 3, 5)), block(set(sub("out", 0), 1)))));
@@ -106,7 +106,7 @@ TEST(Parts, MembershipInTuples) {
     EXPECT_EQ(run(kernel, {0}, {4})[0], 0);
 }
 
-TEST(Parts, VectorsCompareByAllComponents) {
+TEST(Parts, vectors_compare_by_all_components) {
     const auto kernel = function("same", {{"out", floats}, {"k", i32}},
                                  block(set("v", call("wp.vec3", call("float", "k"), 2.0, 3.0)),
                                        if_(X("v") == call("wp.vec3", 1.0, 2.0, 3.0), block(set(sub("out", 0), 1.0)))));
@@ -114,7 +114,7 @@ TEST(Parts, VectorsCompareByAllComponents) {
     EXPECT_EQ(run(kernel, {0}, {2})[0], 0);
 }
 
-TEST(Parts, KeywordsAndStaticParametersReachTheTable) {
+TEST(Parts, keywords_and_static_parameters_reach_the_table) {
     const std::string text =
         printed(function("identity", {{"out", Type::array(f64, 1)}},
                          block(set("m", with(with(call("wp.identity"), "n", 5), "dtype", "wp.float64")),
@@ -125,7 +125,7 @@ TEST(Parts, KeywordsAndStaticParametersReachTheTable) {
                "known only at run time");
 }
 
-TEST(Parts, AtomicsTakeViewsAndIndices) {
+TEST(Parts, atomics_take_views_and_indices) {
     const std::string text = printed(
         function("count", {{"a", floats2}},
                  block(do_(call("wp.atomic_add", "a", 0, 1, 2.0)), do_(call("wp.atomic_add", sub("a", 1), 1, 2.0)))));

@@ -167,7 +167,7 @@ private:
     }
 };
 
-TEST(RandomPrograms, ComputeWhatTheirTreeSays) {
+TEST(RandomPrograms, compute_what_their_tree_says) {
     const std::vector<Parameter> parameters = {{"a", i32}, {"b", i32}, {"c", i32}};
     for (unsigned seed = 0; seed < 300; ++seed) {
         const auto f = function("f", parameters, Generator(seed).program());

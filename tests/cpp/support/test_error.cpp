@@ -62,14 +62,14 @@ TEST(InternalError, asks_for_a_report) {
     EXPECT_THROW(WEFT_CHECK(1 == 2, "no"), InternalError);
 }
 
-TEST(join_or, writes_a_list_as_people_do) {
+TEST(JoinOr, writes_a_list_as_people_do) {
     EXPECT_EQ(join_or({}), "");
     EXPECT_EQ(join_or({"a"}), "a");
     EXPECT_EQ(join_or({"a", "b"}), "a or b");
     EXPECT_EQ(join_or({"a", "b", "c"}), "a, b or c");
 }
 
-TEST(nearest, finds_misspelt_names_and_only_those) {
+TEST(Nearest, finds_misspelt_names_and_only_those) {
     const std::vector<std::string> names = {"normalize", "dot", "cross", "length", "length_sq", "min", "max"};
     EXPECT_EQ(nearest("normalise", names), std::vector<std::string>{"normalize"});
     EXPECT_EQ(nearest("lenght", names), std::vector<std::string>{"length"});

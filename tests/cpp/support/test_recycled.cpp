@@ -14,7 +14,7 @@ struct alignas(128) Wide {
     int number = 7;
 };
 
-TEST(Recycled, WhatWasFreedIsUsedAgainAndMadeAnew) {
+TEST(Recycled, what_was_freed_is_used_again_and_made_anew) {
     auto first = std::allocate_shared<Wide>(Recycled<Wide>());
     const Wide* const place = first.get();
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(place) % 128, 0u);
@@ -26,7 +26,7 @@ TEST(Recycled, WhatWasFreedIsUsedAgainAndMadeAnew) {
     EXPECT_NE(std::allocate_shared<Wide>(Recycled<Wide>()).get(), place);
 }
 
-TEST(Recycled, SeveralAtOnceAndManyGoBackToTheSystem) {
+TEST(Recycled, several_at_once_and_many_go_back_to_the_system) {
     std::vector<long, Recycled<long>> many(1000, 3);
     many.resize(5000, 4);
     EXPECT_EQ(many[999] + many[4999], 7);
@@ -35,7 +35,7 @@ TEST(Recycled, SeveralAtOnceAndManyGoBackToTheSystem) {
         all.push_back(std::allocate_shared<std::vector<char>>(Recycled<std::vector<char>>()));
 }
 
-TEST(Recycled, FromSeveralThreads) {
+TEST(Recycled, from_several_threads) {
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)
         threads.emplace_back([t] {

@@ -76,7 +76,7 @@ TEST(Meaning, inline_and_simplify_keep_what_random_kernels_do) {
 }
 
 // With every vector a large one, which is indexed at run time, or whose operations are loops.
-void expect_same_with_vectors_in_memory(const StorageOptions& options) {
+void expect_same_with_vectors_in_memory(const VectorsInMemoryOptions& options) {
     int compared = 0, moved = 0;
     for (unsigned seed = 0; seed < 800; ++seed) {
         const std::unique_ptr<ir::Module> module = RandomKernel(seed, /*chooses=*/true).make();
@@ -85,7 +85,7 @@ void expect_same_with_vectors_in_memory(const StorageOptions& options) {
         inline_calls(*module);
         if (seed % 2) simplify(*module->find("kernel"));
         const std::string before = ir::print(*module);
-        moved += keep_large_values_in_memory(*module->find("kernel"), options);
+        moved += keep_vectors_in_memory(*module->find("kernel"), options);
         ASSERT_NO_THROW(ir::verify(*module)) << seed << "\n" << before << "\n" << print(*module);
         const Outcome found = outcome(*module->find("kernel"), false);
         if (!found.finished) continue;  // moves are steps of their own

@@ -73,14 +73,14 @@ TEST(Plan, has_the_neighbours_and_the_reach_of_adjoints) {
         "  %step = constant 1 : i32\n  %g = grad_of %x\n  %next = add %i, %step\n"
         "  %a = atomic.add %g[%next], %one\n  %b = atomic.add %g[%i], %one\n";
     const Planned adjoint(body, {}, "adjoint tid 1");
-    EXPECT_EQ(adjoint.kernel().reach.most, 1);
+    EXPECT_EQ(adjoint.kernel().halo.most, 1);
     ASSERT_EQ(adjoint.kernel().neighbours.size(), 1u);
     for (const Operation* atomic : adjoint.operations(Op::atomic_add)) {
         EXPECT_EQ(adjoint.kernel().neighbours_of.at(atomic), &adjoint.kernel().neighbours[0]);
         EXPECT_EQ(adjoint.kernel().atomics.at(atomic).first_index, atomic->operands[1]);
     }
     EXPECT_TRUE(Planned(body).kernel().neighbours.empty());
-    EXPECT_TRUE(Planned(body, {.noalias = false}, "adjoint tid 1").kernel().reach.memories.empty());
+    EXPECT_TRUE(Planned(body, {.noalias = false}, "adjoint tid 1").kernel().halo.memories.empty());
 }
 
 TEST(Plan, gives_scattered_gradients_to_one_worker_only_where_that_is_promised) {

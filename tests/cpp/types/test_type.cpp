@@ -109,7 +109,7 @@ TEST(Type, structs_of_one_name_differ_by_key_and_fields) {
     EXPECT_NE(a, Type::structure("S", "a.py", {{"x", f64_type()}}));
 }
 
-TEST(argument_layout, aligns_each_parameter) {
+TEST(ArgumentLayout, aligns_each_parameter) {
     const std::vector<Type> types = {bool_type(), f64_type(), Type::vector(Scalar::u8, 3), Type::array(f32_type(), 1),
                                      i32_type()};
     const ArgumentLayout layout = argument_layout(types);

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "runtime/cpu/pool.h"
+#include "runtime/cpu/thread_pool.h"
 #include "support/error.h"
 #include "types/type.h"
 

@@ -17,7 +17,7 @@ using devlib::kSortDigits, devlib::kSortWarps;
 constexpr unsigned kSortThreads = static_cast<unsigned>(kSortWarps * devlib::kWarp);
 
 // The positions of the elements to sort, if they are not the first ones, and the segment number of each.
-struct Chosen {
+struct SegmentSelection {
     const std::int64_t* where = nullptr;
     const std::int64_t* segments = nullptr;
     std::int64_t segment_count = 0;
@@ -25,7 +25,7 @@ struct Chosen {
 
 class DeviceSorter {
 public:
-    DeviceSorter(const Workplace& at, const Array& keys, std::int64_t count, const Chosen& chosen)
+    DeviceSorter(const Workplace& at, const Array& keys, std::int64_t count, const SegmentSelection& chosen)
         : at_(at),
           codes_(at.memory(2 * 8 * count)),
           order_(at.memory(2 * 8 * count)),
@@ -90,7 +90,7 @@ private:
 
 // Sorts the chosen among the first `length` elements, and copies the result back to arrays with gaps.
 void sort_on_device(const Array& keys, const Array& values, std::int64_t length, std::int64_t count,
-                    const Chosen& chosen) {
+                    const SegmentSelection& chosen) {
     const Workplace at(keys);
     const Array key_part = slice(keys, 0, 0, length, 1), value_part = slice(values, 0, 0, length, 1);
     const Array packed_keys = contiguous(key_part), packed_values = contiguous(value_part);

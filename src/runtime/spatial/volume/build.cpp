@@ -75,8 +75,8 @@ void count_lower_nodes(Topology& topology) {
 }
 
 // The offsets of a grid's nodes.
-struct Places {
-    Places(GridType type, const Capacity& capacity) : layout(layout_of(type)) {
+struct NodeOffsets {
+    NodeOffsets(GridType type, const Capacity& capacity) : layout(layout_of(type)) {
         root = grid::kBytes + tree::kBytes;
         upper = root + layout.root_bytes + capacity.upper * layout.tile_bytes;
         lower = upper + capacity.upper * layout.upper_bytes;
@@ -145,9 +145,9 @@ void fill(std::byte* to, std::size_t count, std::size_t size, std::span<const st
     for (std::size_t n = 0; n < count; ++n) std::memcpy(to + n * size, value.data(), value.size());
 }
 
-class Builder {
+class GridBuilder {
 public:
-    Builder(std::span<std::byte> to, const Topology& topology, const Recipe& recipe, const Capacity& capacity)
+    GridBuilder(std::span<std::byte> to, const Topology& topology, const Recipe& recipe, const Capacity& capacity)
         : to_(to), topology_(topology), recipe_(recipe), places_(recipe.type, capacity), layout_(places_.layout) {
         const auto bytes = static_cast<std::size_t>(shape_of(recipe.type).bytes);
         background_ = recipe.background.empty() ? std::vector<std::byte>(bytes) : recipe.background;
@@ -334,7 +334,7 @@ private:
     std::span<std::byte> to_;
     const Topology& topology_;
     const Recipe& recipe_;
-    Places places_;
+    NodeOffsets places_;
     const Layout& layout_;
     std::vector<std::byte> background_;
     std::vector<std::uint64_t> first_;    // index of each leaf's first active voxel
@@ -387,17 +387,17 @@ Capacity capacity_of(const Topology& topology) {
     return {topology.active_voxels, topology.leaves.size(), topology.lower_nodes, topology.corners.size()};
 }
 
-std::uint64_t grid_bytes(GridType type, const Capacity& capacity) { return Places(type, capacity).end; }
+std::uint64_t grid_bytes(GridType type, const Capacity& capacity) { return NodeOffsets(type, capacity).end; }
 
 void build_grid(std::span<std::byte> to, const Topology& topology, const Recipe& recipe, const Capacity& capacity) {
-    Builder(to, topology, recipe, capacity).run();
+    GridBuilder(to, topology, recipe, capacity).run();
 }
 
 void write_dense(std::span<std::byte> grid, Bytes values, const std::array<std::int64_t, 3>& extent, Coordinate first) {
     const auto type = static_cast<GridType>(read<std::uint32_t>(grid.data() + grid::kType));
     const auto size = static_cast<std::int64_t>(shape_of(type).bytes);
     const Size table = layout_of(type).leaf_table;
-    const std::vector<LeafPlace> leaves = leaves_of(grid);
+    const std::vector<LeafLocation> leaves = leaves_of(grid);
     in_parallel(leaves.size(), 64, [&](std::size_t begin, std::size_t end) {
         for (std::size_t n = begin; n < end; ++n) {
             const auto [offset, origin] = leaves[n];

@@ -21,7 +21,7 @@ bool can_be_constant(GridType type) {
 
 std::unique_ptr<CellTable> CellTable::make(Bytes grid, const GridDescription& description, unsigned char* address) {
     if (!can_be_constant(description.type) || description.nodes[0] == 0) return nullptr;
-    const std::vector<LeafPlace> leaves = leaves_of(grid);
+    const std::vector<LeafLocation> leaves = leaves_of(grid);
     Box box{{INT32_MAX, INT32_MAX, INT32_MAX}, {}};
     std::int64_t high[3] = {INT32_MIN, INT32_MIN, INT32_MIN}, cells = 1;
     for (const auto& [offset, origin] : leaves) {
@@ -79,7 +79,7 @@ bool CellTable::set(Coordinate corner, std::int64_t cells, const std::byte* valu
     return true;
 }
 
-bool CellTable::fill(const std::vector<LeafPlace>& leaves) {
+bool CellTable::fill(const std::vector<LeafLocation>& leaves) {
     const Layout layout = layout_of(type_);
     const auto bytes = static_cast<std::size_t>(shape_of(type_).bytes);
     const std::byte* root = grid_.data() + grid::kBytes + read<std::uint64_t>(grid_.data() + grid::kBytes + 24);

@@ -31,7 +31,7 @@ private:
 
     CellTable(Bytes grid, GridType type, unsigned char* address, const Box& box);
 
-    bool fill(const std::vector<LeafPlace>& leaves);
+    bool fill(const std::vector<LeafLocation>& leaves);
     // A constant leaf with this value; null if there are too many.
     const unsigned char* leaf_of(const std::byte* value);
     bool set(Coordinate corner, std::int64_t cells, const std::byte* value);

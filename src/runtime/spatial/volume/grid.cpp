@@ -62,7 +62,7 @@ public:
                 const auto lower = place(upper, offset, layout_.lower_bytes, "a lower node");
                 children(lower, kLower, layout_.lower_table, lower_corner, [&](std::uint64_t leaf, Coordinate origin) {
                     count(0, "leaves");
-                    visit(LeafPlace{place(lower, leaf, layout_.leaf_bytes, "a leaf"), origin});
+                    visit(LeafLocation{place(lower, leaf, layout_.leaf_bytes, "a leaf"), origin});
                 });
             });
         }
@@ -127,7 +127,7 @@ public:
           value_count_(value_count),
           wrong_(std::move(wrong)) {}
 
-    void operator()(const LeafPlace& place) const {
+    void operator()(const LeafLocation& place) const {
         const std::byte* at = grid_.data() + place.offset;
         if (type_ == GridType::fpn) {
             const auto flags = read<unsigned char>(at + leaf::kFlags);
@@ -302,13 +302,13 @@ void check_checksum(Bytes grid, const GridDescription& description, std::string_
                                   (fits_head ? "nodes do" : "header does") + " not fit its checksum");
 }
 
-std::vector<LeafPlace> leaves_of(Bytes grid) {
-    std::vector<LeafPlace> result;
+std::vector<LeafLocation> leaves_of(Bytes grid) {
+    std::vector<LeafLocation> result;
     const auto type = static_cast<GridType>(read<std::uint32_t>(grid.data() + grid::kType));
     result.reserve(read<std::uint32_t>(grid.data() + grid::kBytes + tree::kNodeCounts));
     Walk(grid, type, [](const std::string& what) {
         throw InternalError("a checked grid: " + what);
-    }).run([&](const LeafPlace& place) { result.push_back(place); });
+    }).run([&](const LeafLocation& place) { result.push_back(place); });
     return result;
 }
 

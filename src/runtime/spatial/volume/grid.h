@@ -75,12 +75,12 @@ GridDescription check_grid(Bytes bytes, std::string_view api);
 void check_checksum(Bytes grid, const GridDescription& description, std::string_view api);
 
 // A leaf of a checked grid.
-struct LeafPlace {
+struct LeafLocation {
     std::uint64_t offset = 0;  // in the grid, in bytes
     Coordinate origin;         // of its first voxel
 };
 // All leaves, in the order of the tree.
-std::vector<LeafPlace> leaves_of(Bytes grid);
+std::vector<LeafLocation> leaves_of(Bytes grid);
 
 // The checksum over the bytes as they are. Precondition: a checked grid of a version after 32.6.0.
 std::uint64_t checksum_of(Bytes grid);

@@ -145,7 +145,7 @@ Array Volume::host_bytes() const {
 std::vector<Coordinate> Volume::tiles() const {
     std::vector<Coordinate> result;
     const Array bytes = host_bytes();
-    for (const LeafPlace& leaf : leaves_of(span_of(bytes))) result.push_back(leaf.origin);
+    for (const LeafLocation& leaf : leaves_of(span_of(bytes))) result.push_back(leaf.origin);
     return result;
 }
 
@@ -154,7 +154,7 @@ std::vector<Coordinate> Volume::voxels() const {
     result.reserve(voxel_count());
     const Array bytes = host_bytes();
     const std::span<std::byte> grid = span_of(bytes);
-    for (const LeafPlace& leaf : leaves_of(grid)) {
+    for (const LeafLocation& leaf : leaves_of(grid)) {
         const std::byte* mask = grid.data() + leaf.offset + leaf::kValueMask;
         for (int n = 0; n < kLeafVoxels; ++n) {
             const bool is_active = (static_cast<unsigned>(mask[n / 8]) >> (n % 8) & 1) != 0;

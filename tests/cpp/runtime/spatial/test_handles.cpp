@@ -89,16 +89,16 @@ TEST(SpatialHandles, snapshots_are_parted_from_what_is_written_in_place) {
 TEST(SpatialHandles, a_launch_finds_former_objects_and_nothing_else) {
     auto number = std::make_shared<Number>(1), former_number = std::make_shared<Number>(7);
     const std::uint64_t id = publish_number(number), unknown = publish_number(number);
-    auto former = std::make_shared<FormerObjects>();
+    auto former = std::make_shared<PreviousObjects>();
     former->add(id, &former_number->value, former_number);
     former->add(id + (std::uint64_t{1} << 32), nullptr, nullptr);
     {
-        const Finding finding(former);
-        EXPECT_EQ(Finding::current(), former);
+        const SnapshotScope finding(former);
+        EXPECT_EQ(SnapshotScope::current(), former);
         EXPECT_EQ(found(id), 1);  // it is for launches, and none runs here
         std::thread([&] {
-            EXPECT_EQ(Finding::current(), nullptr);
-            const FindingHere here(*former);
+            EXPECT_EQ(SnapshotScope::current(), nullptr);
+            const ThreadSnapshotScope here(*former);
             EXPECT_EQ(found(id), 7);
             EXPECT_EQ(at(reinterpret_cast<const void*>(find_object(id, int(ObjectKind::mesh)))), 0);
             EXPECT_EQ(found(id + (std::uint64_t{1} << 32)), 0);
@@ -108,7 +108,7 @@ TEST(SpatialHandles, a_launch_finds_former_objects_and_nothing_else) {
         }).join();
         EXPECT_EQ(found(unknown), 1);
     }
-    EXPECT_EQ(Finding::current(), nullptr);
+    EXPECT_EQ(SnapshotScope::current(), nullptr);
     withdraw(id);
     withdraw(unknown);
 }

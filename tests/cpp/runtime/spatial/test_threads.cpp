@@ -59,9 +59,9 @@ const void* look_up(std::uint64_t id, ObjectKind kind) {
 template <typename Look>
 auto in_snapshot(std::uint64_t id, const Snapshot& kept, const Look& look) {
     const Contents contents = kept.is_empty() ? Contents{} : kept.contents();
-    FormerObjects former;
+    PreviousObjects former;
     former.add(id, contents.descriptor, contents.object);
-    const FindingHere here(former);
+    const ThreadSnapshotScope here(former);
     return look(id);
 }
 
@@ -94,7 +94,7 @@ void read_nodes(const Descriptor& descriptor) {
     ASSERT_TRUE(descriptor.tree.node_count == 0 || children >= descriptor.tree.node_count);
 }
 std::int32_t hit(std::uint64_t id) {
-    const Reading reading;
+    const ReadLease reading;
     const void* const found = look_up(id, ObjectKind::mesh);
     read_nodes(*static_cast<const devlib::MeshDescriptor<float>*>(found));
     auto* const nearest = reinterpret_cast<void (*)(std::int32_t*, const std::uint64_t*, const float*, const float*,
@@ -146,7 +146,7 @@ struct BvhObject : Object {
 
 // How many boxes the walk over everything gives.
 std::int32_t count_boxes(std::uint64_t id) {
-    const Reading reading;
+    const ReadLease reading;
     const void* const found = look_up(id, ObjectKind::bvh);
     read_nodes(*static_cast<const devlib::BvhDescriptor<float>*>(found));
     auto* const next =
@@ -197,7 +197,7 @@ TEST(SpatialThreads, rebuild_bvhs_under_the_same_id) {
 
 // Every point of a grid once, or none.
 std::int64_t count_points(std::uint64_t id) {
-    const Reading reading;
+    const ReadLease reading;
     const auto& grid = *static_cast<const HashGridDescriptor*>(look_up(id, ObjectKind::hash_grid));
     std::vector<bool> seen(static_cast<std::size_t>(grid.count));
     for (std::int32_t i = 0; i < grid.count; ++i) {
@@ -269,7 +269,7 @@ std::unique_ptr<Volume> make_volume(Random& random, float background, float valu
 
 // The value of a voxel; 0 where there is no such volume.
 float value_at(std::uint64_t id, std::int32_t i, std::int32_t j, std::int32_t k) {
-    const Reading reading;
+    const ReadLease reading;
     const void* const found = look_up(id, ObjectKind::volume);
     auto* const lookup =
         reinterpret_cast<void (*)(float*, const std::uint64_t*, const std::int32_t*, std::uint64_t, std::int32_t)>(

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "runtime/cpu/pool.h"
+#include "runtime/cpu/thread_pool.h"
 #include "runtime/spatial/meshes.h"
 
 namespace weft::runtime::spatial {

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "runtime/cpu/pool.h"
+#include "runtime/cpu/thread_pool.h"
 #include "runtime/spatial/nanovdb_samples.h"
 #include "runtime/spatial/volume/build.h"
 
@@ -101,7 +101,7 @@ TEST(VolumeBuild, orders_leaves_by_the_tree) {
                                          {0, 0, 8},    {0, 8, 0}, {0, 0, 9},  {0, -1, 5000}};
     const Built built = build(tiles_of(points), {GridType::f32, value_bytes(0.0f), {}, ""});
     std::vector<Coordinate> origins;
-    for (const LeafPlace& leaf : leaves_of(built.span())) origins.push_back(leaf.origin);
+    for (const LeafLocation& leaf : leaves_of(built.span())) origins.push_back(leaf.origin);
     EXPECT_EQ(origins,
               (std::vector<Coordinate>{
                   {-8, 0, 0}, {0, -8, 5000}, {0, 0, 0}, {0, 0, 8}, {0, 8, 0}, {0, 0, 128}, {0, 128, 0}, {4096, 0, 0}}));
@@ -133,7 +133,7 @@ TEST(VolumeBuild, gives_each_active_voxel_a_place_of_its_own) {
         EXPECT_EQ(built.description.active_voxels, unique.size());
         // The places are 1, 2, ... in the order of the leaves' voxels.
         std::uint64_t next = 1;
-        for (const LeafPlace& leaf : leaves_of(built.span())) {
+        for (const LeafLocation& leaf : leaves_of(built.span())) {
             const std::byte* at = built.span().data() + leaf.offset;
             EXPECT_EQ(nanovdb::read<std::uint64_t>(at + leaf::kFirstIndex), next);
             for (int n = 0; n < kLeafVoxels; ++n) {
@@ -151,7 +151,7 @@ TEST(VolumeBuild, gives_each_active_voxel_a_place_of_its_own) {
 TEST(VolumeBuild, takes_the_ends_of_the_numbers) {
     const std::vector<Coordinate> points{{INT32_MIN, INT32_MAX, 0}, {INT32_MAX, INT32_MIN, -1}};
     const Built built = build(voxels_of(points), {GridType::on_index, {}, {}, ""});
-    const std::vector<LeafPlace> leaves = leaves_of(built.span());
+    const std::vector<LeafLocation> leaves = leaves_of(built.span());
     ASSERT_EQ(leaves.size(), 2u);
     EXPECT_EQ(leaves[0].origin, (Coordinate{INT32_MIN, INT32_MAX - 7, 0}));
     EXPECT_EQ(leaves[1].origin, (Coordinate{INT32_MAX - 7, INT32_MIN, -8}));

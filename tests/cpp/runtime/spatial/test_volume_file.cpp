@@ -222,7 +222,7 @@ void use(const Array& bytes, std::mt19937& random) {
         const spatial::VolumeView view(rest, grid, slice(bytes, 0, begin, size, 1));
         const devlib::VolumeDescriptor& volume = view.descriptor();
         std::vector<theirs::Coord> at = places(20);
-        for (const LeafPlace& leaf : leaves_of(rest)) {
+        for (const LeafLocation& leaf : leaves_of(rest)) {
             const int n = static_cast<int>(random() % 8);
             const auto beside = [&](std::int32_t x) { return static_cast<int>(static_cast<unsigned>(x) + n); };
             at.emplace_back(beside(leaf.origin.i), beside(leaf.origin.j), beside(leaf.origin.k));

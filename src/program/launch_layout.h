@@ -1,0 +1,57 @@
+// How the arrays of a launch lie in memory, which decides about its code.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "program/transformed.h"
+
+namespace weft::program {
+
+// Most arrays are packed, do not overlap, and show each element once.
+struct LaunchLayout {
+    // The innermost dimension of some array is not packed; or on a GPU, elements do not begin where accesses of several
+    // numbers may (cuda_alignment()).
+    bool strided = false;
+    bool overlapping = false;  // an array that the kernel writes shares memory with another one
+    // Some array shows one element at several indices, as one that is broadcast does, and threads take its elements to
+    // be different (KernelFacts::uncontended_parameters).
+    bool repeating = false;
+
+    bool huge = false;  // some array has more than 2^31 - 1 elements along a dimension
+
+    static constexpr std::size_t kCount = 16;
+    std::size_t index() const { return strided | overlapping << 1 | repeating << 2 | huge << 3; }
+};
+
+// Whether memory that an adjoint for the arguments in `block` changes, the gradients among it, is shown by another
+// array or gradient, or by one gradient twice: arrangement(kernel, block, true).overlapping.
+bool gradients_overlap(const KernelFacts& kernel, const std::byte* block);
+
+// Of the arguments in `block`. `with_gradients`: of an adjoint; then gradients that share memory with an array or
+// another gradient are overlapping too.
+LaunchLayout launch_layout(const KernelFacts& kernel, const std::byte* block, bool with_gradients = false,
+                           bool on_gpu = false);
+
+// Throws UsageError, at the user's line, where code for huge arrays takes an extent of more than 32 bits as an int32.
+void require_narrow_extents(const KernelFacts& kernel, const std::byte* block, const std::string& name);
+
+// Whether some array of the block has no memory: it is None, or empty.
+inline bool has_null(std::span<const BlockArray> arrays, const std::byte* block) {
+    for (const BlockArray& place : arrays)
+        if (!view_at(block, place.offset).data) return true;
+    return false;
+}
+
+// Whether different indices may reach one element, as where an array is broadcast.
+bool shows_twice(const ArrayView& view, const BlockArray& place);
+
+// The memory that one array argument touches.
+struct Extent {
+    const std::byte* begin = nullptr;
+    const std::byte* end = nullptr;
+};
+Extent extent(const ArrayView& view, const BlockArray& place);
+
+}  // namespace weft::program

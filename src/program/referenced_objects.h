@@ -1,0 +1,98 @@
+// What a launch finds by ids: meshes, BVHs, hash grids and volumes. A tape keeps them as the launch saw them, so that
+// the adjoint, which runs queries again, finds what the launch found.
+//
+// Trees and volumes are kept by snapshots (runtime/spatial/handles.h). The arrays of a mesh are the user's: what later
+// launches overwrite is kept as the contents of any array are (tape_memory.h), and the adjoint finds a descriptor with
+// these contents and with the gradients that the arrays have by then.
+//
+// Ids stand among the numbers of the arguments or in arrays, which are read here. Where ids may come from elsewhere (an
+// array in an element of an array, a constant in the kernel) or an array is long, all objects that there are count as
+// found. An id that a kernel computes is noticed when the adjoint asks for it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "program/kernel.h"
+#include "program/tape_memory.h"
+#include "runtime/spatial/handles.h"
+
+namespace weft::program {
+
+// Whether ids may lie in a parameter of this type: numbers of 64 bits without a sign, at any depth.
+bool may_hold_ids(Type type);
+
+// The ids that a launch of compiled code with this block may find at any time: those that stand among its numbers; all
+// that there are where it may have them from an array or from elsewhere. None where it finds no objects.
+std::vector<std::uint64_t> ids_for(const CompiledKernel& kernel, const std::byte* block);
+
+class ReferencedObjects {
+public:
+    // The arrays of an object in the order in which its descriptor has them; null for one that it has not. Who gives
+    // them keeps them alive.
+    using ArraysOf = std::function<std::vector<const Variable*>(std::uint64_t id)>;
+
+    // Whether launches of a kernel find objects.
+    static bool finds_any(const KernelFacts& facts) {
+        return std::ranges::any_of(facts.effects, &ParameterEffects::names_objects);
+    }
+
+    // Those that a launch of the kernel with this block may find. `arrays` are those of the block, in the order of
+    // Kernel::arrays(); null for None and for memory that is nobody's array.
+    ReferencedObjects(const Kernel& kernel, const KernelFacts& facts, const std::byte* block,
+                      std::span<const Variable* const> arrays, const ArraysOf& arrays_of);
+
+    // Whether one of their arrays has a gradient.
+    bool have_gradients() const;
+    // An array of one of them that shares memory with this one; null where none does.
+    const Variable* overlapping(const Variable& array) const;
+    void for_each_array(const std::function<void(const Variable&)>& visit) const;
+
+    // Keeps them as they are now, when the device's work is done.
+    void keep(runtime::Device& device);
+    bool are_kept() const { return is_kept_; }
+    // Whether nothing has happened to any object since the ids were read.
+    bool are_unchanged() const { return changes_ == runtime::spatial::changes(); }
+    // As the launch is recorded. `reads`: the adjoint reads their arrays.
+    void record(TapeMemory& memory, bool reads);
+    // Where the adjoint turned out to read them later: need(array) gives the need of contents that are still there.
+    void read_late(const std::function<SavedPrimalPtr(const Variable&)>& need);
+    void add_needs(std::vector<SavedPrimalPtr*>& to);
+
+    // For the adjoint. What it adds to the gradient of an array arrives there where with_gradient(array) holds. Empty
+    // where something was written past the tape since: `reads` says whether that matters.
+    using WithGradient = std::function<bool(const Variable&)>;
+    std::shared_ptr<runtime::spatial::PreviousObjects> former(const TapeMemory& memory, bool reads,
+                                                              const WithGradient& with_gradient) const;
+    // For forward mode, when they are kept: meshes get tangents that consist of those of their arrays. tangent(array)
+    // is null for an array that does not move.
+    using TangentOf = std::function<const ArrayView*(const Variable&)>;
+    void add_tangents(const TangentOf& tangent, runtime::spatial::PreviousObjects& to) const;
+    // By array: what is kept of it, null where nothing is.
+    void for_each_need(const std::function<void(const Variable&, const SavedPrimalPtr&)>& visit) const;
+
+private:
+    struct ObjectArray {
+        const Variable* array = nullptr;
+        SavedPrimalPtr need;
+        std::uint64_t writes_of_others = 0;  // when the launch was recorded
+    };
+    struct ReferencedObject {  // or not: an id that finds nothing does so in the adjoint too
+        std::uint64_t id;
+        runtime::spatial::Snapshot kept;
+        std::vector<ObjectArray> parts;
+    };
+
+    static bool is_as_it_was(const ObjectArray& part, const TapeMemory& memory);
+
+    std::vector<ReferencedObject> found_;
+    std::vector<ObjectArray> ids_;  // arrays of ids
+    std::uint64_t changes_ = 0;
+    bool is_kept_ = false;
+};
+
+}  // namespace weft::program

@@ -1,0 +1,65 @@
+// What can be assigned, parts of values, and arguments of calls.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/ir.h"
+#include "sema/value.h"
+#include "support/error.h"
+#include "syntax/tree.h"
+
+namespace weft::sema {
+
+struct AssignmentTarget;
+
+// One argument of a call as written.
+struct Actual {
+    Value value;
+    Span span;
+    std::string keyword;                             // "" for a positional one
+    const syntax::Expression* expression = nullptr;  // what an inout parameter assigns
+    std::shared_ptr<const AssignmentTarget> place;   // of an argument that is passed by reference
+};
+
+// One step from a value to a part of it.
+struct PartStep {
+    enum class Kind {
+        path,        // fixed components or a field: `path`
+        dynamic,     // components at run time: `indices`
+        several,     // a swizzle, a slice or a half of a transform: `components`, in order; always the last step
+        several_at,  // a slice beside an index that is known at run time, m[i, 0:2]: `positions`; the last step too
+    } kind = Kind::path;
+    std::vector<std::int64_t> path;
+    std::vector<ir::Value*> indices;
+    std::vector<std::int64_t> components;            // numbered row by row
+    std::vector<std::vector<ir::Value*>> positions;  // indices of each component
+    Type whole;                                      // several, several_at: what it is a part of
+    Type type;                                       // of the part
+
+    bool is_slice() const {
+        return (kind == Kind::several || kind == Kind::several_at) && (type.is_vector() || type.is_matrix());
+    }
+};
+
+// The path of the component with this number, row by row.
+std::vector<std::int64_t> component_path(Type aggregate, std::int64_t number);
+bool has_slice(const std::vector<syntax::ExpressionPtr>& indices);
+
+// Something that can be assigned: a local or an element of an array, and a part of it.
+struct AssignmentTarget {
+    std::string name;                    // a local, or
+    std::vector<std::int64_t> elements;  // an element of a list in a local, by its path,
+    ir::Value* element = nullptr;        // and by an index that is known at run time; or
+    ir::Value* array = nullptr;          // memory: array and one index per dimension
+    std::vector<ir::Value*> indices;
+    std::vector<PartStep> steps;
+    std::optional<Value> value;  // or one that only its own parts are places of: a row of an indexedarray
+    Type type;                   // of the part that the place names
+    Span span;
+};
+
+}  // namespace weft::sema

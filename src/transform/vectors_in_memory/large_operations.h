@@ -1,0 +1,62 @@
+// Which operations on large values are loops over components.
+//
+// An operation on a matrix of some hundred entries is thousands of instructions where its components stand in
+// registers. So values above a size never do: they lie in memory of the thread, or nowhere, and each of their
+// components is computed where it is used:
+//
+//     %p = transpose %m; %d = mul %h, %h; %e = sub %ones, %d; store %a[%i], %e     →     a loop that stores
+//     1 - h[k] * h[k] at %a[%i][k]
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "ir/ir.h"
+#include "transform/pipeline.h"
+
+namespace weft::transform {
+
+class LargeOperations {
+public:
+    LargeOperations(const ir::Function& function, const VectorsInMemoryOptions& options);
+
+    bool any() const { return !in_loops_.empty(); }
+    // Whether it is large, or an operand or result of an operation that is a loop for the sake of another one.
+    bool in_loops(const ir::Value* value) const { return in_loops_.contains(value); }
+    // Whether it is one of these that lies nowhere.
+    bool is_computed(const ir::Value* value) const { return computed_.contains(value); }
+
+    // The values in memory that a component of `value` is computed from; itself where it lies there. `in_step`: only
+    // from the component at the same position.
+    struct Source {
+        const ir::Value* value;
+        bool in_step;
+    };
+    std::vector<Source> sources(const ir::Value* value) const;
+
+    // Whether no operand stands in registers, component by component.
+    bool reads_components(const ir::Operation& operation) const;
+
+    // Whether a component's position has to be known as row and column.
+    bool needs_rows(const ir::Value* value) const;
+
+private:
+    void find(const ir::Function& function, int most_unrolled);
+    void find_computed(const ir::Function& function, const VectorsInMemoryOptions& options);
+    bool is_computed_once(const ir::Operation& operation) const;
+    bool is_undisturbed(const ir::Operation& load) const;
+    bool take(const ir::Value* value);
+
+    std::unordered_set<const ir::Value*> in_loops_, computed_;
+    std::unordered_map<const ir::Value*, std::vector<const ir::Operation*>> uses_;  // of those in loops
+};
+
+// Whether each component of the result depends on the components of the operands at its position alone.
+bool is_componentwise(ir::Op op);
+// A product of a column and a row.
+bool is_outer_product(const ir::Operation& operation);
+// The vector whose components, in their order, an operation puts together as a column or row; else null.
+const ir::Value* reshaped(const ir::Operation& operation);
+
+}  // namespace weft::transform
