@@ -1,4 +1,4 @@
-// The bytes of a Bundle: "WEFTAOT4", the checksum, then the fields in their order. A type is its kind, then what that
+// The bytes of a Bundle: "WEFTAOT5", the checksum, then the fields in their order. A type is its kind, then what that
 // kind is made of; a Binary has the bytes of its own format.
 #include "binary/bundle.h"
 
@@ -9,7 +9,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::string_view kBundleMagic = "WEFTAOT4";
+constexpr std::string_view kBundleMagic = "WEFTAOT5";
 // Structs in structs: deeper is damage.
 constexpr int kDeepestType = 64;
 
@@ -44,6 +44,8 @@ public:
         write(kernel.parameters);
         write_blob(serialize(kernel.dense));
         write_blob(serialize(kernel.general));
+        write_blob(serialize(kernel.huge));
+        write(kernel.narrow);
         write(kernel.adjoints);
         write(kernel.no_adjoint);
         write(kernel.returned);
@@ -65,6 +67,11 @@ public:
         for (const auto& [before, after, within] : derived.reads)
             flags.push_back(static_cast<std::uint8_t>(before | after << 1 | within << 2));
         write(flags);
+        write(derived.narrow);
+    }
+    void write(const BundledNarrow& narrow) {
+        write(narrow.parameter);
+        write(narrow.axis);
     }
 };
 
@@ -84,15 +91,19 @@ public:
         kernel.dense = deserialize(blob);
         read_blob(blob);
         kernel.general = deserialize(blob);
+        read_blob(blob);
+        kernel.huge = deserialize(blob);
+        read(kernel.narrow);
         read(kernel.adjoints);
         read(kernel.no_adjoint);
-        if (kernel.adjoints.size() != 0 && kernel.adjoints.size() != 2) fail("a kernel has one adjoint");
+        if (kernel.adjoints.size() != 0 && kernel.adjoints.size() != 3)
+            fail("a kernel has " + std::to_string(kernel.adjoints.size()) + " adjoints");
         for (const BundledDerived& adjoint : kernel.adjoints)
             if (adjoint.reads.size() != kernel.parameters.size())
                 fail("an adjoint has other parameters than its kernel");
         read(kernel.returned);
         read(kernel.recording);
-        if (kernel.recording.size() != (kernel.returned.empty() ? 0 : 2)) fail("a kernel cannot keep what it has to");
+        if (kernel.recording.size() != (kernel.returned.empty() ? 0 : 3)) fail("a kernel cannot keep what it has to");
     }
     void read(BundledAtomicResult& one) {
         std::uint8_t is_log = 0;
@@ -114,6 +125,11 @@ public:
         read(flags);
         for (const std::uint8_t flag : flags)
             derived.reads.push_back({(flag & 1) != 0, (flag & 2) != 0, (flag & 4) != 0});
+        read(derived.narrow);
+    }
+    void read(BundledNarrow& narrow) {
+        read(narrow.parameter);
+        read(narrow.axis);
     }
 
 private:

@@ -11,6 +11,11 @@
 
 namespace weft {
 
+// A place in code for huge arrays that takes an extent as an int32 (transform::NarrowExtent).
+struct BundledNarrow {
+    std::int32_t parameter = -1, axis = -1;
+};
+
 struct BundledParameter {
     std::string name;
     Type type;
@@ -33,7 +38,8 @@ struct BundledDerived {
 
     Binary code;
     std::vector<Added> added;
-    std::vector<Reads> reads;  // by parameter; none of a kernel itself
+    std::vector<Reads> reads;           // by parameter; none of a kernel itself
+    std::vector<BundledNarrow> narrow;  // of code for huge arrays
 };
 
 // What a launch keeps of its atomics: values in their order, by threads or in a log.
@@ -46,11 +52,14 @@ struct BundledKernel {
     std::string name;
     std::vector<BundledParameter> parameters;
     Binary dense;                               // for arrays with packed rows that do not overlap
-    Binary general;                             // for all others
-    std::vector<BundledDerived> adjoints;       // none, or the same two
+    Binary general;                             // for all others, with extents of 32 bits
+    Binary huge;                                // for arrays with more than 2^31 - 1 elements along a dimension; empty
+                                                // if that is the same as `general`
+    std::vector<BundledNarrow> narrow;          // of `huge`
+    std::vector<BundledDerived> adjoints;       // none, or the same three, the last in the same way
     std::string no_adjoint;                     // why there are none
     std::vector<BundledAtomicResult> returned;  // what the adjoints need of a launch
-    std::vector<BundledDerived> recording;      // where they need any: the same two, which keep it
+    std::vector<BundledDerived> recording;      // where they need any: the same three, which keep it
 };
 
 struct Bundle {

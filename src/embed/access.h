@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "program/compiled.h"
@@ -15,17 +17,36 @@ namespace weft {
 
 struct Array::Implementation : program::Variable {};
 
+// Code of a file for huge arrays: few programs have any, so that it is linked at the first launch with one.
+class HugeKernel {
+public:
+    HugeKernel(Binary binary, program::KernelFacts facts) : binary_(std::move(binary)), facts_(std::move(facts)) {}
+
+    const program::KernelFacts& facts() const { return facts_; }
+    const program::CompiledKernel& code() const;
+
+private:
+    mutable std::mutex mutex_;
+    mutable Binary binary_;  // until it is linked
+    program::KernelFacts facts_;
+    mutable std::optional<program::CompiledKernel> code_;
+};
+
 struct Kernel::Implementation {
     std::string name;
     std::vector<Parameter> parameters;
-    // For arrays with packed rows that do not overlap, and for all others.
+    // For arrays with packed rows that do not overlap; for all others; and for arrays of any kind of which one has more
+    // than 2^31 - 1 elements along a dimension.
     program::CompiledKernel dense, general;
-    // Adjoints of both, for gradients of all arrays of floats; empty if the file has none, with the reason.
+    std::optional<HugeKernel> huge;
+    // Adjoints of all three, for gradients of all arrays of floats; empty if the file has none, with the reason.
     std::optional<program::CompiledKernel> dense_adjoint, general_adjoint;
+    std::optional<HugeKernel> huge_adjoint;
     std::string no_adjoint;
     // Atomic results that the adjoints need, and forward code that saves them; empty if they need none.
     std::vector<program::KernelFacts::AtomicResult> returned;
     std::optional<program::CompiledKernel> dense_recording, general_recording;
+    std::optional<HugeKernel> huge_recording;
 
     bool is_for_gpus() const { return dense.executable->binary().target.kind == Target::Kind::cuda; }
     // The device of a launch with these arguments. Throws UsageError if arrays are on different devices.
@@ -36,6 +57,8 @@ struct Kernel::Implementation {
     std::vector<std::byte> block(std::span<const Argument> arguments) const;
     // Whether arrays of this parameter have gradients.
     bool is_smooth(std::size_t parameter) const;
+    // Throws UsageError if this code, for huge arrays, takes such an extent in `block` as an int32.
+    void check_extents(const program::CompiledKernel& code, const std::byte* block, const char* api) const;
     // With `kept`, which open_atomic_results() made, the launch saves its atomic results.
     void launch(std::span<const std::int64_t> dim, const std::vector<std::byte>& block,
                 std::span<const Argument> arguments, std::span<runtime::Array> kept = {}) const;

@@ -43,13 +43,46 @@ Bundle read_bundle(const std::filesystem::path& path) {
     }
 }
 
-program::CompiledKernel make_ready(const BundledKernel& kernel, Binary binary) {
-    if (binary.kernels.size() != 1) throw InternalError("a file of kernels has binaries of several");
-    const std::string name = binary.kernels.front().name;
+std::vector<transform::NarrowExtent> narrow_extents(const std::vector<BundledNarrow>& narrow) {
+    std::vector<transform::NarrowExtent> result;
+    for (const auto& [parameter, axis] : narrow) result.push_back({parameter, axis, {}});
+    return result;
+}
+
+std::vector<Type> types_of(const BundledKernel& kernel) {
     std::vector<Type> types;
     for (const BundledParameter& parameter : kernel.parameters) types.push_back(parameter.type);
-    program::KernelFacts facts(std::move(types), binary.kernels.front().effects);
+    return types;
+}
+
+const KernelEntry& entry_of(const Binary& binary) {
+    if (binary.kernels.size() != 1) throw InternalError("a file of kernels has binaries of several");
+    return binary.kernels.front();
+}
+
+program::KernelFacts facts_of(const BundledKernel& kernel, const Binary& binary) {
+    return {types_of(kernel), entry_of(binary).effects};
+}
+
+program::KernelFacts facts_of(const BundledKernel& kernel, const BundledDerived& derived) {
+    std::vector<Type> types = types_of(kernel);
+    for (const BundledDerived::Added& added : derived.added) types.push_back(added.type);
+    program::KernelFacts facts(std::move(types), entry_of(derived.code).effects);
+    for (const auto& [type, kind, of] : derived.added)
+        facts.implicit_parameters.push_back({static_cast<ir::ImplicitParameter::Kind>(kind), of});
+    for (const auto& [before, after, within] : derived.reads) facts.contents.push_back({before, after, within});
+    facts.narrow_extents = narrow_extents(derived.narrow);
+    return facts;
+}
+
+program::CompiledKernel linked(Binary binary, program::KernelFacts facts) {
+    const std::string name = entry_of(binary).name;
     return program::prepare(runtime::load(std::move(binary)), name, std::move(facts));
+}
+
+program::CompiledKernel linked(const BundledKernel& kernel, BundledDerived& derived) {
+    program::KernelFacts facts = facts_of(kernel, derived);
+    return linked(std::move(derived.code), std::move(facts));
 }
 
 // ---- arguments ----
@@ -119,19 +152,6 @@ struct Packer {
     }
 };
 
-std::optional<program::CompiledKernel> derived_of(const BundledKernel& kernel, BundledDerived derived) {
-    if (derived.code.kernels.size() != 1) throw InternalError("a file of kernels has binaries of several");
-    std::vector<Type> types;
-    for (const BundledParameter& parameter : kernel.parameters) types.push_back(parameter.type);
-    for (const BundledDerived::Added& added : derived.added) types.push_back(added.type);
-    const std::string name = derived.code.kernels.front().name;
-    program::KernelFacts facts(std::move(types), derived.code.kernels.front().effects);
-    for (const auto& [type, kind, of] : derived.added)
-        facts.implicit_parameters.push_back({static_cast<ir::ImplicitParameter::Kind>(kind), of});
-    for (const auto& [before, after, within] : derived.reads) facts.contents.push_back({before, after, within});
-    return program::prepare(runtime::load(std::move(derived.code)), name, std::move(facts));
-}
-
 }  // namespace
 
 // ---- Program ----
@@ -162,6 +182,39 @@ void check_processor(const Bundle& bundle, const std::filesystem::path& path) {
                        "WEFT_CPU=x86-64-v3");
 }
 
+// Links the code of one kernel; code for huge arrays is linked at its first use.
+void add_code(Access::KernelImplementation& to, BundledKernel& kernel) {
+    const auto add = [&](Binary& binary) {
+        program::KernelFacts facts = facts_of(kernel, binary);
+        return linked(std::move(binary), std::move(facts));
+    };
+    const auto add_huge = [&](std::optional<HugeKernel>& place, BundledDerived& derived) {
+        program::KernelFacts facts = facts_of(kernel, derived);
+        place.emplace(std::move(derived.code), std::move(facts));
+    };
+    // The file leaves code out that is the same as `general`.
+    if (kernel.huge.kernels.empty()) kernel.huge = kernel.general;
+    for (auto* three : {&kernel.adjoints, &kernel.recording})
+        if (!three->empty() && (*three)[2].code.kernels.empty()) (*three)[2].code = (*three)[1].code;
+    program::KernelFacts huge = facts_of(kernel, kernel.huge);
+    huge.narrow_extents = narrow_extents(kernel.narrow);
+    to.huge.emplace(std::move(kernel.huge), std::move(huge));
+    to.dense = add(kernel.dense);
+    to.general = add(kernel.general);
+    to.no_adjoint = kernel.no_adjoint;
+    if (!kernel.adjoints.empty()) {
+        to.dense_adjoint = linked(kernel, kernel.adjoints[0]);
+        to.general_adjoint = linked(kernel, kernel.adjoints[1]);
+        add_huge(to.huge_adjoint, kernel.adjoints[2]);
+    }
+    for (const BundledAtomicResult& one : kernel.returned) to.returned.push_back({one.element, one.is_log});
+    if (!kernel.recording.empty()) {
+        to.dense_recording = linked(kernel, kernel.recording[0]);
+        to.general_recording = linked(kernel, kernel.recording[1]);
+        add_huge(to.huge_recording, kernel.recording[2]);
+    }
+}
+
 }  // namespace
 
 Program Program::load(const std::filesystem::path& path) {
@@ -178,19 +231,7 @@ Program Program::load(const std::filesystem::path& path) {
                 implementation->parameters.push_back({parameter.name, parameter.type.python_name(),
                                                       Access::dtype(dtype), is_array ? parameter.type.ndim() : 0});
             }
-            implementation->dense = make_ready(kernel, std::move(kernel.dense));
-            implementation->general = make_ready(kernel, std::move(kernel.general));
-            implementation->no_adjoint = kernel.no_adjoint;
-            if (!kernel.adjoints.empty()) {
-                implementation->dense_adjoint = derived_of(kernel, std::move(kernel.adjoints[0]));
-                implementation->general_adjoint = derived_of(kernel, std::move(kernel.adjoints[1]));
-            }
-            for (const BundledAtomicResult& one : kernel.returned)
-                implementation->returned.push_back({one.element, one.is_log});
-            if (!kernel.recording.empty()) {
-                implementation->dense_recording = derived_of(kernel, std::move(kernel.recording[0]));
-                implementation->general_recording = derived_of(kernel, std::move(kernel.recording[1]));
-            }
+            add_code(*implementation, kernel);
             kernels.push_back(Kernel(std::move(implementation)));
         }
         return Program(std::move(kernels));
@@ -213,6 +254,15 @@ Kernel Program::kernel(std::string_view name) const {
 }
 
 // ---- Kernel ----
+
+const program::CompiledKernel& HugeKernel::code() const {
+    const std::scoped_lock lock(mutex_);
+    if (!code_) {
+        code_ = linked(binary_, facts_);
+        binary_ = {};
+    }
+    return *code_;
+}
 
 const std::string& Kernel::name() const { return implementation_->name; }
 const std::vector<Parameter>& Kernel::parameters() const { return implementation_->parameters; }
@@ -276,17 +326,35 @@ std::vector<std::byte> Kernel::Implementation::block(std::span<const Argument> a
     return block;
 }
 
+void Kernel::Implementation::check_extents(const program::CompiledKernel& code, const std::byte* block,
+                                           const char* api) const {
+    const std::optional<program::CutExtent> cut = program::cut_extent(code, block);
+    if (!cut) return;
+    auto parameter = static_cast<std::size_t>(cut->parameter);
+    if (parameter >= parameters.size())  // a gradient's array has the extents of its argument
+        parameter = static_cast<std::size_t>(code.implicit_parameters[parameter - parameters.size()].of);
+    throw UsageError(api, "kernel '" + name + "' takes the extent of an array as an int32, and argument '" +
+                              parameters[parameter].name + "' has " + std::to_string(cut->extent) +
+                              " elements along dimension " + std::to_string(cut->axis) +
+                              ". help: write wp.int64(a.shape[...]) in the kernel, or pass the number as a wp.int64");
+}
+
 void Kernel::Implementation::launch(std::span<const std::int64_t> dim, const std::vector<std::byte>& block,
                                     std::span<const Argument> arguments, std::span<runtime::Array> kept) const {
     const program::Grid grid = program::make_grid(dim, dense.description.tid_rank, name);
     runtime::Stream& stream = device(arguments).default_stream();
-    const bool is_general =
-        program::launch_layout(dense, block.data(), /*with_gradients=*/false, is_for_gpus()).index() != 0 ||
-        program::has_null(dense.arrays, block.data());
+    const program::LaunchLayout arranged =
+        program::launch_layout(dense, block.data(), /*with_gradients=*/false, is_for_gpus());
+    const bool is_general = arranged.index() != 0 || program::has_null(dense.arrays, block.data());
     if (kept.empty()) {
-        program::run(is_general ? general : dense, stream, block.data(), grid);
+        const program::CompiledKernel& code = arranged.huge ? huge->code() : is_general ? general : dense;
+        check_extents(code, block.data(), "launch()");
+        program::run(code, stream, block.data(), grid);
     } else {
-        const program::CompiledKernel& recording = is_general ? *general_recording : *dense_recording;
+        const program::CompiledKernel& recording = arranged.huge ? huge_recording->code()
+                                                   : is_general  ? *general_recording
+                                                                 : *dense_recording;
+        check_extents(recording, block.data(), "Tape::launch()");
         std::vector<std::byte> larger = block;
         larger.resize(static_cast<std::size_t>(recording.layout.size_bytes));
         std::vector<ArrayView> views;

@@ -46,12 +46,19 @@ Recorded::Recorded(std::shared_ptr<const Access::KernelImplementation> kernel, s
                                              device_);
 }
 
-// Which of the two adjoints will run is only known at that time, so everything that either reads is saved.
+// Which of the adjoints will run is only known at that time, so everything that any of them reads is saved.
 transform::Contents Recorded::contents(std::size_t place) const {
     const auto parameter = static_cast<std::size_t>(kernel_->dense.arrays[place].parameter);
-    const transform::Contents &dense = kernel_->dense_adjoint->contents[parameter],
-                              &general = kernel_->general_adjoint->contents[parameter];
-    return {dense.before || general.before, dense.after || general.after, dense.within || general.within};
+    transform::Contents all;
+    const program::KernelFacts* const adjoints[] = {&*kernel_->dense_adjoint, &*kernel_->general_adjoint,
+                                                    &kernel_->huge_adjoint->facts()};
+    for (const program::KernelFacts* adjoint : adjoints) {
+        const transform::Contents& one = adjoint->contents[parameter];
+        all.before |= one.before;
+        all.after |= one.after;
+        all.within |= one.within;
+    }
+    return all;
 }
 
 const ParameterEffects& Recorded::effects(std::size_t place) const {
@@ -188,10 +195,12 @@ std::vector<std::byte> Recorded::with_implicit_parameters(const program::Compile
 void Recorded::run(const std::vector<std::byte>& before, const std::vector<std::byte>& after) {
     const program::CompiledKernel* adjoint = &*kernel_->dense_adjoint;
     std::vector<std::byte> block = with_implicit_parameters(*adjoint, before, after);
-    if (program::has_null(kernel_->dense.arrays, block.data()) ||
-        program::launch_layout(*adjoint, block.data(), /*with_gradients=*/true, kernel_->is_for_gpus()).index() != 0) {
-        adjoint = &*kernel_->general_adjoint;
+    const program::LaunchLayout arranged =
+        program::launch_layout(*adjoint, block.data(), /*with_gradients=*/true, kernel_->is_for_gpus());
+    if (arranged.index() != 0 || program::has_null(kernel_->dense.arrays, block.data())) {
+        adjoint = arranged.huge ? &kernel_->huge_adjoint->code() : &*kernel_->general_adjoint;
         block = with_implicit_parameters(*adjoint, before, after);
+        kernel_->check_extents(*adjoint, block.data(), "Tape::backward()");
     }
     const program::GradientClaim claim(program::gradients_in(*adjoint, block.data()));
     const std::vector<runtime::BufferPtr> copies = program::make_copies(*adjoint, block.data(), device_);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -176,24 +177,30 @@ LaunchLayout launch_layout(const KernelFacts& kernel, const std::byte* block, bo
             .huge = is_huge(kernel, block)};
 }
 
-void require_narrow_extents(const KernelFacts& kernel, const std::byte* block, const std::string& name) {
+std::optional<CutExtent> cut_extent(const KernelFacts& kernel, const std::byte* block) {
     for (const transform::NarrowExtent& narrow : kernel.narrow_extents) {
         for (const BlockArray& place : kernel.arrays) {
             if (narrow.parameter >= 0 && place.parameter != narrow.parameter) continue;
             for (int axis = 0; axis < place.ndim; ++axis) {
                 const std::int64_t extent = view_at(block, place.offset).shape[axis];
                 const bool is_meant = narrow.axis < 0 || !place.is_parameter || axis == narrow.axis;
-                if (!is_meant || extent <= std::numeric_limits<std::int32_t>::max()) continue;
-                throw UsageError(
-                    "launch()", narrow.span,
-                    "kernel '" + name + "' takes the extent of an array as an int32, and parameter " +
-                        std::to_string(place.parameter + 1) + " has " + std::to_string(extent) +
-                        " elements along dimension " + std::to_string(axis),
-                    {{Note::Kind::help, "write wp.int64(a.shape[...]), or pass the number as a wp.int64", {}}},
-                    ErrorCategory::value);
+                if (is_meant && extent > std::numeric_limits<std::int32_t>::max())
+                    return CutExtent{place.parameter, axis, extent, narrow.span};
             }
         }
     }
+    return std::nullopt;
+}
+
+void require_narrow_extents(const KernelFacts& kernel, const std::byte* block, const std::string& name) {
+    const std::optional<CutExtent> cut = cut_extent(kernel, block);
+    if (!cut) return;
+    throw UsageError("launch()", cut->span,
+                     "kernel '" + name + "' takes the extent of an array as an int32, and parameter " +
+                         std::to_string(cut->parameter + 1) + " has " + std::to_string(cut->extent) +
+                         " elements along dimension " + std::to_string(cut->axis),
+                     {{Note::Kind::help, "write wp.int64(a.shape[...]), or pass the number as a wp.int64", {}}},
+                     ErrorCategory::value);
 }
 
 }  // namespace weft::program

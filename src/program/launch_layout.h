@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -33,6 +34,15 @@ bool gradients_overlap(const KernelFacts& kernel, const std::byte* block);
 // another gradient are overlapping too.
 LaunchLayout launch_layout(const KernelFacts& kernel, const std::byte* block, bool with_gradients = false,
                            bool on_gpu = false);
+
+// An extent of more than 32 bits that code for huge arrays takes as an int32.
+struct CutExtent {
+    int parameter;
+    int axis;
+    std::int64_t extent;
+    Span span;  // the place in the kernel
+};
+std::optional<CutExtent> cut_extent(const KernelFacts& kernel, const std::byte* block);
 
 // Throws UsageError, at the user's line, where code for huge arrays takes an extent of more than 32 bits as an int32.
 void require_narrow_extents(const KernelFacts& kernel, const std::byte* block, const std::string& name);

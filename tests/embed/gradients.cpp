@@ -1,6 +1,9 @@
 // Gradients in a C++ program: launches of the kernels of slopes.py on a tape, against closed forms and differences.
 // Exits with the number of failed checks.
+#include <sys/mman.h>
+
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <thread>
@@ -108,6 +111,25 @@ void views(const weft::Program& program) {
         check_near(wide.gradient().data<double>()[i], first + 3.0 * x[i] * x[i], 1e-14,
                    "views at " + std::to_string(i));
     }
+}
+
+// Of a kernel that counts from the end of more than 2^31 elements: loss = 3 * 16 * (x0^2 + x1^2).
+void huge_arrays(const weft::Program& program) {
+    constexpr std::int64_t kCount = (std::int64_t{1} << 31) + 16;
+    void* const room =
+        mmap(nullptr, kCount, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    check(room != MAP_FAILED, "room for a huge array");
+    if (room == MAP_FAILED) return;
+    static_cast<std::uint8_t*>(room)[kCount - 1] = 3;
+    const weft::Array huge = weft::Array::wrap(room, "uint8", {kCount}), x = with_gradient({0.5, -2.0}),
+                      loss = with_gradient({0.0});
+    weft::Tape tape;
+    tape.launch(program.kernel("weighted_by_the_last"), 2, {huge, x, loss});
+    tape.backward(loss);
+    check_near(*loss.data<double>(), 48.0 * 4.25, 1e-12, "a loss with a huge array");
+    check_near(x.gradient().data<double>()[0], 48.0, 1e-12, "the gradient with a huge array");
+    check_near(x.gradient().data<double>()[1], -192.0, 1e-12, "the second gradient with a huge array");
+    munmap(room, kCount);
 }
 
 struct Load {
@@ -314,6 +336,7 @@ int main(int, char** arguments) {
     closed_form(program);
     differences(program);
     views(program);
+    huge_arrays(program);
     structs(program);
     atomics(program);
     overwritten_structs(program);

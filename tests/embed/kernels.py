@@ -61,5 +61,23 @@ wp.overload(total, [wp.array(dtype=wp.int64), wp.array(dtype=wp.int64)])
 
 
 @wp.kernel
+def ends(a: wp.array(dtype=wp.uint8), out: wp.array(dtype=wp.int64)):
+    part = a[10:]
+    out[0] = wp.int64(a.shape[0])
+    out[1] = wp.int64(part.shape[0])
+    out[2] = wp.int64(a[-1])
+    out[3] = wp.int64(part[-2])
+    out[4] = wp.int64(a[::-1].shape[0])
+    n = len(a)
+    for i in range(n - 2, n):
+        out[5] += wp.int64(a[i])
+
+
+@wp.kernel
+def short_extent(out: wp.array(dtype=int), a: wp.array(dtype=wp.uint8)):
+    out[0] = a.shape[0]
+
+
+@wp.kernel
 def talk(n: int):
     print(n + 1)

@@ -1,7 +1,10 @@
 // Runs the kernels of kernels.py from the file that is named on the command line, those of native.py from a second file
 // where one is named, and checks what they compute against loops written here. Exits with the number of failed checks.
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <thread>
@@ -107,6 +110,37 @@ void numbers_of_all_kinds(const weft::Program& program) {
     expect_error(with(1, 1, true, out), {"'d'", "float64", "an array"});
 }
 
+// More than 2^31 elements, of which only the pages that are touched take memory.
+void huge_arrays(const weft::Program& program) {
+    constexpr std::int64_t kCount = (std::int64_t{1} << 31) + 16;
+    void* const room =
+        mmap(nullptr, kCount, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    check(room != MAP_FAILED, "room for a huge array");
+    if (room == MAP_FAILED) return;
+    auto* const bytes = static_cast<std::uint8_t*>(room);
+    bytes[kCount - 1] = 7;
+    bytes[kCount - 2] = 5;
+    const weft::Array huge = weft::Array::wrap(room, "uint8", {kCount}), small = huge.slice(0, kCount - 16, 16);
+    for (const weft::Array& given : {huge, small}) {
+        const std::int64_t count = given.shape()[0];
+        const weft::Array out = weft::Array::zeros("int64", {6});
+        program.kernel("ends").launch(1, {given, out});
+        const std::int64_t expected[] = {count, count - 10, 7, 5, count, 12};
+        for (int i = 0; i < 6; ++i)
+            check(out.data<std::int64_t>()[i] == expected[i], "ends of " + std::to_string(count) +
+                                                                  " elements: " + std::to_string(i) + " is " +
+                                                                  std::to_string(out.data<std::int64_t>()[i]));
+    }
+    const weft::Kernel short_extent = program.kernel("short_extent");
+    const weft::Array out = weft::Array::zeros("int32", {1});
+    short_extent.launch(1, {out, small});
+    check(*out.data<int>() == 16, "an extent that fits an int32");
+    expect_error([&] { short_extent.launch(1, {out, huge}); },
+                 {"'short_extent'", "extent of an array as an int32", "argument 'a' has 2147483664 elements along",
+                  "help: write wp.int64(a.shape[...]) in the kernel"});
+    munmap(room, kCount);
+}
+
 void mistakes(const weft::Program& program, const std::string& path) {
     const weft::Array x = weft::Array::zeros("vec3", {4}), y = weft::Array::zeros("float32", {4, 4});
     const weft::Kernel total = program.kernel("total");
@@ -193,6 +227,7 @@ int main(int count, char** arguments) {
     views_and_overlap(program);
     memory_of_the_caller(program);
     numbers_of_all_kinds(program);
+    huge_arrays(program);
     mistakes(program, arguments[1]);
     from_several_threads(program);
     if (count > 2) functions_in_cpp(weft::Program::load(arguments[2]));

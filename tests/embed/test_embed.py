@@ -116,6 +116,26 @@ def test_the_header_takes_any_names_and_types(embed, tmp_path):
     run(*compiler, f"-I{embed / 'prefix/include'}", tmp_path / "odd.cpp")
 
 
+THREE_VERSIONS = """
+import warp as wp
+
+@wp.kernel
+def without_arrays(n: int):
+    print(n)
+
+@wp.kernel
+def with_array(a: wp.array(dtype=wp.uint8)):
+    a[-1] = wp.uint8(1)
+"""
+
+
+def test_code_for_huge_arrays_is_left_out_where_it_is_the_same(tmp_path):
+    (tmp_path / "versions.py").write_text(THREE_VERSIONS)
+    program = "import versions, warp as wp; wp.compile_aot_module(versions, 'k.weft')"
+    run(sys.executable, "-c", program, cwd=tmp_path, env={**os.environ, "PYTHONPATH": pythonpath()})
+    assert (tmp_path / "k.weft").read_bytes().count(b"\x7fELF") == 2 + 3
+
+
 @pytest.mark.parametrize("threads", ["1", "3"])
 def test_a_program_without_python_computes_gradients(embed, tmp_path, threads):
     path, without = tmp_path / "slopes.weft", tmp_path / "without.weft"

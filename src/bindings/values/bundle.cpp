@@ -26,6 +26,13 @@ namespace {
 constexpr const char* kApi = "compile_aot_module()";
 
 constexpr program::LaunchLayout kAny = {.strided = true, .overlapping = true, .repeating = true};
+constexpr program::LaunchLayout kHuge = {.strided = true, .overlapping = true, .repeating = true, .huge = true};
+
+std::vector<BundledNarrow> narrow(const program::CompiledKernel& kernel) {
+    std::vector<BundledNarrow> result;
+    for (const transform::NarrowExtent& one : kernel.narrow_extents) result.push_back({one.parameter, one.axis});
+    return result;
+}
 
 BundledDerived bundled(const program::CompiledKernel& derived) {
     BundledDerived result;
@@ -36,10 +43,17 @@ BundledDerived bundled(const program::CompiledKernel& derived) {
                                 derived.implicit_parameters[i].of});
     for (const transform::Contents& contents : derived.contents)
         result.reads.push_back({contents.before, contents.after, contents.within});
+    result.narrow = narrow(derived);
     return result;
 }
 
-// A kernel as a file has it: for any array, or for packed ones that do not overlap.
+// The code for huge arrays; empty if it is the same as that for general ones.
+Binary unless_same(const Binary& general, const Binary& huge) {
+    const bool is_same = general.code == huge.code && general.kernels.at(0).code == huge.kernels.at(0).code;
+    return is_same ? Binary{} : huge;
+}
+
+// A kernel as a file has it: for packed arrays that do not overlap, for all others, and for huge ones of any kind.
 class Compiler {
 public:
     Compiler(program::Kernel& core, const Target& target) : core_(core), target_(target) {
@@ -58,6 +72,9 @@ public:
     std::shared_ptr<const program::CompiledKernel> general(const program::Derivation& derivation = {}) const {
         return compiled(general_, kAny, derivation);
     }
+    std::shared_ptr<const program::CompiledKernel> huge(const program::Derivation& derivation = {}) const {
+        return compiled(general_, kHuge, derivation);
+    }
 
 private:
     std::shared_ptr<const program::CompiledKernel> compiled(program::Variant variant,
@@ -72,6 +89,13 @@ private:
     program::Variant dense_, general_;
 };
 
+std::vector<BundledDerived> all_three(BundledDerived dense, const program::CompiledKernel& general,
+                                      const program::CompiledKernel& huge) {
+    std::vector<BundledDerived> result = {std::move(dense), bundled(general), bundled(huge)};
+    result[2].code = unless_same(result[1].code, result[2].code);
+    return result;
+}
+
 // Adds the adjoints for gradients of all arrays of floats, or why there are none.
 void add_adjoints(program::Kernel& core, Compiler compiler, BundledKernel& result) {
     program::Derivation derivation;
@@ -84,12 +108,12 @@ void add_adjoints(program::Kernel& core, Compiler compiler, BundledKernel& resul
             result.no_adjoint = "it was declared with enable_backward=False";
             return;
         }
-        const auto first = compiler.dense(derivation), second = compiler.general(derivation);
-        result.adjoints = {bundled(*first), bundled(*second)};
+        const auto first = compiler.dense(derivation);
+        result.adjoints = all_three(bundled(*first), *compiler.general(derivation), *compiler.huge(derivation));
         for (const auto& [element, is_log] : first->returned) result.returned.push_back({element, is_log});
         if (result.returned.empty()) return;
         compiler.keep_returned();
-        result.recording = {bundled(*compiler.dense()), bundled(*compiler.general())};
+        result.recording = all_three(bundled(*compiler.dense()), *compiler.general(), *compiler.huge());
     } catch (const CompileError& error) {
         result.no_adjoint = error.what();
     }
@@ -106,6 +130,9 @@ BundledKernel bundled(PyKernel& kernel, const std::string& name, bool gradients,
         result.parameters.push_back({parameters[i].name, parameters[i].type});
     result.dense = dense->executable->binary();
     result.general = compiler.general()->executable->binary();
+    const auto huge = compiler.huge();
+    result.huge = unless_same(result.general, huge->executable->binary());
+    result.narrow = narrow(*huge);
     result.no_adjoint = "the file was written without them. help: compile_aot_module(..., gradients=True)";
     if (gradients) add_adjoints(core, compiler, result);
     return result;
@@ -114,11 +141,13 @@ BundledKernel bundled(PyKernel& kernel, const std::string& name, bool gradients,
 // Adds machine code to all that a kernel has, made by the compilers in these folders, or by those of the machine.
 void add_machine_code(BundledKernel& kernel, const std::vector<std::filesystem::path>& folders) {
     const auto add = [&](Binary& binary) {
+        if (binary.kernels.empty()) return;  // the same as for other arrays
         const std::string_view text(reinterpret_cast<const char*>(binary.code.data()), binary.code.size() - 1);
         binary.machine_code = jit::assemble(text, binary.target.processor, folders, kApi);
     };
     add(kernel.dense);
     add(kernel.general);
+    add(kernel.huge);
     for (BundledDerived& adjoint : kernel.adjoints) add(adjoint.code);
     for (BundledDerived& recording : kernel.recording) add(recording.code);
 }

@@ -25,15 +25,19 @@ Bundle sample() {
                          {"a", Type::array(outer, 4)}};
     kernel.dense.code = {std::byte{1}, std::byte{2}};
     kernel.dense.kernels = {{"step", "weft_step"}};
+    kernel.huge.code = {std::byte{4}};
+    kernel.narrow = {{5, 2}, {-1, -1}};
     BundledDerived adjoint;
     adjoint.code.code = {std::byte{3}};
     adjoint.code.kernels = {{"step", "weft_step_adjoint"}};
     adjoint.added = {{Type::array(outer, 4), 1, 5}, {Type::array(f32_type(), 2), 0, -1}};
     adjoint.reads = {{}, {true, false}, {false, true}, {true, true, true}, {false, false, true}, {}};
-    kernel.adjoints = {adjoint, adjoint};
+    adjoint.narrow = {{4, 1}};
+    kernel.adjoints = {adjoint, adjoint, adjoint};
     kernel.no_adjoint = "none";
     kernel.returned = {{i32_type(), false}, {Type::vector(Scalar::f32, 3), true}};
-    kernel.recording = {{.code = adjoint.code, .added = adjoint.added}, {.code = adjoint.code, .added = adjoint.added}};
+    const BundledDerived recording{.code = adjoint.code, .added = adjoint.added};
+    kernel.recording = {recording, recording, recording};
     bundle.kernels = {kernel, kernel};
     return bundle;
 }
@@ -55,12 +59,16 @@ TEST(Bundle, comes_back_as_it_was) {
         }
         EXPECT_EQ(kernel.dense.code, before.kernels[0].dense.code);
         EXPECT_EQ(kernel.dense.kernels.front().symbol, "weft_step");
+        EXPECT_EQ(kernel.huge.code, before.kernels[0].huge.code);
+        ASSERT_EQ(kernel.narrow.size(), 2u);
+        EXPECT_TRUE(kernel.narrow[0].parameter == 5 && kernel.narrow[0].axis == 2);
+        EXPECT_TRUE(kernel.narrow[1].parameter == -1 && kernel.narrow[1].axis == -1);
         EXPECT_EQ(kernel.no_adjoint, "none");
-        ASSERT_EQ(kernel.adjoints.size(), 2u);
+        ASSERT_EQ(kernel.adjoints.size(), 3u);
         ASSERT_EQ(kernel.returned.size(), 2u);
         EXPECT_TRUE(kernel.returned[0].element == i32_type() && !kernel.returned[0].is_log);
         EXPECT_TRUE(kernel.returned[1].element == Type::vector(Scalar::f32, 3) && kernel.returned[1].is_log);
-        ASSERT_EQ(kernel.recording.size(), 2u);
+        ASSERT_EQ(kernel.recording.size(), 3u);
         EXPECT_EQ(kernel.recording[1].added.size(), 2u);
         EXPECT_TRUE(kernel.recording[1].reads.empty());
         const BundledDerived &adjoint = kernel.adjoints[1], &expected = before.kernels[0].adjoints[1];
@@ -71,6 +79,8 @@ TEST(Bundle, comes_back_as_it_was) {
             EXPECT_EQ(adjoint.added[i].kind, expected.added[i].kind);
             EXPECT_EQ(adjoint.added[i].of, expected.added[i].of);
         }
+        ASSERT_EQ(adjoint.narrow.size(), 1u);
+        EXPECT_TRUE(adjoint.narrow[0].parameter == 4 && adjoint.narrow[0].axis == 1);
         ASSERT_EQ(adjoint.reads.size(), expected.reads.size());
         for (std::size_t i = 0; i < adjoint.reads.size(); ++i) {
             EXPECT_EQ(adjoint.reads[i].before, expected.reads[i].before);
