@@ -1,17 +1,17 @@
-// The analysis of one function: walks its statements in order and writes IR as it goes. Reading order:
+// The analysis of one function: walks its statements in order and emits IR. Reading order:
 //
-//   value.h                what expressions and locals are
-//   assignment_target.h               what can be assigned, and parts of values
-//   module_state.h         what all functions of a module share
+//   value.h                the values of expressions and locals
+//   assignment_target.h    assignment targets, and parts of values
+//   module_state.h         the state that all functions of a module share
 //   scope/                 names: scans of the text (walk), look-up (names)
 //   infer/                 expressions: literals, operators, comparisons, attributes, subscripts, constructors
 //   call/                  calls: the builtin table (overload), user functions (functions), print, statics, tid
 //   control/               statements: assignment, branches (the merging of scopes), loops, return
 //   sema.cpp               the module: kernel first, functions as they are met
 //
-// Locals have no address. The scope maps each name to the value it has *here*; an assignment replaces the entry.
-// Where two paths meet (control/branch.cpp) the entries that differ become results of an `if_`; where a path goes
-// round (control/loops.cpp) they become carried values.
+// Locals have no address. The scope maps each name to its value at the current point; an assignment replaces the entry.
+// If two paths meet (control/branch.cpp), the entries that differ become results of an `if_`. In a loop
+// (control/loops.cpp) they become carried values.
 #pragma once
 
 #include <functional>
@@ -43,20 +43,20 @@ namespace weft::sema {
 // Whether this struct is an indexedarray (infer/indexed.cpp).
 bool is_indexed(Type type);
 
-// Turns the branch just written at the end of the region into straight-line code where that is cheap and safe, and
-// gives the value that stands for its one result; null where it stays a branch (infer/compare.cpp).
+// Replaces the branch just written at the end of the region by straight-line code if that is cheap and safe. Returns
+// the value of its one result, or null if the branch stays (infer/compare.cpp).
 ir::Value* flatten_branch(ir::Builder& builder, ir::Region& region);
 
-// The text as a part of a printf format.
+// Escapes the text for use in a printf format.
 std::string escape_percent(const std::string& text);
 
 class FunctionAnalyzer {
 public:
     FunctionAnalyzer(ModuleState& module, const FunctionSource& source, ir::Function& function);
 
-    // Writes the body. One value per parameter, already arguments of the function (or known at compile time).
+    // Writes the body. There is one value for each parameter: an argument of the function, or a compile-time value.
     void analyze(const std::vector<Value>& parameters);
-    // The same for a gradient (@wp.func_grad), of which the first parameters are those of its function.
+    // The same for a gradient (@wp.func_grad). Its first `own` parameters are those of the differentiated function.
     void analyze_gradient(const std::vector<Value>& parameters, std::size_t own);
 
 private:
@@ -66,7 +66,7 @@ private:
     Binding look_up(const std::string& name, Span span);
     Binding look_up_attribute(const Binding& object, const std::string& name, Span span);
     Value from_binding(Binding binding, const std::string& spelled, Span span);
-    // What a callee stands for, without writing IR; empty where that needs running code.
+    // The meaning of a name, or of an attribute of a module, object or type, without writing IR; empty for all else.
     std::optional<Binding> static_binding(const syntax::Expression& expression);
     bool is_global_number(const syntax::Expression& expression);
     void inout_names(const syntax::Call& call, std::set<std::string>& names);
@@ -92,8 +92,9 @@ private:
     Value settle(const Value& value, Span span);  // gives literals their own type, inside tuples too
     Value bound(Value value, Span span);
     std::optional<Value> adapt(const Value& literal, Type type, Span span);
-    Value expect(const Value& value, Type type, Span span, const std::string& what);  // literal adapts; else must match
-    ir::Value* index(const Value& value, Span span);                                  // an integer, as it is
+    Value expect(const Value& value, Type type, Span span,
+                 const std::string& what);            // literals adapt; others must match
+    ir::Value* index(const Value& value, Span span);  // an integer, as it is
     void flatten(const Value& value, Span span, std::vector<ir::Value*>& leaves);
     Value rebuild(const Value& shape, const std::vector<ir::Value*>& leaves, std::size_t& next);
     Value from_ir(ir::Value* value);  // tuples are taken apart
@@ -131,9 +132,9 @@ private:
         std::vector<ir::Value*> indices;
     };
     IndexedElement indexed_element(const Value& object, const std::vector<syntax::ExpressionPtr>& indices, Span span);
-    // x[i] of an indexedarray with more dimensions: an indexedarray of the rest.
+    // x[i] of an indexedarray with more dimensions than indices: an indexedarray of the remaining ones.
     Value indexed_row(const Value& object, const std::vector<syntax::ExpressionPtr>& indices, Span span);
-    // atomic_add(x, i, value) of an indexedarray: the arguments become those for its array.
+    // Changes the arguments of atomic_add(x, i, value) of an indexedarray to those for its array.
     void pass_indexed_element(std::vector<Actual>& arguments);
     std::optional<Value> indexed_attribute(const Value& object, const std::string& name, Span span);
     Value array_step(const syntax::Slice& slice);
@@ -172,7 +173,7 @@ private:
 
     // ---- call/calls.cpp ----
     Value call(const syntax::Call& call, Span span);
-    // object.method(...) of a struct; empty where `callee` is something else, which it is then.
+    // object.method(...) of a struct. Empty if it is no method call; `callee` then has the value of the attribute.
     std::optional<Value> call_method(const syntax::Call& call, Span span, std::optional<Value>& callee);
     Value call_class_method(const Binding& method, std::vector<Actual> arguments, Span span);
     Binding look_up_method(Type type, const std::string& name, Span span);
@@ -202,7 +203,7 @@ private:
     Value address_of(const syntax::Call& call, Span span);
     Value index_function(const syntax::Call& call, Span span);
     std::vector<ir::Value*> first_component(Type element, std::span<const PartStep> steps, Span span);
-    // What Python makes of the expression when the kernel is built; `spelled` is how messages name it.
+    // The value that Python gives the expression when the kernel is built; messages call it `spelled`.
     Value evaluated(const syntax::Expression& expression, const std::string& spelled = "this expression");
     // ---- call/overload.cpp ----
     Value call_builtin(const std::string& name, const std::vector<Actual>& arguments, Span span,
@@ -213,18 +214,18 @@ private:
                                     const std::vector<Actual>& arguments);
     [[noreturn]] void refuse_call(const std::string& text, const std::vector<std::string>& refusals,
                                   const std::vector<Actual>& arguments, Span span);
-    // `a + b` by a function of the program named add; empty where there is none for these types.
+    // `a + b` by a function of the program named add; empty if none accepts these types.
     std::optional<Value> call_own_operator(const std::string& name, const std::vector<Actual>& arguments, Span span);
     // ---- call/functions.cpp ----
     static void reject_unusual_parameters(const syntax::Function& tree);
-    // A call's arguments as the parameters of one function take them.
+    // A call's arguments, matched to the parameters of one function.
     struct BoundCall {
         std::shared_ptr<const FunctionSource> callee;
         std::vector<Value> values;
         std::vector<Span> places;
         std::vector<std::shared_ptr<const AssignmentTarget>>
-            references;    // of the parameters of callee->references, in order
-        int distance = 0;  // 0 where every parameter has just the type of its argument
+            references;    // for the parameters of callee->references, in order
+        int distance = 0;  // summed over the parameters; 0 if all fit exactly
     };
     static std::vector<const Actual*> match_parameters(const syntax::Function& callee,
                                                        const std::vector<Actual>& arguments, const Note& signature);
@@ -247,7 +248,7 @@ private:
     Value call_gradient(const std::shared_ptr<const FunctionSource>& function, const std::vector<Actual>& arguments,
                         Span span);
     Value call_builtin_gradient(const std::string& name, const std::vector<Actual>& arguments, Span span);
-    // Where wp.adjoint[...] was not read as a parameter's adjoint.
+    // Reports a wp.adjoint[...] that was not read as a parameter's adjoint.
     static void reject_adjoint(const Binding& indexed, Span span);
     void begin_adjoints(std::size_t own);
     bool is_field_of_adjoint(const syntax::Attribute& attribute) const;
@@ -262,7 +263,7 @@ private:
     // ---- call/native.cpp ----
     Value call_native(const BoundCall& call, Span span, const Note& signature);
     // ---- call/print.cpp ----
-    // A printf format and its values: what a print or an exception says.
+    // A printf format and its operands, of a print or an exception.
     struct Printout {
         std::string format;
         std::vector<ir::Value*> scalars;
@@ -295,7 +296,7 @@ private:
     AssignmentTarget target_of_array(const Value& value, Span span);
     AssignmentTarget target_of_part(AssignmentTarget base, PartStep step);
     Value read(const AssignmentTarget& place);
-    // In memory: by an atomic where one is given, else by a store.
+    // Writes to memory: by `atomic` if given, else by a store.
     void write(const AssignmentTarget& place, const Value& value, Span value_span, std::optional<ir::Op> atomic = {});
     ir::Value* replace_part(ir::Value* whole, const std::vector<PartStep>& steps, std::size_t from, ir::Value* part);
     void store_part(const AssignmentTarget& place, ir::Value* value, std::optional<ir::Op> atomic);
@@ -306,7 +307,7 @@ private:
     static std::int64_t static_position(const Value& list, std::int64_t index, Span span);
     static Value part_of_list(const Value& list, const std::vector<std::int64_t>& path);
     ir::Value* as_aggregate(const Value& list, Span span);
-    // `is_part`: only a part of the element has been assigned.
+    // `is_part`: the assignment changes only a part of the element.
     void write_element(const AssignmentTarget& place, const Value& value, Span value_span, bool is_part = false);
     std::optional<Value> element_of_local(const syntax::Expression& e) const;
     Value element_by_index(const Value& list, const Value& index, Span span);
@@ -314,7 +315,7 @@ private:
     bool append_to_list(const syntax::Call& call, Span span);
 
     // ---- control/branch.cpp ----
-    // What is still to be run: a stack of statement lists and of assignments to variables of unrolled loops, next one
+    // The remaining work, a stack: statement lists, and assignments to variables of unrolled loops. The next one is
     // last.
     struct Work {
         const syntax::Block* block = nullptr;
@@ -332,7 +333,8 @@ private:
     };
     Flow run(WorkList work);
     Flow run_assert(const syntax::Assert& statement, Span span, WorkList& work);
-    // Runs a part of the statement that was taken last: where that branches (a and b), the rest of it follows.
+    // Runs a part of the statement that was taken last. If that part branches (a and b), the rest of the statement
+    // follows.
     template <typename Part>
     auto within_statement(WorkList& work, const Part& part) {
         --work.back().next;
@@ -362,13 +364,13 @@ private:
         Type type;
         bool reversed = false;
         Span span;
-        std::optional<std::int64_t> trip_count;  // where it is known at compile time
+        std::optional<std::int64_t> trip_count;  // if known at compile time
     };
     std::optional<Range> range(const syntax::Expression& iterable);
     struct Counted {
         ir::Value *lo, *hi, *step;
         ir::Value *first,
-            *stride;  // null where the loop counts the variable itself; else variable = first +- k * stride
+            *stride;  // null if k is the variable; else variable = first +- k * stride
         bool backwards;
     };
     Counted count(const Range& range);
@@ -382,8 +384,8 @@ private:
         std::vector<Value> values;  // query: the query
         std::optional<Range> range;
         ir::Value* array = nullptr;
-        Value first;                  // enumerate: what it counts from
-        std::vector<Iterable> parts;  // enumerate, zip, reversed: of these
+        Value first;                  // enumerate: the first number
+        std::vector<Iterable> parts;  // enumerate, zip, reversed: their arguments
         Span span;
     };
     Iterable iterable(const syntax::Expression& expression);
@@ -407,7 +409,7 @@ private:
         std::set<std::string> assigned;  // those that an iteration may change
         std::set<std::string> by_calls;  // of these, the ones that calls change through their arguments
         std::set<std::string> rebound;   // of these, the ones that it gives a new meaning as a whole
-        std::set<std::string> fresh;     // of these, the ones that it assigns first and nobody reads after the loop
+        std::set<std::string> fresh;  // of these, the ones that it assigns first and that no code after the loop reads
         std::set<std::string>
             taken_over;  // without a value before the loop, and perhaps read from an earlier iteration
     };
@@ -426,7 +428,7 @@ private:
         bool is_guarded = false;  // a flag says whether the loop goes on
         bool saved_skip_needed = false;
         Span span;
-        // After the body: the locals at its end, what it yields, and which locals it has added (from which yield on).
+        // After the body: the locals at its end, its yields, and the locals that it added (from which yield on).
         struct Added {
             std::string name;
             Local local;
@@ -482,7 +484,7 @@ private:
 
     Scope scope_;
     std::vector<Loop> loops_;                  // loops around the current statement that are IR loops
-    std::vector<const WorkList*> afterwards_;  // what runs after the current branch or loop, outermost first
+    std::vector<const WorkList*> afterwards_;  // work after the current branch or loop, outermost first
     bool skip_needed_ = false;                 // something that follows must ask whether it was skipped
 
     std::int64_t unrolled_bodies_ = 0;  // copies of loop bodies made so far
@@ -493,13 +495,13 @@ private:
     std::map<std::string, Value> struct_parameters_;  // of a gradient, by the name of their adjoint
     std::optional<std::size_t> gradient_of_;          // of a gradient: how many of its parameters are the function's
 
-    std::map<std::string, const ir::Value*> reference_starts_;  // what references are where the function begins
+    std::map<std::string, const ir::Value*> reference_starts_;  // the references' values at the function's begin
 
     std::optional<Type> result_type_;  // set by the first return
     Span result_place_;
 };
 
-// Limits that a kernel meets before the compiler runs out of stack, memory or patience.
+// Limits that stop a kernel before the compiler exhausts the stack or memory.
 inline constexpr std::size_t kMostNestedCalls = 200;
 inline constexpr std::int64_t kMostUnrolledBodies = 2048;  // in one function
 inline constexpr std::size_t kMostListComponents = 256;    // of lists with an index that only a launch knows
@@ -508,11 +510,11 @@ inline constexpr std::size_t kMostListComponents = 256;    // of lists with an i
 inline std::string adjoint_name(const std::string& parameter) { return "adjoint[" + parameter + "]"; }
 inline bool is_adjoint_name(const std::string& name) { return name.back() == ']'; }
 
-// Debug builds keep in a local of this name whether the other one has been assigned. It is merged and carried by loops
-// as that one is, and starts as zero with it.
+// The local by which debug builds track whether the other one has been assigned. Branches merge it and loops carry it
+// with that one. It starts as zero.
 inline std::string assigned_flag(const std::string& name) { return "?" + name; }
 inline bool is_assigned_flag(const std::string& name) { return name[0] == '?'; }
-// As IR shows a local.
+// The name of a local in IR.
 inline std::string shown_name(const std::string& name) {
     return is_assigned_flag(name) ? "has_" + name.substr(1) : name[0] == '$' ? name.substr(1) : name;
 }

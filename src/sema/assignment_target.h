@@ -1,4 +1,4 @@
-// What can be assigned, parts of values, and arguments of calls.
+// Assignment targets, parts of values, and arguments of calls.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Actual {
     Value value;
     Span span;
     std::string keyword;                             // "" for a positional one
-    const syntax::Expression* expression = nullptr;  // what an inout parameter assigns
+    const syntax::Expression* expression = nullptr;  // the target of an inout parameter
     std::shared_ptr<const AssignmentTarget> place;   // of an argument that is passed by reference
 };
 
@@ -37,7 +37,7 @@ struct PartStep {
     std::vector<ir::Value*> indices;
     std::vector<std::int64_t> components;            // numbered row by row
     std::vector<std::vector<ir::Value*>> positions;  // indices of each component
-    Type whole;                                      // several, several_at: what it is a part of
+    Type whole;                                      // several, several_at: the type of the whole
     Type type;                                       // of the part
 
     bool is_slice() const {
@@ -49,7 +49,7 @@ struct PartStep {
 std::vector<std::int64_t> component_path(Type aggregate, std::int64_t number);
 bool has_slice(const std::vector<syntax::ExpressionPtr>& indices);
 
-// Something that can be assigned: a local or an element of an array, and a part of it.
+// The target of an assignment: a local or an element of an array, or a part of one of these.
 struct AssignmentTarget {
     std::string name;                    // a local, or
     std::vector<std::int64_t> elements;  // an element of a list in a local, by its path,
@@ -57,8 +57,8 @@ struct AssignmentTarget {
     ir::Value* array = nullptr;          // memory: array and one index per dimension
     std::vector<ir::Value*> indices;
     std::vector<PartStep> steps;
-    std::optional<Value> value;  // or one that only its own parts are places of: a row of an indexedarray
-    Type type;                   // of the part that the place names
+    std::optional<Value> value;  // or a value of which only parts can be assigned: a row of an indexedarray
+    Type type;                   // of the part that is assigned
     Span span;
 };
 

@@ -1,5 +1,5 @@
-// How a program says in a kernel what it says with NumPy, Python's math and random modules, or an operator that does
-// not exist for its operands.
+// Counterparts in kernels of functions of NumPy, Python's math and random modules, and of operators that do not exist
+// for their operands.
 #include <map>
 #include <string>
 
@@ -11,8 +11,8 @@ namespace weft::sema {
 
 namespace {
 
-// By the last part of the name: what stands for it. A text without a bracket or blank is a built-in function of that
-// name. Names that are built-in functions themselves (sin, exp, ...) need no entry.
+// Counterparts by the last part of the name. A text without a bracket or blank is a built-in function of that name.
+// Names that are built-in functions themselves (sin, exp, ...) need no entry.
 const std::map<std::string_view, std::string_view>& counterparts() {
     static const std::map<std::string_view, std::string_view> table = {
         // functions of numbers

@@ -1,4 +1,4 @@
-// What the analyses of one module's functions share.
+// The state that the analyses of one module's functions share.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace weft::sema {
 
-// What all functions of one module share.
+// Shared by all functions of one module.
 struct ModuleState {
     ir::Module& module;
     const Options& options;

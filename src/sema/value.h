@@ -1,15 +1,14 @@
-// What an expression of a kernel stands for while it is analysed: a value of the running kernel, or something that is
-// known already at compile time.
+// The result of analysing an expression: a value of the running kernel, or one that is known at compile time.
 //
 //   runtime    an IR value. `pending` are leading indices of an array that was subscripted with fewer indices than it
 //              has dimensions: a[i] is held back until it is clear whether a[i][j] follows (one load) or the row itself
 //              is wanted (a view).
 //   constant   numbers known at compile time, and structs of them: literals, module constants, variables of unrolled
-//              loops. Becomes an IR constant where a runtime value is needed. A *literal* has no type of its own yet:
-//              it takes that of its partner (infer/literals.cpp). A local bound to a literal is one until it is
-//              changed.
-//   tuple      several values at once, a tuple or a list; taken apart before the IR sees it, wherever possible.
-//   binding    all else that names stand for: types, functions, modules, text, None.
+//              loops. Becomes an IR constant if a runtime value is needed. A *literal* has no type of its own yet:
+//              it takes that of the other operand (infer/literals.cpp). A local bound to a literal is one until it
+//              is changed.
+//   tuple      several values at once, a tuple or a list; split up before it reaches the IR, if possible.
+//   binding    all other meanings of names: types, functions, modules, text, None.
 //   nothing    the result of a call that returns nothing.
 #pragma once
 
@@ -65,7 +64,7 @@ Type type_of(const Value& value);
 std::string describe(const Value& value);
 // True when both are certainly the same: the same IR value, equal constants.
 bool identical(const Value& a, const Value& b);
-// The same thing seen from outside, for Environment::evaluate; kind unknown where it is not known at compile time.
+// The value as a binding, for Environment::evaluate; kind unknown if it is not known at compile time.
 Binding to_binding(const Value& value);
 
 // ---- locals ----

@@ -1,7 +1,7 @@
 // wp.address_of(a[i].v): the address of an array, or of a part of one, as a number. wp.index(v, i): brackets as a
 // function.
 //
-// Views of the parts of all elements lead there, as in store_part(); their first element is the one that is meant:
+// Uses views of the parts of all elements, as store_part() does; the address is that of a view's first element:
 //   wp.address_of(a[i].v[1])   →   address (slice (slice (components (member %a))[0], %i)[0], 1, 1)
 #include <memory>
 #include <span>
@@ -13,7 +13,7 @@ namespace weft::sema {
 
 namespace {
 
-// Expressions of the tree in unique pointers, which let go of them.
+// Lends expressions of the tree to unique pointers and releases them at the end, so that they are not freed.
 class Lent {
 public:
     Lent(const std::vector<syntax::ExpressionPtr>& all, std::size_t from) {
@@ -44,7 +44,7 @@ Value FunctionAnalyzer::index_function(const syntax::Call& call, Span span) {
     return subscript_of(expression(*call.arguments[0]), indices.expressions, span);
 }
 
-// The indices of the first component that steps from an element of several numbers lead to.
+// The indices of the first component that the steps reach, counted from an element.
 std::vector<ir::Value*> FunctionAnalyzer::first_component(Type element, std::span<const PartStep> steps, Span span) {
     std::vector<ir::Value*> found;
     const auto add_path = [&](const std::vector<std::int64_t>& path) {

@@ -1,5 +1,5 @@
-// Calls: what the callee is decides. Also the names of the builtin table that are part of the language (their entries
-// have no `expand`): tid, static, type, len, print, vector, matrix, range.
+// Calls, told apart by their callee. Also the builtin names that are part of the language (their entries have no
+// `expand`): tid, static, type, len, print, vector, matrix, range.
 #include <algorithm>
 
 #include "sema/analyzer.h"
@@ -8,7 +8,7 @@ namespace weft::sema {
 
 namespace {
 
-// "sin" of math.sin and of a plain sin.
+// The last name of a dotted one: "sin" for math.sin and for sin.
 std::string_view last_name(const syntax::Expression& expression) {
     if (const auto* name = std::get_if<syntax::Name>(&expression.node)) return name->id;
     if (const auto* attribute = std::get_if<syntax::Attribute>(&expression.node)) return attribute->name;
@@ -17,8 +17,8 @@ std::string_view last_name(const syntax::Expression& expression) {
 
 }  // namespace
 
-// The type of what stands left of a point or bracket, or of an argument that is passed by reference, if it is a place:
-// a local and parts of it. Writes no IR.
+// The type of an object before a point or bracket, or of an argument passed by reference. Empty unless it is a local or
+// a part of one. Writes no IR.
 std::optional<Type> FunctionAnalyzer::type_of_place(const syntax::Expression& e) const {
     if (const auto* name = std::get_if<syntax::Name>(&e.node)) {
         const Local* local = find_local(name->id);
@@ -44,7 +44,7 @@ std::optional<Type> FunctionAnalyzer::type_of_place(const syntax::Expression& e)
     return whole->is_matrix() && count == 1 ? Type::vector(whole->scalar(), whole->cols()) : whole->scalar_type();
 }
 
-// An argument for a parameter that is passed by reference: its place is found once, before the call.
+// Evaluates an argument. The target of one that is passed by reference is found once, before the call.
 Actual FunctionAnalyzer::argument(const syntax::Expression& e, bool by_reference) {
     Actual actual{{}, e.span, {}, &e, nullptr};
     if (by_reference && type_of_place(e)) {
@@ -57,8 +57,8 @@ Actual FunctionAnalyzer::argument(const syntax::Expression& e, bool by_reference
     return actual;
 }
 
-// `callee`: the function that the arguments are for, where it has parameters that are passed by reference; `given`: how
-// many arguments stand before these.
+// `callee`: the called function, if it has parameters that are passed by reference. `given`: the number of arguments
+// before these.
 std::vector<Actual> FunctionAnalyzer::actuals(const syntax::Call& call, const FunctionSource* callee,
                                               std::size_t given) {
     const auto by_reference = [&](const FunctionSource& source, std::size_t position, const std::string& keyword) {
@@ -106,7 +106,7 @@ std::optional<Value> FunctionAnalyzer::call_method(const syntax::Call& call, Spa
     if (!attribute) return std::nullopt;
     const syntax::Expression* root = attribute->object.get();
     while (const auto* outer = std::get_if<syntax::Attribute>(&root->node)) root = outer->object.get();
-    // A module, a class: no object.
+    // The name of a module or class is no object.
     if (const auto* name = std::get_if<syntax::Name>(&root->node); name && !find_local(name->id)) return std::nullopt;
     Actual self = argument(*attribute->object, true);
     const Type type = type_of(self.value);
@@ -121,12 +121,12 @@ std::optional<Value> FunctionAnalyzer::call_method(const syntax::Call& call, Spa
         actuals(call, method.function.get(), method.takes_self || method.takes_class ? 1 : 0);
     if (method.takes_class) return call_class_method(method, std::move(arguments), span);
     if (!self.place)
-        self.place = std::make_shared<const AssignmentTarget>();  // of a value: what the method changes is lost
+        self.place = std::make_shared<const AssignmentTarget>();  // a temporary: changes by the method are lost
     if (method.takes_self) arguments.insert(arguments.begin(), std::move(self));
     return call_function(method.function, arguments, span);
 }
 
-// The class itself is the first argument.
+// Passes the class itself as the first argument.
 Value FunctionAnalyzer::call_class_method(const Binding& method, std::vector<Actual> arguments, Span span) {
     Binding owner;
     owner.kind = Binding::Kind::type;
@@ -226,7 +226,7 @@ Value FunctionAnalyzer::length_of(const std::vector<Actual>& arguments, Span spa
          {help("arrays, vectors, matrices and tuples have one")});
 }
 
-// type(x): the type, to be called as a constructor: type(x)(0).
+// type(x): the type, which can be called as a constructor: type(x)(0).
 Value FunctionAnalyzer::type_of_argument(const std::vector<Actual>& arguments, Span span) {
     if (arguments.size() != 1 || !arguments[0].keyword.empty()) {
         fail(span, "type() takes one argument in kernels, got " + std::to_string(arguments.size()));

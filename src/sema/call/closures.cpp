@@ -1,6 +1,6 @@
-// Lambdas and functions within functions, and comprehensions. All are written into the function at the place where they
-// are used: what they capture are its locals, as they are at that time. No two of them have a variable of the same name
-// (syntax/tree.h), so that all share one scope.
+// Lambdas, functions within functions, and comprehensions. All are inlined at the place of their use: the locals that
+// they capture have their values of that time. No two of them have a variable of the same name (syntax/tree.h), so all
+// share one scope.
 //
 //   scale = lambda v: v * s                       x = a * s0
 //   x = scale(a); s += 1.0; y = scale(b)     →    s1 = s0 + 1.0; y = b * s1
@@ -21,7 +21,7 @@ std::string shown(const syntax::Function& function) {
 
 }  // namespace
 
-// Default values are those at the place where the lambda stands.
+// Default values are evaluated at the place of the lambda.
 Value FunctionAnalyzer::lambda(const syntax::Lambda& lambda) {
     reject_unusual_parameters(*lambda.function);
     Binding binding;
@@ -63,7 +63,7 @@ Value FunctionAnalyzer::call_closure(const Value& closure, const std::vector<Act
     return result;
 }
 
-// Runs the body; gives what it returns.
+// Inlines the body and returns its result.
 Value FunctionAnalyzer::body_of(const syntax::Lambda& lambda) {
     const syntax::Function& function = *lambda.function;
     if (function.name == "lambda") {
@@ -71,7 +71,7 @@ Value FunctionAnalyzer::body_of(const syntax::Lambda& lambda) {
         if (holds_closure(value)) fail(function.span, "a lambda cannot give another one in kernels");
         return value;
     }
-    // How control leaves it is no matter of the function around.
+    // The way in which control leaves the body does not concern the enclosing function.
     Scope flags;
     for (const char* flag : {kSkip, kGo, kReturned, kResult})
         if (const auto found = scope_.find(flag); found != scope_.end()) flags.insert(scope_.extract(found));
@@ -105,17 +105,17 @@ bool FunctionAnalyzer::holds_closure(const Value& value) {
            std::any_of(value.elements.begin(), value.elements.end(), holds_closure);
 }
 
-// `first`: what the first generator runs over, where that has been evaluated.
+// `first`: the sequence of the first generator, if it has been evaluated.
 Value FunctionAnalyzer::comprehension(const syntax::Comprehension& comprehension, const Iterable* first) {
     std::vector<Value> elements;
     generate(comprehension, 0, first ? *first : iterable(*comprehension.generators[0].iterable), elements);
-    // As in Python, a lambda sees a variable of the comprehension as the last element left it.
+    // As in Python, a lambda sees the variables of the comprehension as the last element left them.
     if (std::none_of(elements.begin(), elements.end(), holds_closure))
         std::erase_if(scope_, [&](const auto& local) { return syntax::is_own(local.first, comprehension.scope); });
     return Value::list(std::move(elements));
 }
 
-// The elements for all values of the generators from this one on.
+// Appends the elements for all values of the generators from `number` on.
 void FunctionAnalyzer::generate(const syntax::Comprehension& comprehension, std::size_t number, const Iterable& over,
                                 std::vector<Value>& elements) {
     const syntax::Generator& generator = comprehension.generators[number];

@@ -1,5 +1,5 @@
-// sum(f(v) for v in a if c), min(...), max(...), any(...) and all(...) of what has a length that only a launch knows,
-// or a long one: a loop.
+// sum(f(v) for v in a if c), min(...), max(...), any(...) and all(...) as loops, if the sequence is long or has a
+// length that only a launch knows.
 //
 //   sum(a[k] * b[k] for k in range(n))    →    for %k in 0 .. %n carry (%s0 = 0) { %s1 = add %s0, (mul ...); yield %s1
 //   } min(a[k] for k in range(n))           →    the same, and whether there was an element before
@@ -13,7 +13,7 @@ bool is_choice(const std::string& name) { return name == "min" || name == "max";
 
 }  // namespace
 
-// Empty where the argument is no generator over one sequence. A short one, or of what has no number, is written out.
+// Empty if the argument is no generator over one sequence. A short sequence, or one that is not counted, is unrolled.
 std::optional<Value> FunctionAnalyzer::fold_generator(const std::string& name, const syntax::Call& call, Span span) {
     if (call.arguments.size() != 1) return std::nullopt;
     const auto* generators = std::get_if<syntax::Comprehension>(&call.arguments[0]->node);
@@ -40,7 +40,7 @@ std::optional<Value> FunctionAnalyzer::fold_generator(const std::string& name, c
     return result;
 }
 
-// What a fold begins with. Of sums and choices the type is found by taking one element aside.
+// The start value of a fold. For sums and choices one element is analysed in a dropped region to find the type.
 Value FunctionAnalyzer::start_of_fold(const std::string& name, const syntax::Comprehension& generators,
                                       const std::function<Value()>& element, Span span) {
     if (name == "any" || name == "all") return Value::boolean(name == "all");
@@ -58,7 +58,7 @@ Value FunctionAnalyzer::start_of_fold(const std::string& name, const syntax::Com
     return is_choice(name) ? Value::tuple({first, Value::boolean(false)}) : first;
 }
 
-// One element after the other, written out.
+// Folds the elements one after the other, without a loop.
 Value FunctionAnalyzer::fold_values(const std::string& name, const syntax::Comprehension& generators,
                                     const std::vector<Value>& values, Span span) {
     if (values.empty()) {
@@ -111,7 +111,7 @@ Value FunctionAnalyzer::fold_loop(const std::string& name, const syntax::Compreh
     return find_local(result_name)->value;
 }
 
-// What the fold has after the element, if the conditions from this one on take it.
+// The value of the fold after the element, if the conditions from this one on hold.
 Value FunctionAnalyzer::with_element(const std::string& name, const syntax::Comprehension& generators,
                                      std::size_t condition, const Value& before, Span span) {
     const syntax::Generator& generator = generators.generators[0];
@@ -150,7 +150,8 @@ Value FunctionAnalyzer::with_element(const std::string& name, const syntax::Comp
     return Value::runtime(builder_.binary(op, materialize(before, span), truth(element, place)));
 }
 
-// Of what a loop found, with the answer whether there was an element: min(..., default=otherwise).
+// The result of min() or max() from `found`: the best element, and whether there was any. If there was none, it is
+// `otherwise`, or the launch ends with a ValueError.
 Value FunctionAnalyzer::chosen(const std::string& name, const Value& found, const syntax::Expression* otherwise,
                                Span span) {
     ir::Value *best = materialize(found.elements[0], span), *is_there = materialize(found.elements[1], span);

@@ -1,6 +1,6 @@
-// Calls of @wp.func functions. A function is analysed once for each combination of argument types, when the first
-// such call is met, and becomes a function of the module; later calls share it. Names in it are looked up then, so a
-// function may be defined after the kernel that uses it.
+// Calls of @wp.func functions. A function is analysed once for each combination of argument types, at the first such
+// call, and becomes a function of the module that later calls share. Its names are looked up then, so a function may be
+// defined after the kernel that uses it.
 #include <algorithm>
 
 #include "sema/analyzer.h"
@@ -48,7 +48,7 @@ std::string expected_text(const TypePattern& pattern) {
     return text + ", which is " + join_or(choices);
 }
 
-// How far a parameter is from being made for this argument: overloads are compared by the sum.
+// The cost of passing the argument to this parameter; overloads are compared by the sum.
 int distance(const Value& given, const Value& taken, const TypePattern& annotation) {
     const bool is_open = annotation.shape == TypePattern::Shape::any && annotation.choices.empty();
     if (!annotation.is_exact()) return is_open ? 2 : 1;
@@ -56,7 +56,7 @@ int distance(const Value& given, const Value& taken, const TypePattern& annotati
     return is_literal && !(taken.type == given.type) ? 10 : 0;
 }
 
-// What stands for the parameter inside: arguments of the function; types, functions and text go by the instance.
+// The parameter's value inside the function: an argument in IR. Types, functions and text are part of the instance.
 Value parameter_value(const Value& shape, ir::Function& function, const std::string& name) {
     if (shape.is_binding()) return shape;
     if (shape.is_tuple()) {
@@ -75,7 +75,7 @@ void FunctionAnalyzer::reject_unusual_parameters(const syntax::Function& tree) {
          {help("use plain parameters")}, ErrorCategory::syntax);
 }
 
-// Which argument goes to which parameter; null where one is left out.
+// The argument for each parameter; null for one that is left out.
 std::vector<const Actual*> FunctionAnalyzer::match_parameters(const syntax::Function& callee,
                                                               const std::vector<Actual>& arguments,
                                                               const Note& signature) {
@@ -120,7 +120,7 @@ std::vector<const Actual*> FunctionAnalyzer::match_parameters(const syntax::Func
     return slots;
 }
 
-// The value as a parameter of this annotation takes it.
+// The value, converted for a parameter of this annotation.
 Value FunctionAnalyzer::accept(const Value& value, const TypePattern& annotation, TypeVariables& variables, Span span,
                                const std::string& what) {
     using Shape = TypePattern::Shape;
@@ -163,8 +163,8 @@ Value FunctionAnalyzer::accept(const Value& value, const TypePattern& annotation
     return settled;
 }
 
-// The call's arguments as the parameters of one function take them: typed values first, so that literals can take the
-// types that these give to type variables. Throws CompileError where they do not fit.
+// Matches the call's arguments to the parameters of one function. Typed values come first, so that literals can take
+// the types that these give to type variables. Throws CompileError if they do not fit.
 FunctionAnalyzer::BoundCall FunctionAnalyzer::bind_arguments(const std::shared_ptr<const FunctionSource>& callee,
                                                              const std::vector<Actual>& arguments, Span span) {
     const syntax::Function& tree = *callee->tree;
@@ -214,7 +214,7 @@ FunctionAnalyzer::BoundCall FunctionAnalyzer::bind_arguments(const std::shared_p
     return call;
 }
 
-// Of several definitions with parameters of different types, the one that the arguments fit best.
+// Chooses the definition whose parameter types fit the arguments best.
 FunctionAnalyzer::BoundCall FunctionAnalyzer::choose_overload(const std::shared_ptr<const FunctionSource>& callee,
                                                               const std::vector<Actual>& arguments, Span span) {
     if (callee->overloads.empty()) return bind_arguments(callee, arguments, span);
@@ -253,7 +253,7 @@ Value FunctionAnalyzer::call_function(const std::shared_ptr<const FunctionSource
     const Value value = result ? from_ir(result) : Value{};
     const std::vector<std::size_t>& changed = module_.changed_references[instance];
     if (changed.empty()) return value;
-    // The function's result, if it has one, then what it has assigned to its references: see finish_function().
+    // The function's result, if it has one, then the new values of its references: see finish_function().
     const std::vector<Value> parts = value.is_tuple() ? value.elements : std::vector<Value>{value};
     const std::size_t first = parts.size() - changed.size();
     for (std::size_t i = 0; i < changed.size(); ++i)
@@ -261,7 +261,7 @@ Value FunctionAnalyzer::call_function(const std::shared_ptr<const FunctionSource
     return first ? parts[0] : Value{};
 }
 
-// What a function has made of an argument that was passed by reference.
+// Assigns the new value of an argument that was passed by reference.
 void FunctionAnalyzer::assign_reference(const AssignmentTarget& place, const Value& value, Span span) {
     if (!place.elements.empty() && place.steps.empty())
         write_element(place, value, span, true);
@@ -302,7 +302,7 @@ ir::Function* FunctionAnalyzer::instance_of(const BoundCall& call, Span span, co
     return instance;
 }
 
-// Analyses a function for values like these. `own`: it is a gradient, and so many of its parameters are its function's.
+// Analyses a function for values of these types. `own`: of a gradient, the number of its function's parameters.
 ir::Function* FunctionAnalyzer::new_instance(const FunctionSource& callee, const std::vector<Value>& values, Span span,
                                              std::optional<std::size_t> own) {
     const syntax::Function& tree = *callee.tree;

@@ -5,9 +5,8 @@
 //       wp.adjoint[x] += 2.0 * x * adj        %1 = mul 2, %x;  %2 = mul %1, %adj;  %3 = add %0, %2
 //                                             return %3
 //
-// A gradient takes the function's parameters and one adjoint for each value that the function returns. wp.adjoint[x] is
-// a local there, which starts at zero and is what the gradient returns for x; of an array it is the array of its
-// gradient.
+// A gradient takes the function's parameters and one adjoint for each result of the function. wp.adjoint[x] is a local
+// there: it starts at zero, and the gradient returns it for x. For an array it is the gradient array.
 #include <algorithm>
 
 #include "ir/typing.h"
@@ -103,7 +102,7 @@ void FunctionAnalyzer::begin_adjoints(std::size_t own) {
     }
 }
 
-// Whether this is a field of wp.adjoint[x], where x is a struct, or of a struct in that.
+// Whether this is a field of wp.adjoint[x], for a struct x, or of a struct in that.
 bool FunctionAnalyzer::is_field_of_adjoint(const syntax::Attribute& attribute) const {
     const syntax::Expression* object = attribute.object.get();
     while (const auto* outer = std::get_if<syntax::Attribute>(&object->node)) object = outer->object.get();
@@ -111,7 +110,7 @@ bool FunctionAnalyzer::is_field_of_adjoint(const syntax::Attribute& attribute) c
     return name && struct_parameters_.contains(name->id);
 }
 
-// What an array field of wp.adjoint[x] stands for: the gradient of the array in x.
+// The value of an array field of wp.adjoint[x]: the gradient of the array in x.
 Value FunctionAnalyzer::gradient_of_field(const AssignmentTarget& place) {
     Value value = struct_parameters_.at(place.name);
     for (const PartStep& step : place.steps) value = read_part(value, step);
@@ -139,7 +138,7 @@ void FunctionAnalyzer::finish_gradient() {
     builder_.return_(std::move(adjoints));
 }
 
-// wp.grad(f): as a value, f with the mark that its gradient is meant.
+// wp.grad(f) as a value: f, marked as its gradient.
 Value FunctionAnalyzer::gradient_of_argument(const std::vector<Actual>& arguments, Span span) {
     if (arguments.size() != 1 || !arguments[0].keyword.empty())
         fail(span, "wp.grad() takes one function, got " + std::to_string(arguments.size()) + " arguments");
@@ -157,13 +156,13 @@ Value FunctionAnalyzer::gradient_of_argument(const std::vector<Actual>& argument
     return Value::of_binding(std::move(binding));
 }
 
-// wp.grad(wp.atan2)(y, x): of the function that only calls it.
+// wp.grad(wp.atan2)(y, x): the gradient of a function that only calls it.
 //
 //     def atan2(a0, a1):
 //         return wp.atan2(a0, a1)
 Value FunctionAnalyzer::call_builtin_gradient(const std::string& name, const std::vector<Actual>& arguments,
                                               Span span) {
-    // Knows no names: what is looked up is the built-in function.
+    // Knows no names, so that look-up finds the built-in function.
     class NoNames final : public Environment {
         Binding lookup(std::string_view) override { return {}; }
         Binding attribute(const Binding&, std::string_view) override { return {}; }
@@ -199,7 +198,7 @@ Value FunctionAnalyzer::call_builtin_gradient(const std::string& name, const std
     return call_gradient(source, arguments, span);
 }
 
-// wp.grad(f)(x, y): the derivatives of what f returns by each of its parameters that has one.
+// wp.grad(f)(x, y): the derivatives of f's results by each of its differentiable parameters.
 Value FunctionAnalyzer::call_gradient(const std::shared_ptr<const FunctionSource>& function,
                                       const std::vector<Actual>& arguments, Span span) {
     module_.keep_source(function->tree->source);

@@ -1,12 +1,12 @@
-// Calls of functions in C++ (@wp.func_native). What the C++ means is its compiler's business: here the arguments and
-// the result become types that both languages have.
+// Calls of functions in C++ (@wp.func_native). Sema does not read the C++: it converts arguments and result to types
+// that both languages have.
 #include "sema/analyzer.h"
 
 namespace weft::sema {
 
 namespace {
 
-// Whether C++ has such values too; tuples, functions, types and texts exist at compile time only.
+// Whether C++ has such values too; tuples, functions, types and text exist at compile time only.
 bool has_memory(Type type) { return type.is_scalar() || type.is_numeric_aggregate() || type.is_struct(); }
 
 Type type_of_parts(const std::vector<Type>& parts) {
@@ -35,7 +35,7 @@ Value FunctionAnalyzer::call_native(const BoundCall& call, Span span, const Note
     auto snippet = std::make_shared<ir::NativeSnippet>();
     snippet->source = callee.native;
     std::vector<ir::Value*> operands;
-    std::vector<Type> changed;  // the types of what is passed by reference
+    std::vector<Type> changed;  // the types of the references
     for (std::size_t i = 0; i < call.values.size(); ++i) {
         const Value& value = call.values[i];
         const std::string& parameter = tree.parameters[i].name;
@@ -56,14 +56,14 @@ Value FunctionAnalyzer::call_native(const BoundCall& call, Span span, const Note
     }
     auto function = std::make_shared<ir::LibraryFunction>();
     function->symbol = tree.name;
-    function->pure = false;  // who knows what it does
+    function->pure = false;  // its effects are unknown
     function->native = std::move(snippet);
     builder_.span = span;
     if (changed.empty()) {
         ir::Value* made = builder_.call_library(std::move(function), result, operands);
         return made ? from_ir(made) : Value{};
     }
-    // One struct: the result, if there is one, then what the references are afterwards.
+    // One struct: the result, if there is one, then the new values of the references.
     if (!result.is_none()) changed.insert(changed.begin(), result);
     ir::Value* made = builder_.call_library(std::move(function), type_of_parts(changed), operands);
     const auto part = [&](std::size_t i) {

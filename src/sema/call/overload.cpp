@@ -1,5 +1,5 @@
-// Calls of the builtin table: each overload is tried in the table's order, the first that fits wins. When none does,
-// the message lists what there is and why each does not fit.
+// Calls of the builtin table: the first overload, in the table's order, that fits. If none does, the message lists the
+// overloads and why each does not fit.
 #include "sema/analyzer.h"
 
 namespace weft::sema {
@@ -49,7 +49,7 @@ std::optional<Value> FunctionAnalyzer::call_own_operator(const std::string& name
     try {
         choose_overload(own.function, arguments, span);
     } catch (const CompileError&) {
-        return std::nullopt;  // made for other types: what the operator itself takes is the better message
+        return std::nullopt;  // made for other types: the built-in operator gives the better message
     }
     return call_function(own.function, arguments, span);
 }
@@ -77,7 +77,7 @@ Value FunctionAnalyzer::call_builtin(const std::string& name, const std::vector<
     refuse_call(call_text(name, arguments, operator_sign), resolution.refusals, arguments, span);
 }
 
-// How else to write it; empty where the list of overloads says more.
+// Suggests another spelling; empty if the list of overloads says more.
 std::vector<Note> FunctionAnalyzer::operator_help(const std::string& name, const std::string& sign,
                                                   const std::vector<Actual>& arguments) {
     for (const Actual& a : arguments) {
@@ -127,7 +127,7 @@ Value FunctionAnalyzer::call_resolved(const std::string& name, const builtins::R
         const auto* local =
             actual && actual->expression ? std::get_if<syntax::Name>(&actual->expression->node) : nullptr;
         if (!local || !find_local(local->id)) {
-            // A random state that is no variable, such as an array's element, stays as it is.
+            // A random state that is no variable, such as an array's element, is not advanced.
             if (actual && parameter.name == "state") {
                 inout.push_back(nullptr);
                 continue;
@@ -152,7 +152,7 @@ Value FunctionAnalyzer::call_resolved(const std::string& name, const builtins::R
     return result ? from_ir(result) : Value{};
 }
 
-// No overload takes the arguments.
+// Reports that no overload takes the arguments.
 void FunctionAnalyzer::refuse_call(const std::string& text, const std::vector<std::string>& refusals,
                                    const std::vector<Actual>& arguments, Span span) {
     std::vector<Note> notes;

@@ -100,8 +100,8 @@ std::string escape_percent(const std::string& text) {
     return result;
 }
 
-// True or False as letters, since the values that a print takes are numbers. The last letter of False is the digit e
-// of a hexadecimal number, which "%.0x" leaves out where the number is 0.
+// Writes True or False as letters, since the operands of a print are numbers. The last letter of False is the
+// hexadecimal digit e; "%.0x" omits it if the number is 0.
 void FunctionAnalyzer::add_truth(Printout& to, ir::Value* value) {
     to.format += "%c%c%c%c%.0x";
     const auto letter = [&](std::int64_t if_true, std::int64_t if_false) {
@@ -114,7 +114,7 @@ void FunctionAnalyzer::add_truth(Printout& to, ir::Value* value) {
     letter(0, 0xe);
 }
 
-// What it is, as its elements may be any number: array(shape=(3, 4), dtype=float32).
+// Prints the array's shape and type, as it may have any number of elements: array(shape=(3, 4), dtype=float32).
 void FunctionAnalyzer::add_array(Printout& to, ir::Value* array, Span place, const std::string& format) {
     if (!format.empty())
         fail(place, "the format '" + format + "' is for numbers, not for " + array->type.python_name(), {},
@@ -148,7 +148,7 @@ void FunctionAnalyzer::add_large(Printout& to, ir::Value* value, Span place, con
     to.scalars.push_back(type.scalar() == wide ? value : builder_.cast(value, wide));
 }
 
-// `format` is what an f-string says behind a colon: f"{x:.3f}".
+// `format` is the specification after the colon of an f-string: f"{x:.3f}".
 void FunctionAnalyzer::add_printed(Printout& to, const Value& value, Span place, const std::string& format) {
     const bool is_text = value.is_binding() || value.is_constant_bool();
     if (is_text && !format.empty())
@@ -255,7 +255,7 @@ Value FunctionAnalyzer::call_printf(const std::vector<Actual>& arguments, Span s
             format += given[++i];
             continue;
         }
-        // Flags, width and precision are taken over, the length modifier follows from the argument.
+        // Flags, width and precision are kept; the length modifier follows from the argument.
         std::string flags;
         for (++i; i < given.size() && (std::isdigit(static_cast<unsigned char>(given[i])) ||
                                        std::string("-+ #0.").find(given[i]) != std::string::npos);

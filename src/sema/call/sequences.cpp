@@ -6,7 +6,8 @@
 
 namespace weft::sema {
 
-// Empty where it is a plain call of two arguments, or of what the builtin table has.
+// Empty if the builtin table decides about the call: one with keywords, two arguments, or one argument that is no tuple
+// if the table has the function.
 std::optional<Value> FunctionAnalyzer::fold_sequence(const std::string& name, const std::vector<Actual>& arguments,
                                                      Span span) {
     const bool is_choice = name == "min" || name == "max";

@@ -34,7 +34,7 @@ void FunctionAnalyzer::statement(const syntax::Statement& statement, Flow& flow)
                        raise(s, span);
                        flow = kStops;
                    },
-                   // if, for and while are run by run(), which knows what follows them.
+                   // run() handles if, for and while, as it knows the statements after them.
                    [&](const syntax::If&) { throw InternalError("an if statement reached statement()"); },
                    [&](const syntax::For&) { throw InternalError("a for statement reached statement()"); },
                    [&](const syntax::While&) { throw InternalError("a while statement reached statement()"); },
@@ -49,7 +49,7 @@ void FunctionAnalyzer::statement(const syntax::Statement& statement, Flow& flow)
 }
 
 void FunctionAnalyzer::assign(const syntax::Assign& assign) {
-    // i, j = wp.tid(): the targets say how many coordinates there are.
+    // i, j = wp.tid(): the number of targets gives the number of coordinates.
     if (const auto* call = std::get_if<syntax::Call>(&assign.value->node)) {
         const auto* targets = std::get_if<syntax::Tuple>(&assign.targets[0]->node);
         const std::optional<Binding> callee = targets ? static_binding(*call->function) : std::nullopt;
@@ -73,7 +73,7 @@ void FunctionAnalyzer::assign(const syntax::Assign& assign) {
 
 void FunctionAnalyzer::assign_to(const syntax::Expression& target, const Value& value, Span value_span) {
     if (const auto* name = std::get_if<syntax::Name>(&target.node)) {
-        // Bound at the value's place, so that a literal out of range is shown where it stands.
+        // bound() gets the value's place, so that the error for a literal out of range points to the literal.
         assign_name(name->id, bound(value, value_span), target.span);
         return;
     }
@@ -90,7 +90,7 @@ void FunctionAnalyzer::assign_to(const syntax::Expression& target, const Value& 
     write(to, value, value_span);
 }
 
-// @dataclass(frozen=True): its fields cannot be assigned, as in Python. What lies in them can be changed.
+// @dataclass(frozen=True): as in Python, its fields cannot be assigned, but the objects in them can be changed.
 void FunctionAnalyzer::reject_frozen(const AssignmentTarget& to) {
     if (to.steps.empty() || to.steps.back().kind != PartStep::Kind::path) return;
     Type owner;
@@ -116,7 +116,7 @@ void FunctionAnalyzer::unpack(const syntax::Tuple& targets, const Value& value, 
              describe(value) + " cannot be unpacked into " + std::to_string(targets.elements.size()) + " targets",
              {help("tuples, vectors and the result of wp.tid() can be unpacked")});
     }
-    // One target may take what the others leave: a, *rest = t.
+    // One target may take the remaining values: a, *rest = t.
     const std::size_t count = targets.elements.size();
     std::size_t star = count;
     for (std::size_t i = 0; i < count; ++i) {
@@ -154,7 +154,7 @@ Type FunctionAnalyzer::annotated_type(const syntax::Expression& e) {
 
 void FunctionAnalyzer::annotated_assign(const syntax::AnnotatedAssign& assign, Span span) {
     const Type type = annotated_type(*assign.annotation);
-    if (!assign.value) return;  // declares nothing in Python either
+    if (!assign.value) return;  // a bare annotation declares nothing in Python either
     const Value value = expression(*assign.value);
     const auto* name = std::get_if<syntax::Name>(&assign.target->node);
     const std::string what = name ? "'" + name->id + "'" : "the value";
@@ -163,7 +163,7 @@ void FunctionAnalyzer::annotated_assign(const syntax::AnnotatedAssign& assign, S
 }
 
 void FunctionAnalyzer::augmented_assign(const syntax::AugmentedAssign& assign, Span span) {
-    // The place is found once: a[f(i)] += v calls f once.
+    // The target is found once: a[f(i)] += v calls f once.
     const auto* name = std::get_if<syntax::Name>(&assign.target->node);
     if (name) {
         const Value before = expression(*assign.target);
@@ -182,7 +182,7 @@ void FunctionAnalyzer::augmented_assign(const syntax::AugmentedAssign& assign, S
     write(to, binary(assign.op, before, operand, span, assign.target->span, assign.value->span), assign.value->span);
 }
 
-// The atomic that changes numbers in memory as this operator does; empty where there is none.
+// The atomic operation of this operator on numbers in memory; empty if there is none.
 std::optional<ir::Op> FunctionAnalyzer::atomic_for(syntax::BinaryOperator op, const AssignmentTarget& to) const {
     if (!to.array || !(to.type.is_scalar() || to.type.is_numeric_aggregate())) return {};
     const bool is_int = !info(to.type.scalar()).is_float();
@@ -196,7 +196,7 @@ std::optional<ir::Op> FunctionAnalyzer::atomic_for(syntax::BinaryOperator op, co
     return {};
 }
 
-// a[i] += x in memory, where other threads may do the same.
+// a[i] += x in memory, which other threads may update at the same time.
 void FunctionAnalyzer::update(const AssignmentTarget& to, ir::Op atomic, const syntax::AugmentedAssign& assign,
                               Span span) {
     const Value operand = expression(*assign.value);
@@ -205,7 +205,7 @@ void FunctionAnalyzer::update(const AssignmentTarget& to, ir::Op atomic, const s
         return binary(assign.op, read(to), operand, span, assign.target->span, assign.value->span);
     };
     {
-        // What the operator takes is a matter of its table: asked in a region that is dropped.
+        // The operator's overloads check the operand; their IR goes to a region that is dropped.
         ir::Builder::Inside inside(builder_, *function_.new_region(nullptr));
         changed();
     }
@@ -242,7 +242,7 @@ void FunctionAnalyzer::raise(const syntax::Raise& statement, Span span) {
     builder_.raise(std::move(text.format), std::move(text.scalars));
 }
 
-// Whether the message has to be put together when the assert fails.
+// Whether the message has values that are formatted when the assert fails.
 bool FunctionAnalyzer::shows_values(const syntax::Assert& statement) {
     const auto* text = statement.message ? std::get_if<syntax::FormattedString>(&statement.message->node) : nullptr;
     return text && std::any_of(text->parts.begin(), text->parts.end(), [](const syntax::ExpressionPtr& part) {
@@ -250,7 +250,7 @@ bool FunctionAnalyzer::shows_values(const syntax::Assert& statement) {
            });
 }
 
-// In debug builds those with values in their messages never come here: run_assert().
+// In debug builds asserts with values in their messages do not come here: see run_assert().
 void FunctionAnalyzer::assert_(const syntax::Assert& statement, Span span) {
     std::string message;
     const syntax::FormattedString* format = nullptr;
@@ -272,7 +272,7 @@ void FunctionAnalyzer::assert_(const syntax::Assert& statement, Span span) {
         builder_.assert_(truth(condition, statement.condition->span), message);
         return;
     }
-    // What does not run is analysed into a region that is dropped: a mistake in one build is a mistake in both.
+    // An assert that this build does not run is analysed into a dropped region: a mistake is one in every build.
     const Scope before = scope_;
     {
         ir::Builder::Inside inside(builder_, *function_.new_region(nullptr));

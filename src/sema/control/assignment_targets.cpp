@@ -1,8 +1,8 @@
-// Places: what stands left of an assignment, found once and then read and written.
+// Assignment targets: found once, then read and written.
 //
 // A local has no address; writing a part of it makes a new whole:
 //     v.y = 2.0        →   %v1 = insert %v0, 2.0 at 1
-// In memory just the part is written, so that other threads may write the rest:
+// In memory only the part is written, so that other threads may write the rest:
 //     a[i].y = 2.0     →   store (components %a)[%i, 1], 2.0
 #include <set>
 
@@ -28,7 +28,7 @@ AssignmentTarget FunctionAnalyzer::place(const syntax::Expression& expression_no
         return result;
     }
     if (const auto* attribute = std::get_if<syntax::Attribute>(&expression_node.node)) {
-        // Module attributes and the like are no places; say so with the message for reading them.
+        // Module attributes and the like cannot be assigned; reading them gives the message.
         AssignmentTarget base = place(*attribute->object);
         const std::optional<PartStep> step = part_attribute(base.type, attribute->name);
         if (!step) {
@@ -43,7 +43,7 @@ AssignmentTarget FunctionAnalyzer::place(const syntax::Expression& expression_no
     }
     if (const auto* subscript = std::get_if<syntax::Subscript>(&expression_node.node))
         return target_of_subscript(*subscript, span);
-    // What computes an array: chosen(a, b)[i] = ..., (a if flag else b)[i] = ...
+    // Expressions that compute an array: chosen(a, b)[i] = ..., (a if flag else b)[i] = ...
     if (std::holds_alternative<syntax::Call>(expression_node.node) ||
         std::holds_alternative<syntax::IfExpression>(expression_node.node)) {
         const Value value = expression(expression_node);
@@ -57,7 +57,7 @@ AssignmentTarget FunctionAnalyzer::target_of_subscript(const syntax::Subscript& 
     if (const std::optional<Binding> fixed = static_binding(*subscript.object)) reject_adjoint(*fixed, span);
     AssignmentTarget base = place(*subscript.object);
     if (base.type.is_array()) {
-        // Either the array itself is the place so far, or a view that waits for more indices.
+        // The target so far is either the array itself, or a view that waits for more indices.
         Value array;
         if (is_memory(base) && base.steps.empty()) {
             array.kind = Value::Kind::runtime;
@@ -117,7 +117,7 @@ AssignmentTarget FunctionAnalyzer::target_of_array(const Value& value, Span span
 }
 
 AssignmentTarget FunctionAnalyzer::target_of_part(AssignmentTarget base, PartStep step) {
-    // A part of several components is one of their own: v.zyx[0], m[1:3][0], v[0:3][1:].
+    // A part of several components is again a list of components: v.zyx[0], m[1:3][0], v[0:3][1:].
     if (!base.steps.empty() && base.steps.back().kind == PartStep::Kind::several &&
         step.kind != PartStep::Kind::dynamic && step.kind != PartStep::Kind::several_at) {
         PartStep& last = base.steps.back();
@@ -166,7 +166,7 @@ Value FunctionAnalyzer::read(const AssignmentTarget& place) {
     } else if (place.value) {
         value = *place.value;
     } else if (place.name.empty()) {
-        // A constant of the module: only reached to say that it is none of the function's places.
+        // A constant of the module is no local of the function.
         fail(place.span, "this name is no local variable, so nothing of it can be assigned",
              {help("kernels cannot change Python globals; use an array")});
     } else if (place.type.is_array() && struct_parameters_.contains(place.name)) {
@@ -198,7 +198,7 @@ void FunctionAnalyzer::write(const AssignmentTarget& place, const Value& value, 
                                  : "the value assigned to this part of '" + syntax::spelled(place.name) + "'";
     if (!place.elements.empty() || place.element) {
         if (place.steps.empty()) return write_element(place, value, value_span);
-        // A part of an element: a local of its own for as long as it takes.
+        // A temporary local holds the element while its part is assigned.
         const std::string name = place.name + "'0";
         AssignmentTarget inner = place;
         inner.name = name;
@@ -273,7 +273,7 @@ ir::Value* FunctionAnalyzer::replace_part(ir::Value* whole, const std::vector<Pa
     return builder_.insert(whole, part, step.path);
 }
 
-// Fields are followed through `member`, components through `components`: views of the parts of all elements.
+// Follows fields through `member` and components through `components`: views of the parts of all elements.
 void FunctionAnalyzer::store_part(const AssignmentTarget& place, ir::Value* value, std::optional<ir::Op> atomic) {
     ir::Value* array = place.array;
     Type type = array->type.element();

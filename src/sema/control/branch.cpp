@@ -1,27 +1,27 @@
-// Branches: running a list of statements, and merging what two arms have done to the scope.
+// Branches: running a list of statements, and merging the scopes of the two arms.
 //
 // The arms of a branch run on copies of the scope. Afterwards each name is looked up in both copies:
 //
 //   * the same value in both: nothing to do;
 //   * different values of one type: both arms yield theirs, the result of the `if_` is the name's value from here on
 //         if c: x = 1.0                 %x2 = if %c { yield 1.0 } else { yield %x1 }
-//   * different types: an error that shows both places, where the name is read from here on;
-//   * a value in one arm only: zero in the other arm, where the name is read from here on.
+//   * different types: an error that shows both places, if the name is read from here on;
+//   * a value in one arm only: zero in the other arm, if the name is read from here on.
 //
-// An arm that always exits (return, break, continue) has no say in the last two. What follows the `if` then only runs
-// when the other arm was taken, so it is moved into that arm, and no flag has to be tested:
+// The last two rules ignore an arm that always exits (return, break, continue). The statements after the `if` then run
+// only if the other arm was taken. They move into that arm, and no flag is tested:
 //
 //   if i >= n: return                   if %out { yield } else { store %a[%i], 1.0; yield }
 //   a[i] = 1.0
 //
-// Only where an arm *may* exit (an inner if that breaks), a flag is yielded and what follows is put under it:
+// If an arm only *may* exit (an inner if that breaks), it yields a flag, and the statements that follow run under it:
 //
 //   if a:                               %skip, %x1 = if %a { if %b { yield true, %x0 } else { yield false, 2.0 } }
 //       if b: break                                  else { yield false, %x0 }
 //       x = 2.0                         if %skip { yield } else { use %x1 }
 //   use(x)
 //
-// Arms that have left a loop still say what the locals are at that point, because the loop carries them out.
+// Arms that have left a loop still yield the locals of that point, because the loop carries them out.
 #include <algorithm>
 
 #include "sema/analyzer.h"
@@ -36,7 +36,7 @@ bool leaves_loop(Flow flow) { return (flow & (kBreaks | kContinues)) != 0; }
 
 }  // namespace
 
-// assert c, f"{x}": if c: (what follows) else: raise AssertionError(f"{x}")
+// assert c, f"{x}": if c: (the statements that follow) else: raise AssertionError(f"{x}")
 Flow FunctionAnalyzer::run_assert(const syntax::Assert& statement, Span span, WorkList& work) {
     ir::Value* condition =
         within_statement(work, [&] { return truth(expression(*statement.condition), statement.condition->span); });
@@ -93,7 +93,7 @@ Flow FunctionAnalyzer::run(WorkList work) {
         }
         if (flow == kFalls) continue;
         if (!(flow & kFalls) || is_done(work)) return flow;
-        // Some paths have left already: the rest runs where they have not.
+        // Some paths have left already: the rest runs on the others.
         const Flow left = flow & ~kFalls;
         ir::Value* skip = materialize(scope_.at(kSkip).value, next.span);
         return branch(
@@ -166,7 +166,7 @@ Flow FunctionAnalyzer::branch(ir::Value* condition, Span span, const std::functi
     std::vector<ir::Value*> then_yields, else_yields;
     scope_ = merge(taken, other, then_yields, else_yields, operation, result);
     const Flow flow = taken.flow | other.flow;
-    // A branch that does nothing, as after compile-time decisions inside it.
+    // A branch without operations and results is dropped: decisions at compile time may have emptied it.
     if (operation->results.empty() && taken.region->operations.empty() && other.region->operations.empty()) return flow;
     {
         ir::Builder::Inside inside(builder_, *taken.region);
@@ -229,7 +229,7 @@ Scope FunctionAnalyzer::merge(Arm& a, Arm& b, std::vector<ir::Value*>& a_yields,
             if (name == kSkip && !skip_needed_) continue;
             const Value no = Value::boolean(false);
             const bool is_flag = name != kResult;
-            // The flag of an inner loop with `else` is gone after that loop.
+            // The flag of an inner loop with `else` ends with that loop.
             const auto is_set = [](const Local* local) { return local && local->state == Local::State::assigned; };
             if (!is_set(in_a) && !is_set(in_b)) continue;
             const Value* x = is_set(in_a) ? &in_a->value : is_flag ? &no : nullptr;
@@ -251,7 +251,7 @@ Scope FunctionAnalyzer::merge(Arm& a, Arm& b, std::vector<ir::Value*>& a_yields,
     return merged;
 }
 
-// One name that differs between the arms.
+// Merges one name that differs between the arms.
 Local FunctionAnalyzer::merge_local(const std::string& name, const Local* in_a, const Local* in_b, const Arm& a,
                                     const Arm& b, const Join& join) {
     const auto has_value = [](const Local* local) { return local && local->state == Local::State::assigned; };
@@ -281,7 +281,7 @@ Local FunctionAnalyzer::merge_local(const std::string& name, const Local* in_a, 
         local.value = join(x ? &x->value : nullptr, y ? &y->value : nullptr, name);
         return local;
     };
-    // What an arm that exits has made of the name matters only where a loop carries it out.
+    // The value of an arm that exits matters only if a loop carries it out.
     const auto matters = [&](const Arm& arm) {
         return (arm.flow & kFalls) || (leaves_loop(arm.flow) && is_carried(name));
     };
@@ -313,7 +313,7 @@ Local FunctionAnalyzer::merge_local(const std::string& name, const Local* in_a, 
     return value_in_a ? joined(in_a, nullptr) : joined(nullptr, in_b);
 }
 
-// Gives literals the type of what stands for them on another path. Whether both have one type then.
+// Gives literals the type of the value on the other path. Returns whether both have one type then.
 bool FunctionAnalyzer::agree(Value& a, Value& b, Span a_span, Span b_span) {
     const auto is_literal = [](const Value& v) { return v.is_constant() && v.is_literal; };
     if (is_literal(a) && is_literal(b)) {
@@ -349,11 +349,11 @@ bool FunctionAnalyzer::is_carried(const std::string& name) const {
     return std::any_of(loops_.begin(), loops_.end(), [&](const Loop& loop) { return loop.carried.contains(name); });
 }
 
-// Whether anything that can run after the current branch or loop reads the name.
+// Whether any code that can run after the current branch or loop reads the name.
 bool FunctionAnalyzer::is_needed(const std::string& name) const {
     if (is_assigned_flag(name)) return is_needed(name.substr(1));
     if (is_carried(name) || is_adjoint_name(name) || is_reference(name) || reads_.is_captured(name)) return true;
-    // What the body of a lambda changes is needed by whoever called it.
+    // The caller of a lambda may read every name that the body changes.
     if (!inlined_.empty() && !syntax::is_own(name, inlined_.back()->function->scope)) return true;
     for (const WorkList* list : afterwards_) {
         for (const Work& work : *list) {

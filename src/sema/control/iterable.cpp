@@ -1,7 +1,7 @@
-// What else than range(...) a for loop or a comprehension runs over: tuples, lists, vectors and arrays, and
-// enumerate(), zip() and reversed() of these and of ranges. Where the length is known at compile time the loop is
-// written out, with elements of any types. Over arrays and ranges, which have an element at each number, it can be a
-// loop in the IR too:
+// Sequences other than range(...) that a for loop or a comprehension runs over: tuples, lists, vectors and arrays, and
+// enumerate(), zip() and reversed() of these and of ranges. If the length is known at compile time, the loop is
+// unrolled, with elements of any types. Over arrays and ranges, whose elements are found by number, it can also be a
+// loop in the IR:
 //
 //   for i, v in enumerate(a):                     for %k in 0 .. dim %a { i = %k;  v = load %a[%k];  ... }
 //   for v, j in zip(reversed(a), range(3, n)):    for %k in 0 .. min (dim %a), (n - 3) { v = load %a[dim - 1 - %k]; ...
@@ -68,12 +68,12 @@ FunctionAnalyzer::Iterable FunctionAnalyzer::iterable(const syntax::Expression& 
     return result;
 }
 
-// Whether each element can be had by its number, without being written out.
+// Whether an element can be computed from its number, without unrolling.
 bool FunctionAnalyzer::is_counted(const Iterable& over) {
     return over.kind != Iterable::Kind::values && std::all_of(over.parts.begin(), over.parts.end(), is_counted);
 }
 
-// Empty where only a launch knows it.
+// Empty if only a launch knows it.
 std::optional<std::int64_t> FunctionAnalyzer::length_of(const Iterable& over) {
     switch (over.kind) {
         case Iterable::Kind::range:
@@ -97,7 +97,7 @@ std::optional<std::int64_t> FunctionAnalyzer::length_of(const Iterable& over) {
     return shortest;
 }
 
-// All elements, of a length that is known.
+// All elements of a sequence of known length.
 std::vector<Value> FunctionAnalyzer::elements_of(const Iterable& over) {
     std::vector<Value> values;
     switch (over.kind) {
@@ -137,14 +137,14 @@ std::vector<Value> FunctionAnalyzer::elements_of(const Iterable& over) {
     throw InternalError("the elements of an array are known only to a launch");
 }
 
-// first + number, known where `first` is.
+// first + number; a constant if `first` is one.
 Value FunctionAnalyzer::number_from(const Value& first, std::int64_t number, Span span) {
     if (first.is_constant()) return Value::integer(first.numbers[0].i + number, first.type);
     return Value::runtime(
         builder_.binary(ir::Op::add, materialize(first, span), builder_.integer(number, type_of(first))));
 }
 
-// ---- by number: int32, or int64 where some range counts wider ----
+// ---- by number: int32, or int64 if some range counts wider ----
 
 Type FunctionAnalyzer::counter_of(const Iterable& over) {
     if (over.range && info(over.range->type.scalar()).bits >= 32 && !(over.range->type == i32_type()))
@@ -210,14 +210,14 @@ Value FunctionAnalyzer::element_at(const Iterable& over, ir::Value* k) {
 
 // ---- loops ----
 
-// The values of the variable where the loop is taken apart, in order; empty where it is a loop in the IR too.
+// The values of the variable, in order, if the loop is unrolled; empty if it becomes a loop in the IR.
 std::optional<std::vector<Value>> FunctionAnalyzer::unrolled_values(const syntax::For& loop, const Iterable& over) {
     const std::optional<std::int64_t> length = length_of(over);
     if (is_counted(over)) {
         const bool leaves = (possible_exits(loop.body) & (kBreaks | kContinues)) != 0;
         if (!length || ((*length > module_.options.max_unroll || leaves) && !is_static_variable(loop)))
             return std::nullopt;
-        // Loops in loops multiply: what would make the function longer than this stays a loop.
+        // Nested loops multiply: a loop beyond the limit is not unrolled.
         if (unrolled_bodies_ + *length > kMostUnrolledBodies) return std::nullopt;
     }
     if (!length) {

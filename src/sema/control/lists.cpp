@@ -1,5 +1,5 @@
-// Lists: values of a number that is known at compile time, each of its own type. A list has no memory; an assignment to
-// an element gives the local a new list, and an index that only a launch knows goes through a vector or a matrix:
+// Lists: a number of values that is known at compile time, each of its own type. A list has no memory; an assignment to
+// an element gives the local a new list. An index that only a launch knows goes through a vector or a matrix:
 //
 //   v = [a, b]; v[1] = c      v is (a, c)
 //   v[i]                 →    extract_at (make a, b), %i
@@ -51,7 +51,7 @@ std::int64_t FunctionAnalyzer::static_position(const Value& list, std::int64_t i
     return at;
 }
 
-// A vector of the numbers, a matrix of the vectors that the list consists of; null where it is neither.
+// The list as a vector of its numbers or a matrix of its vectors; null if it has other elements.
 ir::Value* FunctionAnalyzer::as_aggregate(const Value& list, Span span) {
     const Value settled = settle(list, span);
     const auto count = static_cast<int>(settled.elements.size());
@@ -92,7 +92,7 @@ void FunctionAnalyzer::write_element(const AssignmentTarget& place, const Value&
     Value list = part_of_list(before, place.elements);
     std::vector<std::int64_t> around = place.elements;
     if (!place.element) around.pop_back();
-    // Parts of a tuple's elements can change, as a struct can that a tuple of Python refers to.
+    // Parts of a tuple's elements can change, as in Python a struct can that a tuple refers to.
     if (const Value whole = part_of_list(before, around); !is_part && !whole.is_list) {
         fail(place.span, "elements of " + describe(whole) + " cannot be assigned",
              {help("elements of arrays and lists and components of vectors and matrices can")});
@@ -120,7 +120,7 @@ void FunctionAnalyzer::write_element(const AssignmentTarget& place, const Value&
     assign_name(place.name, std::move(after), place.span);
 }
 
-// The element of a list or tuple that a local is, without writing IR; of those that a launch chooses from, the first.
+// The element of a local list or tuple, without writing IR; for an index at run time, the first element.
 std::optional<Value> FunctionAnalyzer::element_of_local(const syntax::Expression& e) const {
     if (const auto* name = std::get_if<syntax::Name>(&e.node)) {
         const Local* local = find_local(name->id);

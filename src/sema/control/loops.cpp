@@ -1,18 +1,18 @@
-// Loops. A local that the body changes is carried: it enters each iteration as an argument of the body's region,
-// leaves it through `yield`, and is a result of the loop afterwards.
+// Loops. A local that the body changes is carried: it enters each iteration as an argument of the body's region, leaves
+// it through `yield`, and is a result of the loop.
 //
 //   s = 0.0                          %s = for %k in 0 .. %n step 1 carry (%s0 = 0.0) {
 //   for k in range(n):                 %v = load %x[%k];  %s1 = add %s0, %v
 //       s += x[k]                      yield %s1
 //                                    }
 //
-// Which locals these are is read from the text (scope/walk.h) before the body is analysed. What only the body tells
-// (the value that it returns, names that it is certain to assign) is added to the loop afterwards: the operation is
-// put together when its body is done, with the starting values before it. Short loops with known bounds are unrolled
-// (Options::max_unroll).
+// The text (scope/walk.h) gives these locals before the body is analysed. Others are known only after the body (the
+// value that it returns, names that it is certain to assign) and are added then. So the operation is put together after
+// its body, with the starting values before it. Short loops with known bounds are unrolled (Options::max_unroll).
 //
-// A local that every iteration assigns before it reads it is not carried. One without a value before the loop, which an
-// iteration may take over from an earlier one, starts as zero; its type is found by analysing the body once aside:
+// A local that every iteration assigns before it reads it is not carried. One without a value before the loop starts as
+// zero if an iteration may read it from an earlier one. Its type is found by analysing the body once in a dropped
+// region:
 //
 //   for k in range(n):               %last = for %k in 0 .. %n carry (%last0 = 0) {
 //       if x[k] > 0.0:                 %last1 = if %positive { yield %k } else { yield %last0 }
@@ -31,7 +31,7 @@ constexpr const char* kCannotCarry =
     "of them";
 
 // Whether assigning to this target gives the local another value. a[i] = x and s.array[i] = x write through an array
-// and leave the local as it is: carrying it would hide from codegen which array it is.
+// and leave the local unchanged: carrying it would hide from codegen which array it is.
 struct PartOfLocal {
     bool is_part = false;
     Type type;
@@ -130,7 +130,7 @@ FunctionAnalyzer::LoopBuild FunctionAnalyzer::begin_loop(ir::Op op, const syntax
     return loop;
 }
 
-// A region of the loop begins: carried locals are its arguments there.
+// Enters a region of the loop: carried locals are its arguments there.
 void FunctionAnalyzer::enter_region(LoopBuild& loop, ir::Region* region) {
     scope_ = loop.before;
     loop.argument_regions.push_back(region);
@@ -147,7 +147,7 @@ void FunctionAnalyzer::enter_region(LoopBuild& loop, ir::Region* region) {
         local.value = rebuild(carried.before.value, arguments, next);
         scope_.insert_or_assign(carried.name, std::move(local));
     }
-    // What cannot be carried may still be used until the body gives the name another meaning in each iteration.
+    // A value that cannot be carried can be used, unless the body rebinds its name in each iteration.
     for (const std::string& name : loop.names.rebound) {
         const auto found = scope_.find(name);
         if (found == scope_.end() || found->second.state != Local::State::assigned ||
@@ -169,7 +169,7 @@ void FunctionAnalyzer::yield_from_body(LoopBuild& loop, const Value& value, Span
     flatten(value, span, loop.yields);
 }
 
-// What the carried locals are at the end of the body: of the type that they had before the loop.
+// Yields the carried locals at the end of the body, in the types that they had before the loop.
 void FunctionAnalyzer::yield_carried(LoopBuild& loop) {
     for (const auto& carried : loop.carried) {
         Local after = loop.after_body.at(carried.name);
@@ -201,7 +201,7 @@ void FunctionAnalyzer::yield_carried(LoopBuild& loop) {
     }
 }
 
-// What the body has added. Each starts as zero, for where the body never runs.
+// Yields the values that the body has added. Each starts as zero, its value if the body never runs.
 void FunctionAnalyzer::yield_added(LoopBuild& loop, bool returns) {
     const auto add = [&](const std::string& name, const Local& local) {
         const std::size_t first = loop.yields.size();
@@ -229,7 +229,7 @@ void FunctionAnalyzer::yield_added(LoopBuild& loop, bool returns) {
     }
 }
 
-// The operation, now that all that it carries is known. Gives its results.
+// Appends the operation, after all carried values are known. Returns its results.
 std::vector<ir::Value*> FunctionAnalyzer::append_loop(LoopBuild& loop, std::vector<ir::Value*> bounds) {
     {
         ir::Builder::Inside inside(builder_, *loop.body);
@@ -250,7 +250,7 @@ std::vector<ir::Value*> FunctionAnalyzer::append_loop(LoopBuild& loop, std::vect
     return results;
 }
 
-// The locals after the loop, of which some are among its results.
+// Sets the locals after the loop, some of which are among its results.
 void FunctionAnalyzer::leave_loop(const LoopBuild& loop, const std::vector<ir::Value*>& results) {
     std::size_t next = 0;
     for (const auto& carried : loop.carried) {
@@ -291,7 +291,7 @@ void FunctionAnalyzer::leave_loop(const LoopBuild& loop, const std::vector<ir::V
     scope_.insert_or_assign(kGo, std::move(go));
 }
 
-// Puts the operation together after the body: scope_ is that at the body's end. Leaves the scope after the loop.
+// Puts the operation together after the body: scope_ is that of the body's end, and becomes that after the loop.
 Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vector<ir::Value*> bounds, Flow flow) {
     loop.body = body;
     loop.after_body = std::move(scope_);
@@ -306,7 +306,7 @@ Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vecto
         loop.inits.push_back(builder_.boolean(true));
     };
     yield_carried(loop);
-    // The flag of a while loop stands right after the carried locals: its condition reads it. That of a for loop is
+    // The flag of a while loop comes right after the carried locals: its condition reads it. That of a for loop is
     // last.
     const bool is_for = loop.operation->op == ir::Op::for_;
     if (!is_for) carry_go();
@@ -319,7 +319,7 @@ Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vecto
     return kFalls | (flow & kReturns);
 }
 
-// Which names the loop assigns, which it takes over from one iteration to the next, and which it does not.
+// Finds the names that the loop assigns, and those that an iteration may read from an earlier one.
 FunctionAnalyzer::LoopNames FunctionAnalyzer::loop_names(const syntax::Block& body, const syntax::Expression* target,
                                                          const syntax::Expression* condition) {
     LoopNames names;
@@ -351,7 +351,7 @@ FunctionAnalyzer::LoopNames FunctionAnalyzer::loop_names(const syntax::Block& bo
     return names;
 }
 
-// Whether a local has been assigned goes the way of the local.
+// The flag of an assigned local is carried with the local.
 void FunctionAnalyzer::add_assigned_flags(LoopNames& names) {
     for (const std::string& name : std::set<std::string>(names.rebound)) {
         const std::string flag = assigned_flag(name);
@@ -360,8 +360,8 @@ void FunctionAnalyzer::add_assigned_flags(LoopNames& names) {
     }
 }
 
-// Gives the names that iterations take over from each other a zero of the type that they have after one iteration,
-// which is run aside.
+// Starts the names that iterations read from earlier ones at zero. One iteration, analysed in a dropped region, gives
+// their types.
 void FunctionAnalyzer::start_from_zero(const LoopNames& names, const std::function<void()>& iteration) {
     if (names.taken_over.empty()) return;
     Scope before = scope_;
@@ -405,7 +405,7 @@ Flow FunctionAnalyzer::for_loop(const syntax::For& loop, const Iterable& over, S
     };
     start_from_zero(names, [&] { iteration(function_.add_argument(&builder_.region(), type, "")); });
     LoopBuild build = begin_loop(ir::Op::for_, loop.body, std::move(names), span);
-    build.operation->operands = {counted.lo, counted.hi, counted.step};  // what is carried follows
+    build.operation->operands = {counted.lo, counted.hi, counted.step};  // carried values follow
     ir::Region* body = function_.new_region(build.operation);
     const auto* name = std::get_if<syntax::Name>(&loop.target->node);
     const bool is_variable = name && is_range && !counted.first;
@@ -419,7 +419,7 @@ Flow FunctionAnalyzer::for_loop(const syntax::For& loop, const Iterable& over, S
     return finish_loop(build, body, {counted.lo, counted.hi, counted.step}, flow);
 }
 
-// Whether a condition is known at compile time. It is looked at aside, as the IR of it goes to a place that depends on
+// Whether a condition is known at compile time. It is analysed in a dropped region, as the place of its IR depends on
 // the answer.
 FunctionAnalyzer::KnownCondition FunctionAnalyzer::known_condition(const syntax::Expression& condition) {
     KnownCondition known;
@@ -451,8 +451,8 @@ ir::Value* FunctionAnalyzer::asked_after(ir::Value* go, const std::function<Flow
 // While loops come in three forms:
 //   while c:      →  while (carried…) { yield c } { body }
 //   with a flag   →  while (carried…, %go = true) { yield %go and c } { body }
-//   where c itself changes a local (a query that advances an index): the condition moves into the body, since only the
-//   body can hand values on
+//   if c itself changes a local (a query that advances an index), the condition moves into the body, since only
+//   the body can yield values
 //                 →  while (carried…, %go = true) { yield %go } { if c { body } else { yield …, false } }
 Flow FunctionAnalyzer::while_loop(const syntax::While& loop, Span span) {
     LoopNames names = loop_names(loop.body, nullptr, loop.condition.get());
@@ -474,7 +474,7 @@ Flow FunctionAnalyzer::while_loop(const syntax::While& loop, Span span) {
         loops_.pop_back();
         skip_needed_ = build.saved_skip_needed;
         scope_ = build.before;
-        if (known.asking_has_effects || !by_condition.empty()) expression(*loop.condition);  // which is done once
+        if (known.asking_has_effects || !by_condition.empty()) expression(*loop.condition);  // evaluated once
         return kFalls;
     }
     const auto condition = [&](Value& result) {

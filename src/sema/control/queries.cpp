@@ -1,4 +1,4 @@
-// Loops over what a query finds:
+// Loops over the results of a query:
 //
 //   for i in wp.hash_grid_query(grid, x, r):     query = wp.hash_grid_query(grid, x, r);  index = 0
 //       ...                                      while wp.hash_grid_query_next(query, index):

@@ -1,4 +1,4 @@
-// range(...) and reversed(range(...)), which a for loop runs over most of the time, and what is taken apart for one.
+// range(...) and reversed(range(...)) as sequences of loops; tuples and vectors as elements known at compile time.
 #include <algorithm>
 
 #include "sema/analyzer.h"
@@ -32,7 +32,7 @@ std::optional<FunctionAnalyzer::Range> FunctionAnalyzer::range(const syntax::Exp
     if (arguments.empty() || arguments.size() > 3 || !call->keywords.empty()) {
         fail(span, "range() takes a stop, a start and a stop, or a start, a stop and a step");
     }
-    // One integer type for all; literals follow, alone they are int32.
+    // One integer type for all; literals adapt to it, and are int32 alone.
     Type type = i32_type();
     const Actual* typed = nullptr;
     for (const Actual& a : arguments) {
@@ -65,7 +65,7 @@ std::optional<FunctionAnalyzer::Range> FunctionAnalyzer::range(const syntax::Exp
     return result;
 }
 
-// The bounds of the `for_`. A range that counts up by a known step is counted as it is:
+// The bounds of the `for_`. A range that counts up by a known step keeps its bounds:
 //   range(a, b, 2)             →  for %k in %a .. %b step 2
 // Any other one is counted from 0 to its number of iterations, and the variable computed:
 //   range(a, b, s)             →  n = (b - a + (s > 0 ? s - 1 : s + 1)) / s;  for %k in 0 .. %n { i = a + k * s }
@@ -94,7 +94,7 @@ FunctionAnalyzer::Counted FunctionAnalyzer::count(const Range& r) {
     return counted;
 }
 
-// How many iterations there are; for an empty range 0, or a negative number where its type has them.
+// The number of iterations. For an empty range it is 0, or a negative number if the type is signed.
 ir::Value* FunctionAnalyzer::trip_count(const Range& r, ir::Value* start, ir::Value* step) {
     if (r.trip_count) return builder_.integer(*r.trip_count, r.type);
     const bool is_signed = info(r.type.scalar()).is_signed();
@@ -107,7 +107,7 @@ ir::Value* FunctionAnalyzer::trip_count(const Range& r, ir::Value* start, ir::Va
         toward_start = builder_.select(is_up, toward_start, op(ir::Op::add, step, one));
     }
     ir::Value* n = op(ir::Op::div, op(ir::Op::add, op(ir::Op::sub, stop, start), toward_start), step);
-    // Unsigned differences wrap where the range is empty.
+    // Unsigned differences wrap for an empty range.
     return is_signed ? n : builder_.select(builder_.compare(ir::Op::cmp_lt, start, stop), n, zero);
 }
 
@@ -117,7 +117,7 @@ ir::Value* FunctionAnalyzer::loop_variable(const Counted& counted, ir::Value* k)
     return builder_.binary(counted.backwards ? ir::Op::sub : ir::Op::add, counted.first, distance);
 }
 
-// Whether a wp.static(...) of the body uses the variable of the loop, which has to be known then.
+// Whether a wp.static(...) of the body uses the variable of the loop, which must be a constant then.
 bool FunctionAnalyzer::is_static_variable(const syntax::For& loop) {
     const auto* variable = std::get_if<syntax::Name>(&loop.target->node);
     bool found = false;
@@ -136,7 +136,7 @@ bool FunctionAnalyzer::is_static_variable(const syntax::For& loop) {
     return found;
 }
 
-// What a sequence that is known at compile time consists of.
+// The elements of a sequence that is known at compile time.
 std::optional<std::vector<Value>> FunctionAnalyzer::elements(const Value& value) {
     if (value.is_tuple()) return value.elements;
     const Type type = type_of(value);

@@ -1,12 +1,12 @@
-// Leaving: break, continue and return, as values.
+// break, continue and return, as values.
 //
-// Four hidden locals record that a path has left. They are merged like all locals, cost nothing where every path
-// agrees, and are dropped where nobody asks:
+// Four hidden locals record that a path has left. They are merged like all locals. They cost nothing if every path
+// agrees, and are dropped if no code reads them:
 //
 //   $skip      the rest of this block is not run          asked by the code after a branch that may leave
 //   $go        the loop goes on                           the guard of `for_`, the condition of `while_`
 //   $returned  a loop was left by return                  carried out of the loop, becomes $skip there
-//   $result    what the function returns
+//   $result    the value that the function returns
 //
 //   for k in range(n):                   %s, %go = for %k in 0 .. %n carry (%s0 = 1.0, true) guarded {
 //       if s > limit: break                %big = cmp.gt %s0, %limit
@@ -92,7 +92,7 @@ void FunctionAnalyzer::return_statement(const syntax::Return& statement, Span sp
 void FunctionAnalyzer::finish_function() {
     builder_.span = tree_.span;
     if (gradient_of_) return finish_gradient();
-    // What was assigned to parameters that are passed by reference is returned behind the result.
+    // The new values of parameters that are passed by reference are returned after the result.
     std::vector<Value> values;
     std::size_t number = 0;
     for (std::size_t i = 0; i < tree_.parameters.size(); ++i) {
@@ -115,7 +115,7 @@ void FunctionAnalyzer::finish_function() {
              {note("it is annotated with " + result_type_->python_name(), result_place_),
               help("add a return at the end of the function")});
     }
-    // Where a path runs off the end, merging has made the result zero there.
+    // A path that runs off the end has zero as its result, after merging.
     if (returns) values.insert(values.begin(), result->value);
     const Value all = values.size() == 1 ? values[0] : Value::tuple(std::move(values));
     function_.result = type_of(all);

@@ -1,5 +1,5 @@
 // Loops over tuples and other static sequences whose bodies break or continue. The bodies are written one after the
-// other; where one may have broken, what follows runs under the flag that a loop in the IR would carry (return.cpp):
+// other. Behind one that may break, the rest runs under the flag that a loop in the IR would carry (return.cpp):
 //
 //   for f in (g, h):                  s1 = g(s0);  %go = not (s1 > 9)
 //       s = f(s)                      %s = if %go { yield h(s1) } else { yield s1 }
@@ -10,7 +10,7 @@ namespace weft::sema {
 
 Flow FunctionAnalyzer::unrolled_loop(const syntax::For& loop, const std::vector<Value>& values, Span span,
                                      WorkList& work) {
-    // The flags of the loop around are put aside; on this path it goes on.
+    // The flag of the enclosing loop is set aside; it continues on this path.
     std::optional<Local> outer_go;
     if (const Local* go = find_local(kGo)) outer_go = *go;
     for (const char* flag : {kSkip, kReturned}) scope_.erase(flag);
@@ -46,7 +46,8 @@ Flow FunctionAnalyzer::unrolled_loop(const syntax::For& loop, const std::vector<
     return flow;
 }
 
-// The bodies from this one on. Gives kFalls where the code after the loop is reached, and kReturns where it is not.
+// Writes the bodies from `from` on. The flow has kFalls if a path reaches the code after the loop, and kReturns if one
+// returns.
 Flow FunctionAnalyzer::unrolled_bodies(const syntax::For& loop, const std::vector<Value>& values, std::size_t from,
                                        Span span) {
     if (from == values.size()) return kFalls;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kComponentNames = "xyzw";
 
-// "zyx" -> {2, 1, 0}; empty where a letter names no component.
+// "zyx" -> {2, 1, 0}; empty if a letter names no component.
 std::vector<std::int64_t> swizzle(Type type, const std::string& name) {
     if (!type.is_vector() && !type.is(Kind::quaternion)) return {};
     if (name.empty() || name.size() > 4) return {};
@@ -153,7 +153,7 @@ Value FunctionAnalyzer::attribute_of(const Value& object, const std::string& nam
     fail(span, describe(object) + " has no attribute '" + name + "'", std::move(notes), ErrorCategory::attribute);
 }
 
-// type(v).length, a.dtype.dtype: what a type of vectors says about itself.
+// Attributes of vector and array types: type(v).length, a.dtype.dtype.
 std::optional<Value> FunctionAnalyzer::type_attribute(Type type, const std::string& name) {
     if (name == "dtype" && type.is_numeric_aggregate()) return type_value(type.scalar_type());
     const bool has_length = type.is_vector() || type.is(Kind::quaternion) || type.is(Kind::transform);

@@ -1,7 +1,7 @@
 // Comparisons and the operators with branches: and, or, a if c else b.
 //
-// `a and b` runs b only where a holds. Where b is cheap and cannot fail (no load, no division, no call), running it
-// always is cheaper than a branch:
+// `a and b` runs b only if a holds. If b is cheap and cannot fail (no load, no division, no call), running it always is
+// cheaper than a branch:
 //
 //   x > 0 and y > 0        →  and %x_positive, %y_positive
 //   i < n and a[i] > 0     →  if %i_below { %v = load %a[%i]; yield cmp.gt %v, 0 } else { yield false }
@@ -112,10 +112,10 @@ bool is_cheap_and_safe(const ir::Operation& operation) {
     }
 }
 
-// Components that all operations together may have before a branch is cheaper.
+// Components of all operations together above which a branch is cheaper.
 constexpr int kCheapComponents = 16;
 
-// Whether the region may be run always. Constants cost nothing.
+// Whether the region can always run. Constants cost nothing.
 bool is_cheap_and_safe(const ir::Region& region) {
     int cost = 0;
     for (const ir::Operation* operation : region.operations) {
@@ -129,9 +129,9 @@ bool is_cheap_and_safe(const ir::Region& region) {
 
 }  // namespace
 
-// Takes an `if_` apart where both sides may run always: its operations move before it, `select` stands for the results.
+// Replaces an `if_` whose sides can both run always: its operations move before it, `select` gives the result.
 //   %r = if %c { %x = add %a, 1; yield %x } else { yield %a }   →   %x = add %a, 1;  %r = select %c, %x, %a
-// Returns the value instead of the result, or null where the branch has to stay.
+// Returns the value that replaces the result, or null if the branch has to stay.
 ir::Value* flatten_branch(ir::Builder& builder, ir::Region& region) {
     if (region.operations.empty()) return nullptr;
     ir::Operation* branch = region.operations.back();
@@ -167,7 +167,7 @@ ir::Value* flatten_branch(ir::Builder& builder, ir::Region& region) {
 }
 
 Value FunctionAnalyzer::compare(const syntax::Compare& c, Span span) {
-    // a < b < c: each operand runs once and, other than in Python, always.
+    // a < b < c: each operand runs once and, unlike in Python, always.
     Value left = expression(*c.left);
     Value result;
     for (std::size_t i = 0; i < c.ops.size(); ++i) {
@@ -286,7 +286,7 @@ Value FunctionAnalyzer::compare_types(syntax::CompareOperator op, Value a, Value
     return Value::runtime(builder_.binary(ir::Op::and_, builder_.unary(ir::Op::invert, negative), otherwise));
 }
 
-// Bools count as 0 and 1 beside integer literals, flag == 0, and have an order among each other, (a < b) < (c > d).
+// Bools compare as 0 and 1 with integer literals, flag == 0, and are ordered among each other, (a < b) < (c > d).
 std::optional<Value> FunctionAnalyzer::compare_bools(syntax::CompareOperator op, const Value& a, const Value& b,
                                                      Span span) {
     const auto is_integer = [](const Value& v) { return v.is_constant() && v.is_literal && !v.numbers[0].is_float; };
@@ -303,7 +303,7 @@ std::optional<Value> FunctionAnalyzer::compare_bools(syntax::CompareOperator op,
     return compare_pair(op, counted(a), counted(b), span);
 }
 
-// As @dataclass has it: field by field. Empty for a struct that is none, or one with eq=False.
+// Field by field, as @dataclass defines it. Empty for a struct that is no dataclass, or one with eq=False.
 std::optional<Value> FunctionAnalyzer::equal_structs(const Value& a, const Value& b, Span span) {
     const Type type = type_of(a);
     const std::optional<Construction> rules = source_.environment->construction(type);
@@ -366,8 +366,7 @@ Value FunctionAnalyzer::equal(Value a, Value b, Span span) {
     return Value::runtime(all);
 }
 
-// The operands first .. last of an `and` or `or`. Long chains are halved, so that branches nest as deep as the
-// logarithm of their number.
+// The operands first .. last of an `and` or `or`. Long chains are halved, so that the depth of branches is logarithmic.
 Value FunctionAnalyzer::bool_op(const syntax::BoolOp& op, std::size_t first, std::size_t last, Span span) {
     constexpr std::size_t kShortChain = 8;
     if (first == last) {
@@ -379,7 +378,7 @@ Value FunctionAnalyzer::bool_op(const syntax::BoolOp& op, std::size_t first, std
     const std::size_t count = last - first + 1, middle = count > kShortChain ? first + count / 2 : first + 1;
     const Value value = bool_op(op, first, middle - 1, span);
     const auto rest = [&] { return bool_op(op, middle, last, span); };
-    // Known at compile time: the rest is either the answer or never looked at.
+    // If the value is known at compile time, the rest is either the answer or never evaluated.
     if (const std::optional<bool> known = constant_truth(value)) {
         return *known == op.is_and ? rest() : Value::boolean(*known);
     }

@@ -1,8 +1,8 @@
 // Calls of types: wp.float64(x), wp.vec3(1.0, 2.0, 3.0), MyStruct(), wp.vector(...), wp.matrix(...).
 //
 // A scalar constructor converts from any scalar: that is the explicit conversion of the language. Constructors of
-// vectors and matrices convert literals only; typed components must have the right type (P-69), but a whole vector of
-// the same length converts, as that can only be meant.
+// vectors and matrices convert only literals; typed components must have the right type (P-69). A whole vector of the
+// same length converts, as no other meaning is possible.
 #include "sema/analyzer.h"
 #include "sema/infer/literals.h"
 
@@ -16,7 +16,7 @@ void refuse_keywords(const std::vector<Actual>& arguments, const std::string& na
     }
 }
 
-// mat32(c, shape=(3, 2)), quat(x, y, z, w, dtype=float): a keyword that says what the type says already.
+// mat32(c, shape=(3, 2)), quat(x, y, z, w, dtype=float): keywords that repeat the type.
 bool repeats_type(Type type, const Actual& a) {
     if (a.keyword == "dtype")
         return a.value.is_binding(Binding::Kind::type) && a.value.binding->type == type.scalar_type();
@@ -190,7 +190,7 @@ Value FunctionAnalyzer::construct_transform(Type type, const std::vector<Actual>
     if (positional.size() > 1) q = positional[1];
     ir::Value* p_value =
         p ? materialize(expect(p->value, position, p->span, "p of " + name), p->span) : builder_.zero(position);
-    // No rotation given: the identity where a position is, else all zero as every type's empty constructor.
+    // Without a rotation: the identity if a position is given, else zeros, as every type's empty constructor gives.
     ir::Value* q_value = nullptr;
     if (q)
         q_value = materialize(expect(q->value, rotation, q->span, "q of " + name), q->span);
@@ -204,7 +204,7 @@ Value FunctionAnalyzer::construct_transform(Type type, const std::vector<Actual>
     return Value::runtime(builder_.make(type, parts));
 }
 
-// What a field has where the constructor is not told. An array is one that is not there, as for None.
+// The value of a field without an argument. An array is null, as for None.
 ir::Value* FunctionAnalyzer::default_of(const Type::Field& field) {
     if (!field.default_value.empty()) return builder_.constant(field.type, field.default_value);
     if (!field.type.is_struct()) return builder_.zero(field.type);
@@ -254,7 +254,7 @@ Value FunctionAnalyzer::struct_of(Type type, const std::vector<const Actual*>& b
     return Value::runtime(builder_.make(type, parts));
 }
 
-// Which argument goes to which parameter of the __init__ that @dataclass makes; null where one is left out.
+// The argument for each parameter of the __init__ that @dataclass generates; null for one that is left out.
 std::vector<const Actual*> FunctionAnalyzer::match_fields(const std::string& name, const Construction& rules,
                                                           const std::vector<Actual>& arguments, Span span) {
     const auto& parameters = rules.parameters;
@@ -315,7 +315,7 @@ Value FunctionAnalyzer::construct_dataclass(Type type, const Construction& rules
     if (!rules.has_post_init) return made;
     const Binding post_init = look_up_method(type, "__post_init__", span);
     if (post_init.kind != Binding::Kind::function) fail(span, "'__post_init__' of " + name + " is no function");
-    // A local for as long as the method takes, which gets it by reference.
+    // A temporary local, which the method gets by reference.
     const std::string local = name + "'0";
     assign_name(local, made, span);
     auto self = std::make_shared<AssignmentTarget>();
@@ -332,7 +332,7 @@ Value FunctionAnalyzer::construct_dataclass(Type type, const Construction& rules
 
 namespace {
 
-// The arguments of wp.vector and wp.matrix: components, and the keywords that say what is made.
+// The arguments of wp.vector and wp.matrix: components, and the keywords that give the type.
 struct Anonymous {
     std::vector<Actual> components;
     std::optional<Type> dtype;
@@ -420,7 +420,7 @@ Value FunctionAnalyzer::anonymous_matrix(const std::vector<Actual>& arguments, S
     return construct_aggregate(type, parts.components, span);
 }
 
-// wp.quaternion(...) and wp.transformation(...): constructors of a type that their arguments, or dtype, tell.
+// wp.quaternion(...) and wp.transformation(...): constructors whose arguments, or dtype, give the type.
 Value FunctionAnalyzer::anonymous_rotation(Kind kind, const std::vector<Actual>& arguments, Span span) {
     const std::string name = kind == Kind::quaternion ? "wp.quaternion()" : "wp.transformation()";
     Type scalar = Type::none();

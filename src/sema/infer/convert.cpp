@@ -1,5 +1,5 @@
-// From analysed values to IR values, and the rule for literals: a literal takes the type that is asked for where it
-// fits; a value that has a type never changes it by itself (docs/semantics.md).
+// From analysed values to IR values, and the rule for literals: a literal takes the expected type if it fits; a typed
+// value is never converted implicitly (docs/semantics.md).
 #include "sema/analyzer.h"
 #include "sema/infer/literals.h"
 #include "types/struct_key.h"
@@ -56,7 +56,7 @@ Value FunctionAnalyzer::settle(const Value& value, Span span) {
     return Value::constant(Type::scalar(scalar), {literal_as(number, scalar)});
 }
 
-// What a local becomes that is bound to this value: a literal stays one, if it fits the type that it has when alone.
+// The value of a local that is bound to this value. A literal stays one; it must fit its default type.
 Value FunctionAnalyzer::bound(Value value, Span span) {
     if (value.is_tuple()) {
         for (Value& element : value.elements) element = bound(std::move(element), span);

@@ -1,4 +1,4 @@
-// Expressions: one case per construct, the work done in the files beside this one.
+// Expressions: one case for each construct; the files beside this one do the work.
 #include <limits>
 
 #include "sema/analyzer.h"

@@ -3,7 +3,7 @@
 //     x[i, j]    →   %data[%indices0[%i], %indices1[%j]]
 //     x[i]       →   make (view %data[%indices0[%i]]), %indices1 : another such struct
 //
-// The class is made by python/warp/_arrays/indexed.py; the key of its type tells it from other structs.
+// python/warp/_arrays/indexed.py makes the class; the key of its type tells it from other structs.
 #include "ir/indices.h"
 #include "sema/analyzer.h"
 #include "types/pattern.h"

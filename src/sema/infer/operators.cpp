@@ -1,5 +1,5 @@
-// Arithmetic: constants are folded here; everything else is a call of the builtin table under the operator's name, so
-// that the rules for operand types stand in one table.
+// Arithmetic: constants are folded here; all else is a call of the builtin table under the operator's name, so that one
+// table has the rules for operand types.
 #include "sema/analyzer.h"
 #include "sema/infer/literals.h"
 

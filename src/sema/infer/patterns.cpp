@@ -1,9 +1,9 @@
-// What patterns of `match` ask: case Point(0, y), case int(n).
+// Tests of `match` patterns: case Point(0, y), case int(n).
 #include "sema/analyzer.h"
 
 namespace weft::sema {
 
-// Types are known at compile time, and so is the answer.
+// Types are known at compile time, so the answer is too.
 bool FunctionAnalyzer::is_instance(const syntax::ClassTest& test) {
     const Value type = expression(*test.type);
     if (!type.is_binding(Binding::Kind::type) || type.binding->type.is_none()) {

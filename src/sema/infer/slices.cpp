@@ -127,7 +127,7 @@ PartStep FunctionAnalyzer::part_slice(Type type, const std::vector<syntax::Expre
     return step;
 }
 
-// Of a slice of an array. A number where it is known at compile time.
+// The step of an array's slice: a number if known at compile time.
 Value FunctionAnalyzer::array_step(const syntax::Slice& slice) {
     const Value step = slice.step ? expression(*slice.step) : Value::integer(1);
     if (step.is_binding(Binding::Kind::none)) return Value::integer(1);
@@ -154,13 +154,13 @@ ir::Value* FunctionAnalyzer::array_position(const syntax::Expression& at, ir::Va
     return value.numbers[0].i < 0 ? builder_.binary(ir::Op::add, number, extent()) : number;
 }
 
-// What a slice with a step that is known takes of an axis, cut to what there is, as Python does.
+// The range of a slice with a constant step along an axis, clipped to the extent as in Python.
 FunctionAnalyzer::Cut FunctionAnalyzer::cut(const syntax::Slice& slice, const Value& given, ir::Value* array,
                                             int axis) {
     const std::int64_t step = given.numbers[0].i;
     const auto extent = [&] { return builder_.dim(array, axis); };
     const auto op = [&](ir::Op which, ir::Value* x, ir::Value* y) { return builder_.binary(which, x, y); };
-    // Backwards it begins at the last element, and ends before the first.
+    // Backwards the range begins at the last element, and ends before the first.
     const auto lowest = [&] { return builder_.integer(step > 0 ? 0 : -1); };
     const auto highest = [&] { return step > 0 ? extent() : op(ir::Op::sub, extent(), builder_.integer(1)); };
     const auto bound = [&](const syntax::ExpressionPtr& at, const auto& otherwise) {
@@ -180,7 +180,7 @@ FunctionAnalyzer::Cut FunctionAnalyzer::cut(const syntax::Slice& slice, const Va
     return {start, count, step == 1 ? nullptr : builder_.integer(step)};
 }
 
-// The same by a step that only the launch knows: its sign says where the slice begins.
+// The same with a step that only the launch knows: its sign decides about the default bounds.
 FunctionAnalyzer::Cut FunctionAnalyzer::cut_by(const syntax::Slice& slice, ir::Value* step, ir::Value* array,
                                                int axis) {
     const auto op = [&](ir::Op which, ir::Value* x, ir::Value* y) { return builder_.binary(which, x, y); };
@@ -206,7 +206,7 @@ FunctionAnalyzer::Cut FunctionAnalyzer::cut_by(const syntax::Slice& slice, ir::V
     ir::Value* start = bound(slice.start, either(zero, highest));
     ir::Value* stop = bound(slice.stop, either(extent, lowest));
     ir::Value* distance = op(ir::Op::mul, op(ir::Op::sub, stop, start), either(one, builder_.integer(-1)));
-    // The least integer has no positive one; a step of -1 less takes as much.
+    // The least integer has no positive counterpart; the next greater step selects the same elements.
     ir::Value* negative = op(ir::Op::max, step, builder_.integer(-std::numeric_limits<std::int32_t>::max()));
     ir::Value* stride = either(step, builder_.unary(ir::Op::neg, negative));
     ir::Value* steps = op(ir::Op::div, op(ir::Op::sub, distance, one), stride);
@@ -242,7 +242,7 @@ Value FunctionAnalyzer::array_slice(const Value& object, const std::vector<synta
     return Value::runtime(array);
 }
 
-// Ends the launch where the condition holds.
+// Ends the launch with a ValueError if the condition holds.
 void FunctionAnalyzer::raise_value_error(ir::Value* condition, const std::string& text, Span span) {
     builder_.span = span;
     ir::Operation* made = builder_.if_(condition, {});
@@ -255,7 +255,7 @@ void FunctionAnalyzer::raise_value_error(ir::Value* condition, const std::string
     builder_.yield({});
 }
 
-// *a[1:4], *m[i, :2]: what such a slice has in all arrays that are long enough. Nobody asks whether they are.
+// *a[1:4], *m[i, :2]: the elements of such a slice in an array that is long enough. Nothing checks that it is.
 std::vector<Value> FunctionAnalyzer::sliced_elements(const Value& object,
                                                      const std::vector<syntax::ExpressionPtr>& indices) {
     constexpr std::int64_t kMost = 2048;
@@ -283,7 +283,7 @@ std::vector<Value> FunctionAnalyzer::sliced_elements(const Value& object,
     const std::optional<std::int64_t> start = bound(slice->start), stop = bound(slice->stop);
     const std::int64_t by = bound(slice->step).value_or(1);
     if (by == 0) fail(last.span, "the step of a slice must not be 0", {}, ErrorCategory::value);
-    // Both ends count from the same one of the array.
+    // Both bounds count from the same end of the array.
     const std::int64_t first = start.value_or(by > 0 ? 0 : -1);
     std::optional<std::int64_t> end = stop;
     if (!stop && (by > 0) == (first < 0)) end = first < 0 ? 0 : -1;

@@ -1,5 +1,5 @@
-// Which names one iteration of a loop may take over from an earlier one: definite assignment, on the text. A path
-// through the body is the set of names that it has assigned so far; where paths meet, the names that all have.
+// The names that one iteration of a loop may read from an earlier one: definite assignment, on the text. A path through
+// the body is the set of names that it has assigned so far; paths meet in the intersection.
 #include <map>
 #include <optional>
 
@@ -16,7 +16,7 @@ public:
         for (const std::string& name : names) numbers_.emplace(name, numbers_.size());
     }
 
-    // The path through the whole body; `found` has what it reads and leaves out afterwards.
+    // Analyses the path through the whole body; `found` then has the names that it reads first and leaves out.
     void run(const syntax::Block& body, const syntax::Expression* condition, const std::set<std::string>& targets) {
         Path path = std::vector<bool>(numbers_.size());
         for (const std::string& name : targets) assign(name, path);
@@ -30,7 +30,7 @@ public:
     }
 
 private:
-    using Path = std::optional<std::vector<bool>>;  // none: no path gets here
+    using Path = std::optional<std::vector<bool>>;  // none: unreachable
     struct Exits {
         Path breaks, continues;
     };
@@ -62,7 +62,7 @@ private:
         if (expression) read(*expression, path);
     }
 
-    // Other targets than names change a part of what is there, and so read it.
+    // Targets other than names change a part of a value, and so read it.
     void target(const syntax::Expression& expression, Path& path) {
         if (const auto* name = std::get_if<syntax::Name>(&expression.node)) {
             assign(name->id, path);

@@ -1,5 +1,5 @@
-// Names: locals first, as Python has it (a name that the function assigns anywhere is local everywhere), then
-// whatever the environment knows.
+// Names: locals first, as in Python (a name that the function assigns anywhere is local everywhere), then the names of
+// the environment.
 #include "types/names.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace weft::sema {
 
 namespace {
 
-// What wp.static can be given as a plain Python value.
+// Whether wp.static can get the binding as a plain Python value.
 bool is_python_value(const Binding& binding) {
     switch (binding.kind) {
         case Binding::Kind::constant:
@@ -115,7 +115,7 @@ Value FunctionAnalyzer::from_binding(Binding binding, const std::string& spelled
                 fail(span, "kernels cannot use '" + spelled + "', which is " + binding.text,
                      {help("kernels have nothing of that name: write it as a @wp.func, or run it before the launch; "
                            "wp.static(...) runs it when the kernel is built")});
-            // Some texts say themselves what to do instead.
+            // Some texts say already how to proceed.
             if (binding.text.ends_with(")"))
                 fail(span, "kernels cannot use '" + spelled + "', which is " + binding.text);
             fail(span, "kernels cannot use '" + spelled + "', which is " + binding.text,
@@ -128,8 +128,8 @@ Value FunctionAnalyzer::from_binding(Binding binding, const std::string& spelled
     }
 }
 
-// What Python itself objects to (a property that raises) is shown at the place that asked. A name that means nothing to
-// Python may be one of ours without its prefix: dot(v, w), vec3(1.0, 2.0, 3.0).
+// An error of Python itself (a property that raises) is shown at the place of the name. A name that Python does not
+// know may be a builtin without its prefix: dot(v, w), vec3(1.0, 2.0, 3.0).
 Binding FunctionAnalyzer::look_up(const std::string& name, Span span) {
     Binding found;
     try {
@@ -171,7 +171,7 @@ std::optional<Binding> FunctionAnalyzer::static_binding(const syntax::Expression
     return std::nullopt;
 }
 
-// Color.RED, RED: a member of an enumeration is its number to kernels; what else it has, Python reads.
+// Color.RED, RED: a member of an enumeration is a number in kernels; Python reads its other attributes.
 bool FunctionAnalyzer::is_global_number(const syntax::Expression& expression) {
     const syntax::Expression* root = &expression;
     while (const auto* attribute = std::get_if<syntax::Attribute>(&root->node)) root = attribute->object.get();
@@ -217,7 +217,7 @@ void FunctionAnalyzer::inout_names(const syntax::Call& call, std::set<std::strin
     for (const syntax::Keyword& keyword : call.keywords) add(*keyword.value);
 }
 
-// A lambda changes what it captures, when it is called: wherever it is mentioned, it may be.
+// A lambda changes names that it captures when it is called. Each mention of it may be a call.
 void FunctionAnalyzer::names_changed_by(const syntax::Lambda& lambda, std::set<std::string>& names) {
     if (std::find(inlined_.begin(), inlined_.end(), &lambda) != inlined_.end()) return;
     inlined_.push_back(&lambda);
@@ -261,7 +261,7 @@ void FunctionAnalyzer::assign_name(const std::string& name, Value value, Span sp
     scope_.insert_or_assign(assigned_flag(name), std::move(flag));
 }
 
-// Debug builds: raises, as Python does, where no assignment has been reached.
+// Debug builds: raises, as Python does, if no assignment has been reached.
 void FunctionAnalyzer::check_assigned(const std::string& name, Span span) {
     const Local* const flag = module_.options.debug ? find_local(assigned_flag(name)) : nullptr;
     if (!flag || flag->state != Local::State::assigned || constant_truth(flag->value) == true) return;
@@ -277,7 +277,7 @@ void FunctionAnalyzer::check_assigned(const std::string& name, Span span) {
     builder_.span = place;
 }
 
-// By the names that the user wrote: of several lambdas' variables of one name, the one that the expression means.
+// By the names that the user wrote: of several lambdas' variables of one name, the one that is in scope here.
 std::vector<Environment::Local> FunctionAnalyzer::constant_locals(const syntax::Expression& expression) const {
     std::map<std::string, std::string> meant;  // spelled, and in full
     walk(expression, [&](const syntax::Expression& e) {

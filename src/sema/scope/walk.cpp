@@ -112,7 +112,7 @@ void walk(const syntax::Expression& expression, const Visit& visit) {
                        walk_if(e.type, visit);
                    },
                    [&](const syntax::PartByNumber& e) { walk_if(e.object, visit); },
-                   // The body runs where it is called.
+                   // The body runs at the place of the call.
                    [&](const syntax::Lambda& e) {
                        walk_all(e.annotations, visit);
                        walk_if(e.result, visit);

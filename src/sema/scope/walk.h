@@ -1,5 +1,5 @@
-// Questions about the text of a function that need no types: which names a block assigns, where names are read, and
-// whether control can leave a block early. Found once per function or block, by walking the tree.
+// Analyses of a function's text that need no types: the names that a block assigns, the reads of names, and whether
+// control can leave a block early. Computed once for each function or block, by walking the tree.
 #pragma once
 
 #include <functional>
@@ -15,25 +15,25 @@
 
 namespace weft::sema {
 
-// Calls `visit` for the expression and everything in it but the bodies of lambdas, in source order.
+// Calls `visit` for the expression and all expressions in it except in bodies of lambdas, in source order.
 void walk(const syntax::Expression& expression, const std::function<void(const syntax::Expression&)>& visit);
 // Calls `visit` for every expression of the block, and `enter` for every statement, nested ones too.
 void walk(const syntax::Block& block, const std::function<void(const syntax::Statement&)>& enter,
           const std::function<void(const syntax::Expression&)>& visit);
 
-// Names that an assignment target binds or changes: x, x.y, x[i] give x; tuples all of theirs. Arrays that are only
-// written through are among them: that is harmless.
+// Names that an assignment target binds or changes: x, x.y, x[i] give x; tuples give all of theirs. Arrays that are
+// only written through are included, which is harmless.
 void target_names(const syntax::Expression& target, std::set<std::string>& names);
-// All names that statements of the block assign. `inout_names` is asked of each expression, and adds those that a call
-// assigns through its arguments.
+// All names that statements of the block assign. `inout_names` is called with each expression, and adds the names that
+// a call assigns through its arguments.
 using InoutNames = std::function<void(const syntax::Expression&, std::set<std::string>&)>;
 std::set<std::string> assigned_names(const syntax::Block& block, const InoutNames& inout_names);
-// Names that the block gives a new value as a whole, by a plain target: what makes a name local in Python.
+// Names that the block rebinds by a plain target, which makes a name local in Python.
 std::set<std::string> rebound_names(const syntax::Block& block);
 // The names that this expression assigns through calls.
 std::set<std::string> assigned_names(const syntax::Expression& expression, const InoutNames& inout_names);
 
-// Of the names that the body of a loop gives a value as a whole:
+// The rebound names of a loop's body:
 struct Iteration {
     std::set<std::string> reads_first;  // those that it may read before it has assigned them
     std::set<std::string> leaves_out;   // those that some path to its end has not assigned
@@ -44,10 +44,10 @@ Iteration iteration(const syntax::Block& body, const syntax::Expression* conditi
 
 // How control may leave the block, judged from the text alone: break and continue of loops inside it do not count.
 Flow possible_exits(const syntax::Block& block);
-// True where no path through the block runs off its end.
+// True if no path through the block runs off its end.
 bool always_exits(const syntax::Block& block);
 
-// Where names are read, by position in source order.
+// The reads of names, by position in source order.
 class Reads {
 public:
     explicit Reads(const syntax::Function& function);
