@@ -81,7 +81,7 @@ private:
         }
     }
 
-    // Implicit parameters that hold what atomics returned are counted through.
+    // The `of` of such parameters counts them, in their order.
     Value* add_implicit(ir::ImplicitParameter::Kind kind, Type type) {
         made_->implicit_parameters.push_back({kind, implicit_count_++});
         return made_->add_argument(&made_->body, type, kind == ir::ImplicitParameter::Kind::log ? "log" : "returned");
@@ -122,7 +122,7 @@ private:
         Value *zero = b_.integer(0), *last = b_.load(last_, {zero}), *at = nullptr;
         if (how_ == AtomicResults::written) {
             Value* one = b_.integer(1, Type::scalar(Scalar::i64));
-            // Past the end nothing is kept; the launch fails in the end.
+            // On overflow the last entry is overwritten, and the launch fails at its end.
             Value* end = b_.binary(Op::sub, b_.cast(b_.dim(next_, 0), Scalar::i64), one);
             at = b_.binary(Op::min, b_.atomic(Op::atomic_add, heads_, {zero}, {one}), end);
             b_.store(next_, {last}, at);
@@ -133,7 +133,7 @@ private:
         return at;
     }
 
-    // Where what the atomic gives is kept.
+    // The element that holds the result of the atomic.
     ElementAddress place_of(const Operation& atomic) {
         const auto returned = returned_.find(&atomic);
         if (returned != returned_.end()) return {returned->second, thread_};

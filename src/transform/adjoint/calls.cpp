@@ -1,9 +1,10 @@
-// Calls of functions that have derivatives of their own (functions.h):
+// Calls of functions with custom derivatives (functions.h):
 //
 //   %y = call @f(%x)      replay:   %y = call @f_replay(%x)
 //                         reverse:  %dx = call @f_gradient(%x, %dy), added to the adjoint of %x
 //
-// What users wrote sees arrays as they are after the launch: the adjoint takes them by parameters of their own.
+// Functions that users wrote for this see arrays as they are after the launch: the adjoint gets these as extra
+// parameters.
 #include <algorithm>
 
 #include "ir/typing.h"
@@ -52,7 +53,6 @@ void Reverser::reverse_call(const Operation& call) {
     }
 }
 
-// The library has the adjoint of a function of its own.
 void Reverser::reverse_library_call(const Operation& call, Value* d) {
     const ir::LibraryFunction& function = *call.library;
     if (ir::has_constant_result(call)) return;
@@ -85,7 +85,7 @@ std::vector<Value*> Reverser::arguments_of(const Operation& call, const ir::Func
     return arguments;
 }
 
-// What `array` shows, after the launch.
+// `array` with its contents after the launch.
 Value* Reverser::as_after(const Operation& use, const Value* array) {
     std::vector<const Value*> written;
     bool writes_unknown = false;
@@ -128,7 +128,7 @@ Value* Reverser::as_after(const Operation& use, const Value* array) {
         const Operation* made = append_copy(*part->definition);
         return made->result();
     };
-    // The copies of the way to the part belong to this alone: what stands for them elsewhere stays.
+    // The copied views are used here alone: the earlier mapping is restored.
     const ir::ValueMap saved = map_;
     Value* result = rebuilt(rebuilt, array);
     map_ = saved;

@@ -1,10 +1,10 @@
-// What the iterations of a loop start with.
+// The initial states of a loop's iterations.
 //
-// A stack with a place for each iteration holds them all. Where a thread runs more iterations than there are places,
-// the places become a stack of checkpoints: iteration 0 lies at its bottom, and the way to the iteration that is asked
-// for is recomputed from the last checkpoint before it, leaving checkpoints for the iterations that come next. Where
-// they stand is Griewank's binomial schedule: with s places, each iteration of a loop of up to (s + r choose r) is run
-// again at most r times, the fewest there can be. With 16 places that is 5 times for 20,000 iterations.
+// A stack with a place for each iteration holds them all. If a thread runs more iterations than there are places, the
+// places become a stack of checkpoints. Iteration 0 lies at its bottom. Any other iteration is recomputed from the last
+// checkpoint before it, leaving new checkpoints for the iterations that come next. Their positions follow Griewank's
+// binomial schedule: with s places, each iteration of a loop of up to (s + r choose r) is run again at most r times,
+// which is optimal. With 16 places that is 5 times for 20,000 iterations.
 #include <algorithm>
 
 #include "ir/loops.h"
@@ -23,11 +23,11 @@ namespace {
 
 constexpr std::int64_t kFewestPlaces = 2;
 
-// How many steps from a checkpoint the next one stands, where `length` iterations are to be reversed from it on, the
-// last one first, with `places` (itself among them). Both are i64, and so is what is given.
+// The number of steps from a checkpoint to the next one, if `length` iterations from the checkpoint on are to be
+// reversed, the last one first. `places` counts the free places, that of the checkpoint included. All numbers are i64.
 //
-// With b(s, r) = (s + r choose s), and the least r for which b(places, r) >= length: what lies after the next
-// checkpoint must be within b(places - 1, r), what lies before it is at least b(places, r - 2).
+// Let b(s, r) = (s + r choose s), and r the least number with b(places, r) >= length. The iterations after the next
+// checkpoint must be within b(places - 1, r); those before it are at least b(places, r - 2).
 Value* next_distance(ir::Builder& b, Value* length, Value* places) {
     Value *one = b.integer(1, i64_type()), *none = b.integer(0, i64_type());
     // r, and b(places, .) of r, r - 1 and r - 2
@@ -50,8 +50,8 @@ Value* next_distance(ir::Builder& b, Value* length, Value* places) {
 
 }  // namespace
 
-// Stacks for the carried values of a loop that runs saved.count times. What is an array stays one; of those that
-// change from iteration to iteration nothing can be kept.
+// Opens stacks for the carried values of a loop that runs saved.count times. Arrays have none: those that change from
+// iteration to iteration cannot be kept.
 void Reverser::open_stacks(const Operation& operation, SavedLoop& saved) {
     const Type counting = saved.count->type;
     std::int64_t bytes = 0;  // of one iteration, with its number
@@ -78,7 +78,7 @@ void Reverser::open_stacks(const Operation& operation, SavedLoop& saved) {
     }
 }
 
-// How many iterations may keep their state, of `bytes` each.
+// The number of iterations that may keep their state, of `bytes` each.
 std::int64_t Reverser::places_for(const Operation& loop, std::int64_t bytes, Type counting) const {
     const std::int64_t places = std::max(kFewestPlaces, options_.stack_bytes / bytes);
     if (!options_.stack_slots) return places;
@@ -90,7 +90,7 @@ std::int64_t Reverser::places_for(const Operation& loop, std::int64_t bytes, Typ
     return std::min({places, *options_.stack_slots, largest});
 }
 
-// Memory for `count` elements, which are at most `most`: of that size where the thread has no stack that grows.
+// Memory for `count` elements, at most `most`. It has room for `most` if the thread has no growing stack.
 Value* Reverser::stack(Type element, Value* count, std::int64_t most) {
     const Type type = Type::array(element, 1);
     if (!options_.stack_slots) return b_.stack(type, count);
@@ -99,8 +99,8 @@ Value* Reverser::stack(Type element, Value* count, std::int64_t most) {
     return array;
 }
 
-// In the first run through the loop, at the beginning of iteration `t`. All that have no place of their own share the
-// last one, where nobody looks for them.
+// Called in the first run through the loop, at the beginning of iteration `t`. Iterations without a place of their own
+// share the last one, which is never read before a checkpoint replaces it.
 void Reverser::save_state(const Operation& operation, const SavedLoop& saved, Value* t) {
     Value* place = saved.has_checkpoints() ? b_.binary(Op::min, t, b_.integer(saved.places - 1, t->type)) : t;
     const std::size_t first = ir::carried_arguments(operation);
@@ -134,8 +134,8 @@ std::vector<Value*> Reverser::state_at(const Operation& operation, const SavedLo
     return {made->results.begin(), made->results.end() - 1};
 }
 
-// What iteration `t` starts with, from the newest checkpoint, which starts with `state`; and then the newest one that
-// is left for the iterations before it.
+// The initial state of iteration `t`, computed from the newest checkpoint and its `state`. The last value returned is
+// the newest checkpoint that is left for the iterations before `t`.
 std::vector<Value*> Reverser::recomputed(const Operation& operation, const SavedLoop& saved, Value* t,
                                          std::vector<Value*> state, Value* newest) {
     const auto wide = [&](Value* number) { return b_.cast(number, Scalar::i64); };

@@ -9,9 +9,9 @@
 //              yield (mul %d, %x), (add %e, (mul %d, %c))
 //          }
 //
-// A loop that counts nothing beforehand (while, or a for that a condition may end) runs once more, to be counted; where
-// it runs a few times at most, there is room for these, and it counts while it fills the stacks. One
-// that runs more often than its stacks have room for keeps some states only (checkpoints.cpp).
+// A loop without a trip count known beforehand (a while, or a for that a condition may end) runs once more, to be
+// counted. If it runs a few times at most, the stacks have room for all of them, and it counts while it fills them. A
+// loop that runs more often than its stacks have room for keeps some states only (checkpoints.cpp).
 #include <utility>
 
 #include "ir/loops.h"
@@ -29,14 +29,14 @@ using ir::Value;
 
 namespace {
 
-// Loops of no more iterations, at most, have room for all of them.
+// Guarded loops of at most so many iterations have room for all of them.
 constexpr std::int64_t kMostUncounted = 256;
 
 }  // namespace
 
 // ---- replay ----
 
-// The number of iterations of a for: (hi - lo) / step, rounded up; 0 where that is negative.
+// The number of iterations of a for: (hi - lo) / step, rounded up; 0 if that is negative.
 Value* Reverser::trip_count(const Operation& operation) {
     Value *lo = copy(operation.operands[0]), *hi = copy(operation.operands[1]), *step = copy(operation.operands[2]);
     const Type type = lo->type;
@@ -53,7 +53,7 @@ Value* Reverser::trip_count(const Operation& operation) {
     return b_.select(runs, b_.binary(Op::div, distance, divisor), zero);
 }
 
-// Runs the loop for the number of its iterations alone.
+// Runs the loop only to count its iterations.
 Value* Reverser::counted(const Operation& operation) {
     const Type type = operation.op == Op::for_ ? operation.operands[0]->type : i32_type();
     const auto counting = [&](const Region& region, const std::vector<Value*>& count) {
@@ -70,7 +70,7 @@ void Reverser::replay_loop(const Operation& operation) {
         saved.count = b_.integer(*most, operation.operands[0]->type);
         open_stacks(operation, saved);
         const auto saving = [&](const Region& region, const std::vector<Value*>& count) {
-            // The counter is the same in all lanes, unlike the count of each.
+            // All lanes have the same loop counter; their counts differ.
             Value *at = b_.binary(Op::sub, copy(region.arguments[0]), copy(operation.operands[0])),
                   *step = copy(operation.operands[2]);
             save_state(operation, saved, b_.binary(Op::div, at, step));
@@ -100,13 +100,13 @@ void Reverser::replay_loop(const Operation& operation) {
         replay(body, /*saves_loops=*/false);
         b_.yield(copies(body.terminator()->operands));
     }
-    // The run that counted has the results too, so that where no stack is needed this one is not.
+    // The counting run has given the results already. So this run is dead code if the loop needs no stack.
     for (std::size_t i = 0; i < operation.results.size() && !is_counted; ++i)
         map_.set(operation.results[i], made->result(i));
     saved_loops_[&operation] = std::move(saved);
 }
 
-// Iteration `t` of the loop is the one that is copied from here on.
+// Makes `t` the iteration that is copied from here on.
 void Reverser::set_counter(const Operation& operation, Value* t) {
     const Region& body = body_of(operation);
     if (operation.op == Op::for_) {
@@ -172,8 +172,8 @@ void Reverser::reverse_loop(const Operation& operation) {
     const SavedLoop saved = saved_loops_.at(&operation);
     const Type counting = saved.count->type;
     if (saved.has_checkpoints()) start.push_back(b_.integer(0));
-    // Down to 0, where all threads end together: lanes that start apart still read one row of the stack. Unsigned
-    // numbers cannot end below 0.
+    // Counts down to 0, so that all threads end together: lanes that start apart still read one row of the stack.
+    // Unsigned counters cannot end below 0.
     const bool counts_down = info(counting.scalar()).is_signed();
     Value *zero = b_.integer(0, counting), *one = b_.integer(1, counting);
     Value *last = b_.binary(Op::sub, saved.count, one), *down = counts_down ? b_.integer(-1, counting) : nullptr;
@@ -208,7 +208,7 @@ void Reverser::reverse_loop(const Operation& operation) {
     }
     frame_ = outer;
 
-    // What is carried besides came up inside: it starts as it is here, before the loop.
+    // The other carried adjoints were found inside the loop. Their initial values belong before it.
     b_.region().operations.pop_back();
     for (const Value* value : frame.carried) made->operands.push_back(adjoint_or_zero(value));
     b_.region().operations.push_back(made);

@@ -18,7 +18,7 @@ using ir::Value;
 // The rule for scalars: x, y are the operands, r the result.
 using Rule = std::function<E(std::span<const E> operands, E r, E d)>;
 
-// The same in loops, which make the value in place: of what has too many components.
+// The same in loops that make the value in place, for values with too many components to unroll.
 Value* in_loops(ir::Builder& builder, std::span<Value* const> operands, Value* result, Value* d, const Rule& rule) {
     std::vector<Value*> indices;
     const auto at = [&](Value* value) {
@@ -44,7 +44,7 @@ Value* in_loops(ir::Builder& builder, std::span<Value* const> operands, Value* r
     return fill(builder.zero(d->type));
 }
 
-// A rule with comparisons is written component by component.
+// Applies the rule component by component, as comparisons require.
 Value* by_components(ir::Builder& builder, std::span<Value* const> operands, Value* result, Value* d,
                      const Rule& rule) {
     if (d->type.components() > ir::kMostUnrolled) return in_loops(builder, operands, result, d, rule);
@@ -57,16 +57,15 @@ Value* by_components(ir::Builder& builder, std::span<Value* const> operands, Val
     return d->type.is_scalar() ? parts[0].value() : make(d->type, parts).value();
 }
 
-// What stands for x · slope where x is zero, and the slope may be infinite or NaN. Where it will be differentiated
-// again it is no constant, but has the derivative slope by x; the slope itself moves where the second derivative counts
-// too.
+// Replaces x · slope at x = 0, if the slope may be infinite or NaN. If it will be differentiated again, it is no
+// constant: its derivative by x is the slope. At a higher order the slope is differentiated too.
 E nothing(E x, const std::function<E()>& slope, int order) {
     if (order == 0) return x.zero();
     const E limit = x.number(largest(x.type().scalar())), finite = min(max(slope(), -limit), limit);
     return x * (order == 1 ? unary(Op::detach, finite) : finite);
 }
 
-// The rule, linear in d, whose factor may be infinite where d is zero.
+// The rule, which is linear in d, made safe for a factor that is infinite at d = 0.
 Rule guarded(Rule rule, int order) {
     return [rule = std::move(rule), order](std::span<const E> operands, E r, E d) {
         const auto slope = [&] { return rule(operands, r, d.number(1.0)); };
@@ -125,7 +124,7 @@ Value* times_partial(ir::Builder& builder, Op op, std::span<Value* const> operan
             return -(d * sin(x));
         case Op::tan:
             return d * (number(1.0) + square(r));
-        // Constant outside of [-1, 1], and taken to be so at the ends, where the derivative inside is infinite.
+        // Constant outside of [-1, 1], and at the ends as well: the derivative inside is infinite there.
         case Op::asin:
         case Op::acos:
             return scalars([op](Operands o, E, E g) {
@@ -170,10 +169,11 @@ Value* times_partial(ir::Builder& builder, Op op, std::span<Value* const> operan
             return guarded_scalars([](Operands o, E q, E g) { return -(g * q / o[1]); });
         case Op::rem:
             if (which == 0) return d;
-            // How often the divisor goes into the dividend; the quotient alone may round up to the next integer.
+            // The factor is the whole number of times that the divisor fits. The quotient alone may round up to the
+            // next integer.
             return guarded_scalars(
                 [](Operands o, E rest, E g) { return -(g * unary(Op::rint, (o[0] - rest) / o[1])); });
-        // Ties belong to the first; a NaN is not chosen where the other is a number.
+        // Ties belong to the first operand; a NaN is not chosen over a number.
         case Op::min:
         case Op::max:
             return scalars([op, which](Operands o, E, E g) {
@@ -194,8 +194,8 @@ Value* times_partial(ir::Builder& builder, Op op, std::span<Value* const> operan
                 return select(is_zero, 0.0, g * q * log(select(is_zero, 1.0, o[0])));
             });
         case Op::atan2:
-            // The greater of the two is taken out, so that no square overflows or vanishes. At the origin, and
-            // infinitely far away, the gradient is zero.
+            // The larger operand is taken out, so that no square overflows or vanishes. The gradient is zero at the
+            // origin and at infinity.
             return scalars([which](Operands o, E, E g) {
                 const E size = max(abs(o[0]), abs(o[1]));
                 const E is_flat = compare(Op::cmp_eq, size, size.zero()) ||

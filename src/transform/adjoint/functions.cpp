@@ -29,7 +29,7 @@ namespace {
 
 bool is_unwritten(const Function& function) { return function.reverse_of && function.body.operations.empty(); }
 
-// Fills the body of `to`, whose parameters are those of `from`.
+// Copies the body of `from` to `to`, which has the same parameters.
 void copy_body(const Function& from, Function& to) {
     ir::ValueMap map(from);
     for (std::size_t i = 0; i < from.parameters().size(); ++i) map.set(from.parameters()[i], to.parameters()[i]);
@@ -55,7 +55,7 @@ void remove(ir::Module& module, const Function& function) {
     std::erase_if(module.functions, [&](const auto& other) { return other.get() == &function; });
 }
 
-// The reverse of `of`, with or without gradients of arrays, as the body of `gradient`.
+// Makes the reverse of `of` the body of `gradient`; `arrays` says whether arrays have gradients.
 void write_reverse(ir::Module& module, const Function& of, Function& gradient, Gradient arrays,
                    const ReverseOptions& wanted) {
     Function& copy = add_copy(module, of, "");
@@ -73,7 +73,7 @@ void write_reverse(ir::Module& module, const Function& of, Function& gradient, G
     remove(module, copy);
 }
 
-// How many reverses of reverses are made for it.
+// The depth of nested gradients that are written for `gradient`.
 int nesting(const Function& gradient) {
     const auto of = [](const auto& self, const Function& function) -> int {
         int deepest = 0;
@@ -87,7 +87,7 @@ int nesting(const Function& gradient) {
     return of(of, *gradient.reverse_of);
 }
 
-// Gradients that the function calls have to be there before it is reversed.
+// Gradients that the function calls are written first: reversing the function needs their bodies.
 void write(ir::Module& module, Function& gradient, Gradient arrays, const ReverseOptions& options) {
     const auto write_called = [&](const auto& self, const Function& function) -> void {
         ir::for_each_operation(function.body, [&](const Operation& operation) {
@@ -102,7 +102,7 @@ void write(ir::Module& module, Function& gradient, Gradient arrays, const Revers
     write_reverse(module, *gradient.reverse_of, gradient, arrays, options);
 }
 
-// Takes away all that is no computation of values.
+// Removes everything but the computation of values.
 void silence(Region& region, const Function& of, const std::unordered_set<const Value*>& used) {
     for (Operation* operation : region.operations) {
         for (Region* inner : operation->regions) silence(*inner, of, used);
@@ -117,7 +117,7 @@ void silence(Region& region, const Function& of, const std::unordered_set<const 
     });
 }
 
-// wp.adjoint[array][i] += x: an array without a gradient leaves nothing to add to.
+// wp.adjoint[array][i] += x has no effect if the array has no gradient.
 void guard_gradients(Function& function, Region& region) {
     std::vector<Operation*> guarded;
     for (Operation* operation : region.operations) {
@@ -128,7 +128,7 @@ void guard_gradients(Function& function, Region& region) {
             guarded.push_back(operation);
             continue;
         }
-        Region* const around = function.new_region(nullptr);  // where the builder writes what comes before the branch
+        Region* const around = function.new_region(nullptr);  // receives operations that come before the branch
         ir::Builder b(function, *around);
         b.span = operation->span;
         Value* is_missing = b.is_null(gradient);
@@ -143,7 +143,7 @@ void guard_gradients(Function& function, Region& region) {
                     Value* fresh = function.new_value(result->type);
                     fresh->definition = operation;
                     fresh->index = result->index;
-                    result->definition = branch;  // what used the result uses the branch's
+                    result->definition = branch;  // uses of the result now refer to the branch
                     branch->results.push_back(result);
                     result = fresh;
                     yields.push_back(fresh);
@@ -167,7 +167,7 @@ void guard_gradients(Function& function, Region& region) {
     region.operations = std::move(guarded);
 }
 
-// Whether a gradient could come to the function: by what it returns or through an array.
+// Whether a gradient can reach the function: by its result or through an array.
 bool can_be_reached(const Function& function) {
     const auto has_smooth_array = [](const Value* parameter) {
         const Type type = parameter->type;
@@ -201,7 +201,7 @@ void add_replay(ir::Module& module, Function& function) {
     function.replay = &copy;
 }
 
-// The same part of `whole` that `part` is of the array that it was taken from; what is made goes to `made`.
+// Repeats the views that lead to `part` on `whole`; appends the new operations to `made`.
 Value* same_part(Function& function, Value* part, Value* whole, std::vector<Operation*>& made, Region* region) {
     if (!part->definition) return whole;
     Value* outer = same_part(function, part->definition->operands[0], whole, made, region);
@@ -235,7 +235,7 @@ void share_gradients(Function& adjoint, Region& region) {
 void share_gradients(Function& adjoint) { share_gradients(adjoint, adjoint.body); }
 
 void write_gradients(ir::Module& module, const ReverseOptions& options) {
-    // The outermost first: they know how often the inner ones will be differentiated.
+    // The outermost come first: they know how often the inner ones will be differentiated.
     std::vector<std::pair<int, Function*>> unwritten;
     for (const auto& function : module.functions)
         if (is_unwritten(*function)) unwritten.push_back({nesting(*function), function.get()});

@@ -1,7 +1,7 @@
 // Loads, stores and atomics.
 //
-// The gradient of an array's element collects what every reader of the element asks for. An element that no other
-// thread can be asked for is added to plainly; all others by atomics.
+// The gradient of an element is the sum over all of its readers. If no other thread can reach the element, the addition
+// is plain; otherwise it is atomic.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -58,7 +58,7 @@ Gradient Reverser::gradient_of(const Value* array) const {
 
 bool Reverser::has_gradient(const Value* array) const { return gradient_of(array) != Gradient::none; }
 
-// Of parameters it is known; of arrays that came out of memory or a struct, the launch knows.
+// Gradients of parameters are known; for arrays from memory or a struct only the launch knows.
 bool Reverser::may_lack_gradient(const Value* array) const {
     const Value* root = ir::root_of(array);
     return !source_.is_kernel || root->definition || root->region != &source_.body || !root->type.is_array();
@@ -75,8 +75,8 @@ bool Reverser::writes_gradients(const Operation& operation) const {
 
 // ---- elements that belong to one thread ----
 
-// Where the thread's coordinates stand among the indices of an access, if all of them do: such an element is this
-// thread's own, as far as accesses have its coordinates in the same places.
+// The positions of the thread's coordinates among the indices of an access, if all of them are there. The element is
+// then the thread's own, provided that all accesses to the array have the coordinates at the same positions.
 std::optional<Reverser::CoordinatePositions> Reverser::coordinate_positions(const Operation& access) const {
     if (!memory_of(source_, access.operands[0]).is_known()) return std::nullopt;
     const std::vector<const Value*> indices = indices_from_start(access);
@@ -98,7 +98,7 @@ void Reverser::find_uncontended_accesses() {
     bool any_unknown = false;
     ir::for_each_operation(source_.body, [&](const Operation& operation) {
         if (operation.op == Op::call) {
-            // A gradient adds to whichever elements it likes.
+            // The gradient of a function may add to any element.
             for (const Value* operand : operation.operands)
                 if (ir::holds_array(operand->type)) uncontended_[ir::root_of(operand)].reset();
             return;
@@ -134,18 +134,19 @@ bool is_zero(const Value* value) {
     return made && made->op == Op::constant && std::ranges::all_of(made->numbers, is_none);
 }
 
-// A branch, and the way of it that may give other numbers than zero.
+// A branch, and the direction of it in which a value may differ from zero.
 struct Way {
     const Value* condition = nullptr;
     bool holds = true;
     bool operator==(const Way&) const = default;
 };
 
-// What a contribution hangs on: it is zero wherever that branch goes the other way, as far as is seen in a few steps.
+// The branch that a contribution depends on: it is zero if the branch goes the other way. Searches at most `steps`
+// deep.
 std::optional<Way> way_to(const Value* value, int steps = 12) {
     const Operation* made = value->definition;
     if (!made || steps == 0) return {};
-    // Of a sum, a vector or a struct: the one that all parts hang on which are not zero anyway.
+    // Of a sum, a vector or a struct: the branch that all of its nonzero parts depend on.
     const auto common = [&]() -> std::optional<Way> {
         std::optional<Way> all;
         for (const Value* operand : made->operands) {
@@ -199,7 +200,7 @@ void Reverser::add_to_gradient(Value* gradient, const std::vector<Value*>& indic
     } else if (is_uncontended) {
         b_.store(gradient, indices, b_.binary(Op::add, b_.load(gradient, indices), d));
     } else if (const std::optional<Way> way = way_to(d)) {
-        // Of many neighbours a condition lets few through, and an atomic costs more than a branch.
+        // A condition on neighbours lets few of them through, and an atomic costs more than a branch.
         Operation* made = b_.if_(const_cast<Value*>(way->condition), {});
         for (const bool arm : {true, false}) {
             ir::Builder::Inside inside(b_, made->body(arm ? 0 : 1));
@@ -211,10 +212,10 @@ void Reverser::add_to_gradient(Value* gradient, const std::vector<Value*>& indic
     }
 }
 
-// Runs `body`, which gives values of these types, where the array has a gradient; zeros otherwise.
+// Runs `body`, which gives values of these types, if the array has a gradient; gives zeros otherwise.
 std::vector<Value*> Reverser::where_it_has_one(const Value* array, const std::vector<Type>& types,
                                                const std::function<std::vector<Value*>(Value* gradient)>& body) {
-    // The copy of a local array, made anew in the backward pass, holds its gradient.
+    // A local array is made anew in the backward pass, and its copy holds the gradient.
     const Value* root = ir::root_of(array);
     if (root->definition && root->definition->op == Op::local_array) return body(copy(array));
     Value* gradient = b_.grad_of(copy(array));
@@ -267,8 +268,8 @@ void Reverser::reverse_atomic(const Operation& operation) {
     accumulate(value, operation.op == Op::atomic_add ? read[0] : b_.unary(Op::neg, read[0]));
 }
 
-// The gradient of an extreme belongs to the thread that offered just what the array ends up with; of several, to the
-// one that comes first in the backward pass. Where the array had that number before, it stays there.
+// The gradient of a minimum or maximum goes to the thread whose operand equals the final value. If there are several,
+// the first one in the backward pass takes it. If the array had that value before, it keeps the gradient.
 void Reverser::reverse_extreme(const Operation& operation) {
     const Value *array = operation.operands[0], *value = operation.operands.back();
     if (!is_active(value)) return;
@@ -320,7 +321,7 @@ void Reverser::reverse_extreme(const Operation& operation) {
     accumulate(value, taken[0]);
 }
 
-// Whether it is the descriptor of an object, and not one of the arrays that it leads to.
+// Whether the array is the descriptor of an object, not an array that the descriptor leads to.
 static bool shows_descriptor(const Value* array) {
     const Operation* made = ir::root_of(array)->definition;
     return made && made->op == Op::array_at;
@@ -333,7 +334,7 @@ std::vector<Contents> contents_read(const ir::Function& adjoint) {
         const ir::ImplicitParameter* implicit = adjoint.implicit(parameter);
         using Kind = ir::ImplicitParameter::Kind;
         if (implicit && (implicit->is_returned() || implicit->is_for_order() || implicit->kind == Kind::number)) return;
-        // A copy is made of what was there before.
+        // A copy holds the contents before the launch.
         Contents& of = read[static_cast<std::size_t>(implicit ? implicit->of : parameter->index)];
         (implicit && implicit->kind == Kind::after ? of.after : of.before) = true;
     };
@@ -349,7 +350,7 @@ std::vector<Contents> contents_read(const ir::Function& adjoint) {
     };
     const ir::Origins origins(adjoint);
     ir::for_each_operation(adjoint.body, [&](const Operation& operation) {
-        // What functions of the library read of objects, and where these come from, they know themselves.
+        // The IR does not say which objects a library function reads.
         if (operation.op == Op::call_library && operation.library->reaches_memory()) mark_objects();
         if (operation.op != Op::load || ir::gradient_holding(operation.operands[0])) return;
         const Value* origin = ir::origin_of(operation.operands[0]);
@@ -359,9 +360,9 @@ std::vector<Contents> contents_read(const ir::Function& adjoint) {
             return;
         }
         mark_objects();
-        // Where it was chosen at run time.
+        // The array was chosen at run time.
         origins.for_each(*origin, [&](std::size_t parameter) { mark(adjoint.parameters()[parameter]); });
-        // What came out of memory may lead anywhere but to the parameters that are arrays.
+        // An array from memory may lead anywhere except to parameters that are arrays.
         for (const Value* parameter : adjoint.parameters()) {
             const Type type = parameter->type;
             if (!ir::holds_array(type.is_array() ? type.element() : type)) continue;

@@ -18,7 +18,7 @@ class Numbers {
 public:
     explicit Numbers(ir::Function& kernel) : kernel_(kernel), b_(kernel, kernel.body) {}
 
-    // The value with its numbers read from memory; `offset` is its place in the block of arguments.
+    // The value with its numbers read from memory; `offset` is its position in the argument block, in bytes.
     Value* read(Value* value, std::int64_t offset) {
         const Type type = value->type;
         if (type.is_struct()) {

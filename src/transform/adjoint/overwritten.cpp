@@ -11,7 +11,7 @@ using ir::Value;
 
 namespace {
 
-// The coordinate that each index is; empty where they are not all coordinates of the thread, each once.
+// The coordinate at each index; empty unless the indices are all coordinates of the thread, each once.
 std::vector<int> coordinates(const ir::Function& kernel, const Operation& store) {
     std::vector<int> axes;
     for (std::size_t i = 1; i + 1 < store.operands.size(); ++i) {

@@ -16,9 +16,9 @@ using ir::Operation;
 using ir::Region;
 using ir::Value;
 
-// What an atomic gave depends on the order of the threads, which another run would not repeat: that of kernels is
-// recorded, that of a function whose gradient stands by itself is not. A gradient that the kernel looks at itself is
-// another one by then; what a function in C++ does, nobody knows.
+// Atomic results depend on the order of the threads, which another run would not repeat. Those of kernels are recorded;
+// those of a function whose gradient stands alone are not. A gradient that the kernel itself reads has changed by the
+// time of the backward pass. The derivative of a C++ function is unknown.
 void refuse_unknown(const ir::Function& kernel) {
     const std::string subject = (kernel.is_kernel ? "kernel '" : "function '") + kernel.name + "'";
     const std::unordered_set<const Value*> used = ir::used_values(kernel);
@@ -57,7 +57,7 @@ void refuse_unknown(const ir::Function& kernel) {
 
 namespace {
 
-// False: the array surely has none.
+// False only if the array surely has no gradient.
 bool has_gradient(const ir::Function& kernel, const Value* array, const AdjointOptions& options) {
     if (!ir::is_smooth(array->type.element())) return false;
     const Value* root = ir::root_of(array);
@@ -83,7 +83,7 @@ std::unique_ptr<ir::Function> adjoint_with_atomic_results(const ir::Function& ke
     return Reverser(source, with_prepass.prepass, options).run();
 }
 
-// Numbers that come out of an atomic have a derivative that depends on the order of the threads.
+// Floats that an atomic returns have a derivative that depends on the order of the threads.
 void refuse_differentiable_results(const ir::Function& kernel, const AdjointOptions& options) {
     const std::unordered_set<const Value*> used = ir::used_values(kernel);
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
@@ -120,7 +120,7 @@ Reverser::Reverser(const ir::Function& source, std::size_t prepass, const Adjoin
 std::unique_ptr<ir::Function> Reverser::run() {
     append_parameters();
     made_->is_adjoint = source_.is_kernel && options_.noalias;
-    std::vector<Value*> given;  // the adjoints of what a function returns
+    std::vector<Value*> given;  // the adjoints of the function's results
     if (!source_.is_kernel)
         for (const Value* returned : source_.body.terminator()->operands)
             given.push_back(made_->add_argument(&made_->body, returned->type, "adjoint"));
@@ -145,8 +145,8 @@ void Reverser::fail(const Operation& operation, const std::string& what) const {
 
 // ---- what a gradient depends on ----
 
-// A value is active where some gradient is: what is computed from loads of arrays that have one. Adjoints of others are
-// not looked at.
+// Active values depend on a load from an array with a gradient, or on a parameter of a function. Only they have
+// adjoints.
 void Reverser::find_active() {
     active_.assign(static_cast<std::size_t>(source_.value_count()), false);
     bool changed = true;
@@ -188,7 +188,7 @@ void Reverser::find_active() {
     }
 }
 
-// The end of a region asks for adjoints only where the region is reversed, not for values.
+// Marks values with a use beyond the end of their own region: reversing a region needs adjoints at its end, not values.
 void Reverser::find_used() {
     used_.assign(static_cast<std::size_t>(source_.value_count()), false);
     ir::for_each_operation(source_.body, [&](const Operation& operation) {
@@ -202,7 +202,7 @@ void Reverser::find_used() {
 // ---- adjoints ----
 
 Value* Reverser::adjoint_of(const Value* source) {
-    std::vector<Frame*> loops;  // that the value must be carried round, innermost first
+    std::vector<Frame*> loops;  // loops that must carry the value, innermost first
     Value* found = nullptr;
     for (Frame* frame = frame_; frame; frame = frame->outer) {
         if (const auto at = frame->adjoints.find(source); at != frame->adjoints.end()) {
@@ -265,8 +265,8 @@ void Reverser::replay(const Region& region, bool saves_loops) {
             case Op::return_:
                 break;
             case Op::if_:
-                // Its reverse replays the arms. What follows a break is in an arm, at any depth: with a copy here for
-                // each of them, n breaks would be n * n / 2 copies.
+                // The reverse of the branch replays its arms. Code that follows a break is in an arm, at any depth: a
+                // copy here for each of them would make n * n / 2 copies for n breaks.
                 if (!saves_loops || std::any_of(operation->results.begin(), operation->results.end(), is_used))
                     append_structured(*operation, {}, replayed);
                 break;
@@ -288,7 +288,7 @@ void Reverser::replay(const Region& region, bool saves_loops) {
                 map_.set(operation->result(), copy(operation->operands.back()));
                 break;
             case Op::detach_reverse:
-                // Constant to this pass. What reverses the function's gradient in turn goes through, once.
+                // Constant to this pass. The pass that reverses the function's gradient in turn sees through it, once.
                 if (!source_.is_kernel && options_.order > 1)
                     fail(*operation, "the third derivative of this is not known");
                 if (source_.is_kernel)
@@ -316,7 +316,7 @@ void Reverser::reverse(const Region& region) {
 
 void Reverser::reverse(const Operation& operation) {
     const bool only_computes = operation.regions.empty() && operation.op != Op::call && !ir::writes(operation.op);
-    Value* d = nullptr;  // the adjoint of what is computed
+    Value* d = nullptr;  // the adjoint of the result
     if (only_computes) {
         if (operation.results.size() != 1 || !is_active(operation.result())) return;
         d = adjoint_of(operation.result());
@@ -360,7 +360,7 @@ void Reverser::reverse(const Operation& operation) {
             return reverse_product(operation, d);
         case Op::call_library:
             return reverse_library_call(operation, d);
-        // Arrays have no adjoint: what they show has.
+        // Arrays have no adjoint; their elements have gradients.
         case Op::view:
         case Op::components:
         case Op::member:
@@ -435,7 +435,7 @@ void Reverser::reverse_parts(const Operation& operation, Value* d) {
     }
 }
 
-// c = a b:  a' = c' bᵀ and b' = aᵀ c', with outer products where one of them is a vector.
+// c = a b:  a' = c' bᵀ and b' = aᵀ c', with outer products if one of them is a vector.
 void Reverser::reverse_product(const Operation& operation, Value* d) {
     const Value *left = operation.operands[0], *right = operation.operands[1];
     Value *a = copy(left), *b = copy(right);

@@ -1,8 +1,8 @@
 // The inside of adjoint(), cut by subject. Reading order: reverse.cpp (values and straight-line code), control.cpp
-// (branches and loops), checkpoints.cpp (what loops start with), loads_and_stores.cpp (loads, stores, atomics).
+// (branches and loops), checkpoints.cpp (initial states of iterations), loads_and_stores.cpp (loads, stores, atomics).
 //
-// `source` names things of the kernel that is differentiated, which stays as it is; what is made goes to the end of the
-// region that the builder stands in.
+// `source` names parts of the kernel that is differentiated, which stays as it is. New operations go to the end of the
+// region in which the builder stands.
 #pragma once
 
 #include <array>
@@ -20,12 +20,12 @@
 
 namespace weft::transform {
 
-// Throws CompileError where the kernel does what cannot be done again in the backward pass.
+// Throws CompileError if the kernel has effects or inputs that the backward pass cannot repeat.
 void refuse_unknown(const ir::Function& kernel);
 
 inline const ir::Region& body_of(const ir::Operation& loop) { return *loop.regions.back(); }
 
-// Of a function it makes its gradient (ir::Function::gradient).
+// For a function it makes the function's gradient (ir::Function::gradient).
 class Reverser : ir::Copier {
 public:
     // The first `prepass` operations of the source have no part in the derivative (to_be_recorded.h).
@@ -35,21 +35,21 @@ public:
 
 private:
     // Adjoints of source values while one region is reversed. Those of values from outside are found through `outer`;
-    // what is added to them here stays here until the region is left.
+    // additions to them stay here until the region is left.
     struct Frame {
         Frame* outer = nullptr;
         const ir::Region* region = nullptr;  // of the source
-        ir::Region* loop = nullptr;          // the body of the reverse loop, where the region is a loop's
+        ir::Region* loop = nullptr;          // the body of the reverse loop, if the region is a loop's
         std::unordered_map<const ir::Value*, ir::Value*> adjoints;
-        std::vector<const ir::Value*> carried;  // from outside, in the order of the loop's arguments for them
+        std::vector<const ir::Value*> carried;  // values from outside, in the order of the loop's arguments for them
     };
 
-    // What the replay of a loop leaves for its reverse.
+    // The data that the replay of a loop saves for its reverse.
     struct SavedLoop {
         ir::Value* count = nullptr;      // iterations
-        std::vector<ir::Value*> stacks;  // by carried value: what each iteration started with; null for arrays
-        // Where there may be more iterations than places: the number of these, whether they are enough, and which
-        // iterations they belong to where they are not.
+        std::vector<ir::Value*> stacks;  // by carried value: the state at the start of each iteration; null for arrays
+        // If there may be more iterations than places: the number of places, whether they suffice, and otherwise the
+        // iteration at each checkpoint.
         std::int64_t places = 0;
         ir::Value* is_complete = nullptr;
         ir::Value* iterations = nullptr;
@@ -61,16 +61,16 @@ private:
     void find_active();
     void find_used();
     bool is_active(const ir::Value* source) const { return active_[static_cast<std::size_t>(source->id)]; }
-    ir::Value* adjoint_of(const ir::Value* source);  // null: zero
+    ir::Value* adjoint_of(const ir::Value* source);  // null stands for zero
     ir::Value* adjoint_or_zero(const ir::Value* source);
     void set_adjoint(const ir::Value* source, ir::Value* adjoint) { frame_->adjoints[source] = adjoint; }
     void accumulate(const ir::Value* source, ir::Value* contribution);
-    // Adjoints that a region changed of values from outside it, in a fixed order.
+    // Values from outside whose adjoints the region changed, in a fixed order.
     std::vector<const ir::Value*> changed_outside(const Frame& frame) const;
 
     // ---- reverse.cpp: straight-line code ----
-    // Copies the region's operations, without effects. Where it is to be reversed (`saves_loops`), loops standing in it
-    // directly save their states, and a branch that gives something to the end of the region alone is left out.
+    // Copies the region's operations, without effects. If it is to be reversed (`saves_loops`), the loops directly in
+    // it save their states, and a branch whose results only the end of the region uses is left out.
     void replay(const ir::Region& region, bool saves_loops);
     void reverse(const ir::Region& region);
     void reverse(const ir::Operation& operation);
@@ -91,7 +91,7 @@ private:
     std::int64_t places_for(const ir::Operation& loop, std::int64_t bytes, Type counting) const;
     ir::Value* stack(Type element, ir::Value* count, std::int64_t most);
     void save_state(const ir::Operation& operation, const SavedLoop& saved, ir::Value* t);
-    // What iteration `t` started with; the reverse asks for the last one first. `newest` is the last checkpoint.
+    // The initial state of iteration `t`; the reverse asks for the last one first. `newest` is the last checkpoint.
     std::vector<ir::Value*> state_at(const ir::Operation& operation, const SavedLoop& saved, ir::Value* t,
                                      ir::Value*& newest);
     std::vector<ir::Value*> recomputed(const ir::Operation& operation, const SavedLoop& saved, ir::Value* t,
@@ -103,7 +103,7 @@ private:
     void replay_call(const ir::Operation& call);
     void reverse_call(const ir::Operation& call);
     void reverse_library_call(const ir::Operation& call, ir::Value* d);
-    bool passes_gradients(const ir::Operation& call) const;  // an array among its operands has one
+    bool passes_gradients(const ir::Operation& call) const;  // whether an array among its operands has one
     std::vector<ir::Value*> arguments_of(const ir::Operation& call, const ir::Function& callee);
     ir::Value* as_after(const ir::Operation& use, const ir::Value* array);
 
@@ -111,9 +111,9 @@ private:
     // The position of each coordinate of the thread among the indices.
     using CoordinatePositions = std::array<int, kMaxDims>;
     Gradient gradient_of(const ir::Value* array) const;
-    bool has_gradient(const ir::Value* array) const;  // false: it surely has none
+    bool has_gradient(const ir::Value* array) const;  // false only if it surely has none
     bool may_lack_gradient(const ir::Value* array) const;
-    bool writes_gradients(const ir::Operation& operation) const;  // its reverse would, in its regions
+    bool writes_gradients(const ir::Operation& operation) const;  // whether its reverse writes gradients in its regions
     std::optional<CoordinatePositions> coordinate_positions(const ir::Operation& access) const;
     void find_uncontended_accesses();
     bool is_uncontended(const ir::Operation& access) const;
@@ -135,9 +135,9 @@ private:
     Frame* frame_ = nullptr;
     std::unordered_map<const ir::Operation*, SavedLoop> saved_loops_;
     std::unordered_map<const ir::Value*, std::optional<CoordinatePositions>>
-        uncontended_;           // by the array that accesses lead to
+        uncontended_;           // by the root array of the accesses
     std::vector<bool> active_;  // by id
-    std::vector<bool> used_;    // by id: by more than the end of the region in which the value is computed
+    std::vector<bool> used_;    // by id: whether more than the end of the value's own region uses it
     std::unordered_map<const ir::Value*, ir::Value*> after_;  // parameters as they are after the launch
 };
 

@@ -17,14 +17,14 @@ using ir::Value;
 
 namespace {
 
-// Whether branches or loops say which array it is.
+// Whether branches or loops choose the array.
 bool is_chosen(const ir::Function& kernel, const Value* root) {
     if (!root->definition) return !ir::is_parameter(kernel, root);
     const Op op = root->definition->op;
     return op == Op::if_ || op == Op::for_ || op == Op::while_ || op == Op::select;
 }
 
-// Whether one of the two may show memory of the other.
+// Whether the two arrays may share memory.
 bool may_overlap(const ir::Function& kernel, const Value* a, const Value* b, bool noalias) {
     if (a == b) return true;
     const auto is_local = [](const Value* v) { return v->definition && v->definition->op == Op::local_array; };
@@ -34,15 +34,15 @@ bool may_overlap(const ir::Function& kernel, const Value* a, const Value* b, boo
     return !noalias || !ir::is_parameter(kernel, a) || !ir::is_parameter(kernel, b);
 }
 
-// The parameter that an array comes from: itself, or the struct that it is a field of. Null where it came out of
-// memory, or is chosen at run time.
+// The parameter that holds the array: itself, or the struct that it is a field of. Null if the array came from memory,
+// or is chosen at run time.
 const Value* parameter_of(const ir::Function& kernel, const Value* array) {
     const Value* origin = ir::origin_of(array);
     return ir::is_parameter(kernel, origin) ? origin : nullptr;
 }
 
-// An opaque function whose values are computed again, or whose gradient has been derived, must find in memory what it
-// found then.
+// A function with custom derivatives is computed again, or its derived gradient reads memory again. It must find the
+// same contents as in the launch, unless its replay and gradient take arrays as they are after the launch.
 template <class IsWritten>
 void refuse_call_to_record(const ir::Function& kernel, const Operation& call, const IsWritten& is_written) {
     const ir::Function& callee = *call.function;
@@ -89,7 +89,7 @@ std::unordered_set<const Operation*> to_be_recorded_loads(const ir::Function& ke
                 const bool is_local = root->definition && root->definition->op == Op::local_array;
                 if (is_local || is_written(root)) to_be_recorded.insert(operation);
             }
-            // What a later iteration writes, an earlier one has written before the load comes round again.
+            // A load in a loop also sees the writes that come later in the body: an earlier iteration made them.
             if (operation->op == Op::for_ || operation->op == Op::while_)
                 for (const Region* inner : operation->regions) find_written(find_written, *inner);
             for (const Region* inner : operation->regions) self(self, *inner);
@@ -101,7 +101,7 @@ std::unordered_set<const Operation*> to_be_recorded_loads(const ir::Function& ke
 
 namespace {
 
-// How many values one log may hold, and how many have to fit at least.
+// The most values that one log may hold, and the least number that must fit.
 constexpr std::int64_t kMostLogged = (std::int64_t{1} << 31) - 1, kLeastLogged = 1;
 
 class PrepassWriter : ir::Copier {
@@ -143,16 +143,17 @@ public:
     }
 
 private:
-    // Where in each log the next value goes: a local that loops carry, and a distance from it. Each to-be-recorded load
-    // has a place of its own, whether its branch is taken or not, so that positions are equal in all lanes but after
-    // loops that differ.
+    // The position of the next value in each log: a local that loops carry, and a distance from it. Each to-be-recorded
+    // load has a position of its own, whether its branch is taken or not. So positions are equal in all lanes, except
+    // after loops whose trip counts differ.
     struct Position {
         Value* base;
         std::int64_t distance = 0;
     };
     using Positions = std::vector<Position>;
 
-    // The parameters that the pre-pass must not touch itself: what it writes, where some to-be-recorded load reads.
+    // Finds the parameters of which the pre-pass needs copies: those that to-be-recorded loads read. Without `noalias`
+    // these are all parameters that the kernel reads or writes.
     void find_copied() {
         for (const Operation* load : to_be_recorded_) {
             const Value* root = ir::root_of(load->operands[0]);
@@ -206,7 +207,7 @@ private:
     }
 
     Value* capacity(std::size_t log) { return b_.cast(b_.dim(logs_[log], 0), Scalar::i64); }
-    // Past the end of a log nothing is kept, and what is read there is wrong; such a launch fails.
+    // An overflow overwrites the last entry of the log, and later reads are wrong; such a launch fails.
     Value* within(std::size_t log, Value* position) {
         return b_.binary(Op::min, position, b_.binary(Op::sub, capacity(log), b_.integer(1, i64_type())));
     }
@@ -258,8 +259,8 @@ private:
         }
     }
 
-    // The pre-pass computes values; a function that does more has a replay for that. What such functions do to memory
-    // would have to be done to the copies.
+    // The pre-pass computes values only; a function with effects has a replay for that. Functions with array arguments
+    // are refused, as their effects on memory would have to go to the copies.
     void call_in_prepass(Operation& call) const {
         const bool has_arrays = std::any_of(call.operands.begin(), call.operands.end(),
                                             [](const Value* operand) { return ir::holds_array(operand->type); });
@@ -271,7 +272,7 @@ private:
         if (is_prepass_ && call.function->replay) call.function = call.function->replay;
     }
 
-    // Whether the pre-pass may write there.
+    // Whether the pre-pass may perform the write.
     bool is_private(const Operation& write) const {
         const Value* root = ir::root_of(write.operands[0]);
         if (root->definition && root->definition->op == Op::local_array) return true;
@@ -294,7 +295,7 @@ private:
         ++positions[which].distance;
     }
 
-    // Loops carry the positions where they hold to-be-recorded loads; so do branches that hold such loops.
+    // Loops that hold to-be-recorded loads carry the positions; so do branches that hold such loops.
     void structured(const Operation& operation, Positions& positions) {
         const bool is_if = operation.op == Op::if_;
         const bool carries = is_if ? has_loop_to_record(operation.body(0)) || has_loop_to_record(operation.body(1))
@@ -305,7 +306,8 @@ private:
                                                    "that reads what the kernel may have written itself");
         }
         const Positions before = positions;
-        Positions in_condition(positions.size(), {nullptr});  // of a while: how far a look at the condition goes
+        Positions in_condition(positions.size(),
+                               {nullptr});  // of a while: the distance that one evaluation of the condition adds
         const auto fill = [&](const Region& from, const std::vector<Value*>& more) -> std::vector<Value*> {
             if (!carries) {
                 region(from, positions);
@@ -327,7 +329,7 @@ private:
     bool noalias_;
     bool is_prepass_ = true;
     std::unordered_set<const Value*> copied_;
-    std::map<std::string, int> numbers_;  // of the logs, by what they hold
+    std::map<std::string, int> numbers_;  // numbers of the logs, by the type of their values
     std::size_t number_count_ = 0;
     std::vector<Value*> logs_;
 };
