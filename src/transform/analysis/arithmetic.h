@@ -1,5 +1,5 @@
-// Arithmetic that is computed together: products with the sums that use them, sines with cosines of the same angle.
-// It is decided here and not by a back end, so that every target and every number of lanes gives the same bits.
+// Arithmetic that is computed together: products with the sums that use them, sines with cosines of the same angle. An
+// analysis decides this, not a back end, so that every target and every lane count gives the same bits.
 #pragma once
 
 #include <unordered_map>
@@ -14,7 +14,7 @@ struct Arithmetic {
     bool fuses = true;                               // products with sums: codegen::Options::fuse_fp
     // Products in f32 and f64 whose only use is a sum of the same region: a multiply-add, rounded once.
     std::unordered_set<const ir::Value*> fused_products;
-    // Of adjoints: sines whose angle's cosine is taken in the same region, and the other way round.
+    // Of adjoints: sines and cosines of one angle in one region, each by the other.
     std::unordered_map<const ir::Operation*, const ir::Operation*> angle_partners;
     std::unordered_set<const ir::Value*> paired_angles;
 

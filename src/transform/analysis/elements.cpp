@@ -83,7 +83,7 @@ std::optional<Affine> affine(const Value* value) {
     }
 }
 
-// Whether the indices of an access are those of the whole array, from its start.
+// Whether the indices of an access count from the start of the whole array.
 bool is_whole(const Value* array) {
     for (; array->definition && array->definition->op != Op::extract; array = array->definition->operands[0])
         if (array->definition->op == Op::slice || array->definition->op == Op::overlay) return false;

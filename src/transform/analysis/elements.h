@@ -1,5 +1,5 @@
-// Which elements accesses of a kernel are to, as far as the coordinates of the thread say it: what threads have to
-// themselves (uncontended.h, threads.h).
+// Classifies accesses by how their indices depend on thread coordinates. Two analyses use it: uncontended.h and
+// threads.h.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace weft::transform {
 
-// A number between factor times a coordinate plus `low` and plus `high`; without a coordinate between these.
+// A number between factor * coordinate + low and factor * coordinate + high; between low and high if axis is -1.
 struct Affine {
     int axis = -1;
     std::int64_t factor = 0;
@@ -31,13 +31,13 @@ struct Array {
 // Empty for arrays that come from elsewhere.
 std::optional<Array> array_of(const ir::Function& kernel, const ir::Value* value);
 
-// What is known of each index, counted from the start of that array. Without any where the access is to a part of it
-// that begins elsewhere.
+// The range of each index, counted from the start of that array. No indices at all if the access is to a part of the
+// array that begins elsewhere.
 using Indices = std::vector<std::optional<Affine>>;
 Indices indices_of(const ir::Operation& access);
-// What both accesses have at their indices, as one.
+// Widens the ranges in `all` to hold those in `more` as well.
 void join(Indices& all, const Indices& more);
-// Whether threads that differ in a coordinate differ in these indices: `rank` coordinates in all.
+// Whether threads that differ in any of the `rank` coordinates differ in these indices.
 bool tells_threads_apart(const Indices& indices, int rank);
 
 }  // namespace weft::transform

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
 
-// Whose extent a number may be: (parameter, axis).
+// The extents that a number may come from: (parameter, axis).
 using Sources = std::set<std::pair<int, int>>;
 
 class ExtentFinder {
@@ -33,7 +33,7 @@ public:
     }
 
 private:
-    // The most that a number can be, as far as constants say so: a[0:5] has five elements at most.
+    // An upper bound of a number, from constants: a[0:5] has five elements at most.
     static std::int64_t most(const Value* value) {
         const Operation* of = value->definition;
         if (!of) return std::numeric_limits<std::int64_t>::max();
@@ -68,7 +68,7 @@ private:
         return false;
     }
 
-    // Along which axis of which parameter the array's `axis` lies. Empty: it cannot have so many elements.
+    // The axes of parameters that the array's `axis` may lie along. Empty if it cannot exceed 32 bits.
     Sources sources_of(const Value* array, int axis) const {
         const Operation* of = array->definition;
         if (!of) {
@@ -98,7 +98,7 @@ private:
             case Op::array_at:
             case Op::overlay:
             case Op::argument:
-                return {};       // as many as an int32 said
+                return {};       // an int32 gave its extent
             case Op::extract: {  // of a struct
                 const Value* whole = of->operands[0];
                 const auto parameters = function_.parameters();

@@ -18,7 +18,7 @@ using ir::Value;
 
 namespace {
 
-// Further than this a chunk would hardly have a middle.
+// With a longer halo a chunk would hardly have an interior.
 constexpr std::int64_t kFurthest = 16;
 
 // A value lies between the first coordinate plus `low` and plus `high`.
@@ -30,7 +30,7 @@ class HaloFinder {
 public:
     explicit HaloFinder(const ir::Function& kernel) : kernel_(kernel) {}
 
-    // Coordinates are not negative, and none is above the bounds.
+    // Assumes that coordinates are not negative, and that none is above the bounds.
     std::optional<Span> span(const Value* value) {
         const Operation* definition = value->definition;
         if (!definition) return {};
@@ -62,8 +62,8 @@ public:
     std::vector<const Value*> take_bounds() { return std::move(bounds_); }
 
 private:
-    // An index that would count from the end if it were negative, which it is not where the bounds are as they have to
-    // be: coordinates are not.
+    // An index that would count from the end if it were negative. It is not negative if the bounds hold, as coordinates
+    // never are.
     std::optional<Span> counted(const Value* index) {
         const std::optional<Span> found = span(index);
         ir::LowerBounds bounds;
@@ -113,7 +113,7 @@ Halo find_halo(const ir::Function& kernel) {
     const std::unordered_set<const Value*> used = ir::used_values(kernel);
     bool all_known = true;
     HaloFinder finder(kernel);
-    // By memory: at which places among the indices all atomics so far have the coordinate, and how far from it.
+    // By memory, for each index: how far it is from the coordinate in all atomics so far; empty if that is not known.
     std::map<Memory, std::vector<std::optional<std::int64_t>>> places;
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
         if (operation.op == Op::call || operation.op == Op::call_library)
@@ -144,7 +144,7 @@ Halo find_halo(const ir::Function& kernel) {
     });
     if (!all_known) return halo;
     for (const auto& [memory, distances] : places) {
-        std::optional<std::size_t> place;  // of the shortest one
+        std::optional<std::size_t> place;  // of the index with the shortest distance
         for (std::size_t i = 0; i < distances.size(); ++i)
             if (distances[i] && (!place || *distances[i] < *distances[*place])) place = i;
         if (!place || *distances[*place] > kFurthest) continue;

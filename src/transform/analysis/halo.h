@@ -1,11 +1,10 @@
-// How far the threads of an adjoint reach when they add to gradients of elements that are not their own.
+// How far the threads of an adjoint reach when they add to gradients of elements that are not their own: the halo.
 //
-// Where every atomic on a memory has, at one place among its indices, the thread's first coordinate give or take a few,
-// threads that are far from each other along that axis never meet. A chunk of threads that come one after the other
-// then needs atomics near its two ends only, where the neighbouring chunks may be at work; in between it adds plainly,
-// in vectors.
+// Let one index of every atomic on a memory be the thread's first coordinate plus or minus a small constant. Then
+// threads that are far from each other along that axis never meet. A chunk of consecutive threads needs atomics only
+// near its two ends, as the neighbouring chunks may be at work there. In between it adds plainly, in vectors.
 //
-//   v[i] = u[i - 1] + u[i + 1]      adjoint: u.grad[i - 1] += d; u.grad[i + 1] += d       reach 1
+//   v[i] = u[i - 1] + u[i + 1]      adjoint: u.grad[i - 1] += d; u.grad[i + 1] += d       halo 1
 #pragma once
 
 #include <cstdint>
@@ -18,13 +17,13 @@ namespace weft::transform {
 
 struct Halo {
     std::int64_t most = 0;  // of all memories below, along the first axis
-    // Those whose atomics reach no further, with the place of the first coordinate among the indices.
+    // The memories whose atomics stay within `most`, each with the position of that index among the indices.
     std::map<Memory, std::size_t> memories;
-    // It is so far where each of these, the same in all threads, is no smaller than the largest first coordinate.
+    // The halo holds if each of these values, the same in all threads, is at least the largest first coordinate.
     std::vector<const ir::Value*> bounds;
 };
 
-// Of a kernel that is no adjoint nothing is known.
+// Empty for a kernel that is no adjoint.
 Halo find_halo(const ir::Function& kernel);
 
 }  // namespace weft::transform

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kLongNs = 100'000.0;
 
-// Nanoseconds of one run of the region, roughly; empty if it has a loop without a constant number of iterations, or one
+// The rough cost of one run of the region, in nanoseconds. Empty if it has a loop without a constant trip count, or one
 // that takes longer than kLongNs.
 std::optional<double> short_cost(const ir::Region& region) {
     double cost = 0.0;

@@ -22,8 +22,8 @@ struct BaseOffset {
     std::int64_t offset;
 };
 
-// What an index is counted from. That a clamp does nothing, and that it does not count from the end, is left to be
-// tested where it is used.
+// The value that an index is counted from, without clamps and counting from the end. Code that uses the result tests
+// whether these really had no effect.
 BaseOffset place_of(const ir::Function& kernel, const Value* index) {
     const Operation* definition = index->definition;
     if (!definition || !index->type.is_scalar() || !index->type.is_int()) return {index, 0};
@@ -84,7 +84,7 @@ private:
         close(open, [](const Open&) { return true; });
     }
 
-    // Additions commute: that one which has no place in an open group stands between its members does no harm.
+    // Additions commute: one that fits no open group may stand between the members of a group.
     void add(std::vector<Open>& open, const Operation& operation) {
         const std::vector<Value*>& operands = operation.operands;
         const BaseOffset place = place_of(kernel_, operands[operands.size() - 2]);

@@ -17,8 +17,8 @@ namespace {
 
 struct Access {
     transform::Memory memory;
-    std::optional<Scalar> scalar;  // not known: of structs
-    std::optional<Op> kind;        // of an atomic; of others none
+    std::optional<Scalar> scalar;  // empty for structs
+    std::optional<Op> kind;        // of an atomic; empty for loads and stores
 
     auto key() const { return std::tie(memory, scalar, kind); }
     bool operator<(const Access& other) const { return key() < other.key(); }
@@ -29,13 +29,13 @@ std::optional<Scalar> scalar_of(Type type) {
     return {};
 }
 
-// Whether both may be to the same number.
+// Whether both may access the same number.
 bool may_meet(const Access& a, const Access& b, bool noalias) {
     if (a.memory.is_known() && b.memory.is_known() && noalias) return a.memory == b.memory;
     return !a.scalar || !b.scalar || a.scalar == b.scalar;
 }
 
-// Atomics of these kinds are the same in any order, each kind by itself.
+// Whether atomics of one kind, among themselves, give the same result in any order.
 bool commutes(const Operation& atomic) {
     if (!ir::applied(atomic.op)) return false;
     const std::optional<Scalar> scalar = scalar_of(atomic.operands.back()->type);

@@ -43,7 +43,7 @@ private:
     void find_memories() {
         if (!function_.is_kernel || options_.checked || !options_.noalias) return;
         plan_.halo = find_halo(function_);
-        if (options_.null_arrays) return;  // they may not be there
+        if (options_.null_arrays) return;  // array parameters may be null
         plan_.privatised = privatised_memories(function_);
         if (!options_.private_gradients) return;
         for (const Scattered& scattered : scattered_gradients(function_))
@@ -77,7 +77,8 @@ private:
                is_launch_invariant(function_, loop.operands[1]);
     }
 
-    // Additions of numbers to gradients within reach, where neighbouring lanes add to neighbouring elements.
+    // Finds additions of numbers to gradients within the halo, by which neighbouring lanes add to neighbouring
+    // elements.
     void find_additions() {
         if (plan_.halo.memories.empty()) return;
         const auto is_plain = [&](const Operation& operation) {

@@ -1,6 +1,6 @@
-// What codegen has to know of a kernel beside its IR: the results of all analyses, made once for a kernel and a set of
-// promises. A back end for any target reads them and analyses nothing itself; what it cannot use (lanes on a GPU) it
-// leaves alone.
+// The plan of a kernel: the results of all analyses that code generation reads beside the IR. It is made once for a
+// kernel and a set of promises. Back ends analyse nothing themselves, and ignore results that do not concern them
+// (lanes on a GPU).
 #pragma once
 
 #include <limits>
@@ -21,51 +21,51 @@
 
 namespace weft::transform {
 
-// What launches promise, and what the code is to do.
+// The promises of launches, and the wishes about the code.
 struct PlanOptions {
     bool noalias = true;             // arrays that are written overlap no others
-    bool checked = false;            // each access is checked, so that contributions may not be put together
+    bool checked = false;            // each access is checked, so that contributions may not be combined
     bool null_arrays = false;        // array parameters of kernels may be None
     bool private_gradients = false;  // each worker has scattered_gradients() to itself
     bool fuses = true;               // products are fused with the sums that use them
-    // Functions of more operations run in scalar code: they are not asked what their values look like across lanes.
+    // Functions of more operations run in scalar code, and uniformity is not computed for them.
     int most_operations_in_lanes = std::numeric_limits<int>::max();
 };
 
-// What is known of an atomic.
+// Facts about one atomic.
 struct AtomicFacts {
     Memory memory;
     bool is_fixed = false;                   // its address is the same for the whole launch
-    const ir::Value* first_index = nullptr;  // of memories in KernelPlan::halo: the one that reach is about
+    const ir::Value* first_index = nullptr;  // of memories in KernelPlan::halo: the index that the halo is about
 };
 
 struct KernelPlan {
     KernelPlan() = default;
-    KernelPlan(KernelPlan&&) = default;  // and no copies: parts point to each other
+    KernelPlan(KernelPlan&&) = default;  // no copies: parts point to each other
     KernelPlan& operator=(KernelPlan&&) = default;
 
     const ir::Function* function = nullptr;
     Uniformity uniformity;
     Arithmetic arithmetic;
-    // Loops that ask before they begin whether their indices count from the end. In scalar code only.
+    // Loops that test before they begin whether their indices count from the end. In scalar code only.
     std::unordered_map<const ir::Operation*, NegativeIndexChecks> loop_index_checks;
     std::unordered_set<const ir::Operation*> loops_of_launch;  // their bounds are the same for the whole launch
-    bool parameters_may_be_null = false;                       // those that are arrays
-    bool others_may_be_null = false;                           // arrays that branches and loops give
+    bool parameters_may_be_null = false;                       // parameters that are arrays
+    bool others_may_be_null = false;                           // arrays that come from branches, loops or memory
 
     std::unordered_map<const ir::Operation*, AtomicFacts> atomics;
-    std::map<Memory, ir::Op> privatised;  // privatised_memories(), where these are promised to be alone
+    std::map<Memory, ir::Op> privatised;  // privatised_memories(), if launches promise that these do not overlap others
     std::set<Memory> uncontended;         // memories that no other worker touches
     std::optional<std::vector<int>> own;  // thread_private_elements(), of a kernel, without `checked`
     std::set<Memory> read_only;           // memories that nothing changes while a launch runs, with `noalias`
     Halo halo;                            // without `checked` and with `noalias`
     std::vector<Neighbours> neighbours;   // additions that lanes may make as one
     std::unordered_map<const ir::Operation*, const Neighbours*> neighbours_of;
-    bool depends_on_order = false;  // what it leaves in memory: order_dependence.h
+    bool depends_on_order = false;  // whether its results do: order_dependence.h
     bool has_long_loops = false;    // long_loops.h
 };
 
-// By the functions of the module, in their order; kernels have their calls inlined, or are not analysed for lanes.
+// By function, in the order of the module. A kernel whose calls are not inlined does not run in lanes.
 using ModulePlan = std::vector<KernelPlan>;
 ModulePlan plan(const ir::Module& module, const PlanOptions& options = {});
 

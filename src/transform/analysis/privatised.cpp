@@ -19,8 +19,8 @@ using ir::Value;
 
 namespace {
 
-// The atomics that may arrive in any order, as one of their kind. Not those of small floats: their sums round at every
-// step, and few additions are exact.
+// The kind of an atomic that may arrive in any order; empty for others. Atomics on small floats are excluded: their
+// sums round at every step, and few additions are exact.
 std::optional<Op> commuting_kind(const Operation& operation) {
     Type type = operation.operands.back()->type;
     if (!type.is_scalar() && !type.is_numeric_aggregate()) return std::nullopt;
@@ -29,13 +29,13 @@ std::optional<Op> commuting_kind(const Operation& operation) {
     return operation.op == Op::atomic_sub ? Op::atomic_add : operation.op;
 }
 
-// What a hash grid leads to is its own: no array of the launch.
+// The memory of a hash grid belongs to the grid and is no array of the launch.
 bool reads_grid(const Operation& operation) {
     const Operation* object = operation.op == Op::load ? object_reached(operation.operands[0]) : nullptr;
     return object && object->ints[0] == static_cast<std::int64_t>(ObjectKind::hash_grid);
 }
 
-// How often a thread comes to an operation in loops of which nothing is known.
+// A guess at how often a thread reaches an operation, as trip counts are not known.
 std::int64_t visits(const Operation& operation) {
     constexpr std::int64_t kTrips = 8, kMost = 512;
     std::int64_t count = 1;
@@ -71,7 +71,7 @@ std::map<Memory, Op> privatised_memories(const ir::Function& kernel) {
             const auto at = kinds.find(memory);
             if (!kind || looked_at || (at != kinds.end() && at->second != *kind)) excluded.insert(memory);
             if (kind) kinds.insert_or_assign(memory, *kind);
-            // An array read from memory leads anywhere.
+            // An array read from memory may be any array.
             if (operation.op == Op::load && ir::holds_array(operation.result()->type)) all_known = false;
             return;
         }

@@ -1,13 +1,11 @@
-// Arrays that a kernel only combines into (sums, counts, extremes), so that parts of a launch may have copies of their
-// own.
+// Arrays that a kernel only combines into (sums, counts, extremes), so that parts of a launch may have private copies.
 //
-// An atomic whose old value nobody looks at says nothing about order. Where a kernel touches an array by such atomics
-// only, and all of one kind that commutes, then no thread of the launch can tell when a contribution arrives.
-// Contributions of many threads may be put together first, in a register or in a private copy, and arrive as one atomic
-// at the end of a chunk of threads.
+// The kernel must access such an array only by atomics of one kind that commutes, with unused results. Then no thread
+// of the launch can tell when a contribution arrives. Contributions of many threads may be combined first, in a
+// register or in a private copy, and arrive as one atomic at the end of a chunk of threads.
 //
-// This holds only while no other array of the launch overlaps the combined one (codegen::Options::noalias). Of
-// gradients that is promised to adjoints (ir::Function::is_adjoint) and nobody else.
+// This holds only while no other array of the launch overlaps the combined one (codegen::Options::noalias). For
+// gradients, only adjoints have that promise (ir::Function::is_adjoint).
 #pragma once
 
 #include <cstdint>
@@ -22,11 +20,11 @@ namespace weft::transform {
 // subtractions). Calls must be inlined.
 std::map<Memory, ir::Op> privatised_memories(const ir::Function& kernel);
 
-// Of an adjoint: the array parameters to whose gradients threads only add, at addresses that differ and where any of
-// them may meet. Each worker may have such a gradient of its own, and needs no atomics then.
+// Of an adjoint: array parameters to whose gradients threads only add, at addresses that vary and may be the same in any
+// two threads. If each worker has a private copy of such a gradient, it needs no atomics.
 struct Scattered {
     int parameter;
-    std::int64_t additions;  // of one thread, as far as one can guess
+    std::int64_t additions;  // a guess, for one thread
 };
 std::vector<Scattered> scattered_gradients(const ir::Function& adjoint);
 

@@ -1,4 +1,4 @@
-// Arrays that nothing changes while a launch runs, so that a GPU may read them through caches that see no writes.
+// Arrays that stay constant while a launch runs, so that a GPU may read them through caches that see no writes.
 //
 // This holds only while no other array of the launch overlaps those that are written (codegen::Options::noalias).
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace weft::transform {
 
-// Array parameters, and their gradients, that the kernel does not write to; and parameters that are no arrays.
+// Array parameters and gradients that the kernel does not write to; and parameters that are no arrays.
 std::set<Memory> read_only_memories(const ir::Function& kernel);
 
 }  // namespace weft::transform

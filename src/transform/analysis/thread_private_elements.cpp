@@ -34,7 +34,7 @@ std::optional<std::vector<int>> thread_private_elements(const ir::Function& kern
     bool is_known = kernel.tid_rank > 0 && kernel.implicit_parameters.empty();
     for (const Value* parameter : kernel.parameters()) {
         const Type type = parameter->type;
-        // Of arrays within structs, or in the elements of arrays, nobody keeps account here.
+        // Arrays within structs, or in the elements of arrays, are not tracked.
         is_known &= !ir::holds_array(type) || (type.is_array() && !ir::holds_array(type.element()));
     }
     std::set<int> accessed, shared;

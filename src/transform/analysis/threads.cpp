@@ -26,7 +26,7 @@ struct Accesses {
     bool reads = false, stores = false;
     std::optional<Op> atomics;
     bool mixes_atomics = false, sums_floats = false;
-    std::optional<Indices> indices;  // what all accesses have in common
+    std::optional<Indices> indices;  // joined over all accesses
 
     OrderShows order_shows(int rank) const {
         if ((!stores && !atomics) || tells_threads_apart(*indices, rank)) return OrderShows::nowhere;
@@ -62,10 +62,10 @@ private:
         else if (op == Op::store || !object_reached(array))
             shows_ = OrderShows::in_results;
         else if (is_atomic)
-            shows_ = std::max(shows_, OrderShows::in_rounding);  // an adjoint's, to the gradients of a mesh
+            shows_ = std::max(shows_, OrderShows::in_rounding);  // of an adjoint, to the gradients of a mesh
     }
 
-    // Those that read objects of the runtime, and nothing else, may be called.
+    // Library functions that only read objects of the runtime do not show the order.
     void call(const Operation& operation) {
         const ir::LibraryFunction& library = *operation.library;
         bool may_write = !library.pure || library.native || !library.writes.empty();
@@ -117,7 +117,7 @@ namespace {
 
 bool is_place(Type type) { return type.is_vector() && type.components() == 3 && ir::is_smooth(type); }
 
-// Whether it is a field of the descriptor of a hash grid: gives the number that names the grid.
+// The id of the hash grid, if the value is a field of a hash grid's descriptor; else null.
 const Value* grid_with(const Value* field) {
     const Operation* const load = field->definition;
     if (!load || load->op != Op::load) return nullptr;
@@ -130,7 +130,7 @@ class Queries {
 public:
     explicit Queries(const ir::Function& kernel) : kernel_(kernel) {}
 
-    // A query multiplies the ends of its reach by the inverse of the cells' width (builtins/hash_grid.cpp).
+    // A query multiplies the ends of its range by the inverse of the cells' width (builtins/hash_grid.cpp).
     std::vector<OwnQuery> all() {
         ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
             if (operation.op != Op::mul || !operation.result()->type.is_scalar()) return;
@@ -151,7 +151,7 @@ private:
         if (std::ranges::find(found_, *query) == found_.end()) found_.push_back(std::move(*query));
     }
 
-    // What the value is computed from.
+    // The query position among the values that `value` is computed from.
     std::optional<OwnQuery> own_place(const Value* value) {
         if (!visited_.insert(value).second || !value->definition) return {};
         if (auto found = place_of(value)) return found;
@@ -163,7 +163,7 @@ private:
         return {};
     }
 
-    // Where it is a part of the thread's own element, and a vector or a number in one.
+    // Set if `value` is a vector in the thread's own element, or a component of one.
     std::optional<OwnQuery> place_of(const Value* value) const {
         std::vector<std::int64_t> path;
         while (value->definition && value->definition->op == Op::extract) {

@@ -1,5 +1,5 @@
-// What is asked of a kernel before its threads may run in the order of a hash grid (transform/follow_grid_order.cpp,
-// program/grid_order.h).
+// The conditions under which the threads of a kernel may run in the order of a hash grid
+// (transform/follow_grid_order.cpp, program/grid_order.h).
 #pragma once
 
 #include <cstdint>
@@ -10,31 +10,31 @@
 
 namespace weft::transform {
 
-// By what one can tell in which order the threads ran: by how sums of floats are rounded, or by more.
+// How the order of threads shows: only by the rounding of float sums, or by other results too.
 //
-// Nothing else shows it where no thread reads what another one writes, none writes where another one does but by
-// atomics of one kind whose results nobody uses, and none reports anything. Calls must be inlined. Parameters must not
-// overlap, and different indices be different elements.
+// The order shows nowhere else under three conditions. No thread reads an element that another one writes. Several
+// threads write an element only by atomics of one kind whose results are unused. No thread reports anything. Calls must
+// be inlined; parameters must not overlap, and different indices must be different elements.
 enum class OrderShows { nowhere, in_rounding, in_results };
 OrderShows order_shows(const ir::Function& kernel);
 
-// A query of a hash grid whose place each thread of a launch computes from an element of its own: points[tid].
+// A query of a hash grid at a position that each thread of a launch computes from an element of its own: points[tid].
 struct OwnQuery {
-    // A parameter and the fields that lead from it, where it is a struct.
+    // A parameter and, if it is a struct, the fields that lead from it.
     struct ParameterField {
         int parameter;
         std::vector<std::int64_t> fields;
         bool operator==(const ParameterField&) const = default;
     };
     ParameterField id, points;
-    std::vector<std::int64_t> fields;  // from an element of these to the vector
+    std::vector<std::int64_t> fields;  // from an element of `points` to the vector
     Type place;                        // vec3 of some float
 
     bool operator==(const OwnQuery&) const = default;
 };
-// Empty where the value is no parameter, and not in one.
+// Empty if the value is neither a parameter nor a part of one.
 std::optional<OwnQuery::ParameterField> part_of(const ir::Function& kernel, const ir::Value* value);
-// Those of a kernel with one coordinate whose grids are named by parameters, each once.
+// The queries of a kernel with one coordinate, each once, if parameters give the ids of their grids.
 std::vector<OwnQuery> own_queries(const ir::Function& kernel);
 
 }  // namespace weft::transform

@@ -17,7 +17,7 @@ using ir::Value;
 
 namespace {
 
-// One of whose gradients launches promise something: those of adjoints, and none that lie in structs.
+// The array, if launches promise something about it: gradients have promises in adjoints only, and not within structs.
 std::optional<Array> promised_array(const ir::Function& kernel, const Value* value) {
     std::optional<Array> array = array_of(kernel, value);
     if (array && array->gradient && (!kernel.is_adjoint || !array->path.empty())) return {};

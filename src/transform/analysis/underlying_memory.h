@@ -1,5 +1,5 @@
-// Which memory an access is to, as far as it is known when the kernel is compiled: that of an array parameter, of its
-// gradient, or of a parameter that is read from the block of arguments.
+// The memory of an access, as far as it is known when the kernel is compiled: that of an array parameter, of its
+// gradient, or of a parameter that is read from the argument block.
 #pragma once
 
 #include <compare>
@@ -21,16 +21,15 @@ struct Memory {
 // The memory of an array value that is a parameter, or a part of one by view, components or member.
 Memory memory_of(const ir::Function& kernel, const ir::Value* array);
 
-// The object (types/objects.h) whose descriptor an array shows, or that it is a field of: an operation `object`. Null
-// where it is no such array. Kernels do not write to these, and a launch that writes to what a mesh is made of has no
-// gradient.
+// The operation `object` (types/objects.h) if the array is the object's descriptor, or a field of it; else null.
+// Kernels do not write to these. A launch that writes to the arrays of a mesh has no gradient.
 const ir::Operation* object_behind(const ir::Value* array);
 
-// The same, also by the address of another one that is in it (the groups of a hash grid).
+// The same, also through the address of a descriptor in another one (the groups of a hash grid).
 const ir::Operation* object_reached(const ir::Value* array);
 
-// Whether some parameter is a struct with arrays: a launch that compares the memory of its arguments does not look
-// there.
+// Whether some parameter is a struct with arrays: a launch that compares the memory of its arguments does not see
+// these.
 bool hides_arrays(const ir::Function& kernel);
 
 // The indices of a load, store or atomic, counted from the array that memory_of() found: those of views come first.

@@ -1,15 +1,14 @@
 #include "transform/analysis/uniformity.h"
 
-// A shape speaks about the lanes that are active where the value lives: inside an arm that only some lanes take, or in
-// an iteration that only some lanes still run, "uniform" means equal in those lanes. What leaves such a region (the
-// results of an if with a varying condition, of a loop with a varying trip count) is varying, because lanes left it
-// with different values.
+// A shape describes the lanes that are active in the value's region. In an arm that only some lanes take, or an
+// iteration that only some lanes still run, "uniform" means equal in those lanes. Results of such a region (an if with
+// a varying condition, a loop with a varying trip count) are varying, because lanes left it with different values.
 //
-// Linear index arithmetic is taken not to wrap within one group of lanes: the W indices of a group differ by less than
-// W times a small stride, and an index that wraps there was out of range for every array anyway.
+// Linear index arithmetic is assumed not to wrap within one group of lanes. The W indices of a group differ by less
+// than W times a small stride, and an index that wraps there was out of range for every array anyway.
 //
-// A fixpoint over the structured IR: shapes only ever rise (unknown, then uniform or linear, then varying), loops are
-// visited until nothing changes.
+// The analysis is a fixpoint over the structured IR. Shapes only ever rise (unknown, then uniform or linear, then
+// varying), and loops are visited until nothing changes.
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
@@ -102,11 +101,11 @@ private:
         switch (operation.op) {
 #define WEFT_CLASS_atomic(id) case Op::id:
 #include "ir/ops.def"
-            return kVarying;  // each lane sees what the lanes before it left
+            return kVarying;  // each lane sees the updates of the lanes before it
             case Op::call_library:
                 return operation.library->pure && operation.library->is_uniform && all_uniform(operands) ? kUniform
                                                                                                          : kVarying;
-            case Op::dim: {  // all lanes have as much of a stack
+            case Op::dim: {  // all lanes have stacks of one extent
                 const Operation* made = operands[0]->definition;
                 return all_uniform(operands) || (made && made->op == Op::stack) ? kUniform : kVarying;
             }
@@ -139,18 +138,17 @@ private:
         }
     }
 
-    // Narrow integers wrap within a group all the time: only 32 and 64 bits are looked at as indices.
+    // Narrow integers often wrap within a group, so only 32 and 64 bits count as indices.
     static bool index_type(Type type) { return type.is_int() && info(type.scalar()).bits >= 32; }
-    // Neighbours in most groups.
+    // Whether lanes have consecutive numbers in most groups.
     bool near_linear(const Value* value) const { return shape(value) == linear(1) || shape(value).mostly_contiguous; }
-    // One of two values, lane by lane: an index clamped or wrapped at a border is still a run away from it.
+    // One of two values, lane by lane: an index clamped or wrapped at a border is consecutive away from it.
     LaneShape choice(Type type, const Value* a, const Value* b) const {
         auto fits = [&](const Value* v) { return near_linear(v) || uniform(v); };
         return index_type(type) && fits(a) && fits(b) && (near_linear(a) || near_linear(b)) ? kMostlyContiguous
                                                                                             : kVarying;
     }
 
-    // The rules that keep an index linear.
     LaneShape integer_shape(const Operation& operation) const {
         const auto& operands = operation.operands;
         if (all_uniform(operands)) return kUniform;
@@ -187,8 +185,8 @@ private:
             case Op::cast:
             case Op::bitcast: {
                 if (!index_type(operands[0]->type)) return kVarying;
-                // 32 bits wrap, for unsigned ones right below 0: what comes of a wrapped number in 64 bits is no
-                // neighbour of what comes of the next one. Threads are numbered without.
+                // 32-bit numbers may wrap, unsigned ones right below 0: widened to 64 bits, numbers around the wrap are
+                // not consecutive. Thread coordinates do not wrap.
                 const bool widens = info(type.scalar()).bits > info(operands[0]->type.scalar()).bits;
                 const Operation* from = operands[0]->definition;
                 if (!widens || (from && from->op == Op::tid)) return a;
@@ -199,7 +197,7 @@ private:
         }
     }
 
-    // A stride that could make lanes wrap is not worth being called linear.
+    // A stride that could make lanes wrap counts as varying.
     static LaneShape linear_by(std::int64_t stride, std::int64_t factor) {
         constexpr std::int64_t kLargest = 1 << 20;
         if (factor > kLargest || factor < -kLargest) return kVarying;
@@ -241,8 +239,8 @@ private:
         finish_loop(operation, carried, varying);
     }
 
-    // Lanes that begin here and there, and count one by one to the same end, may count together: each takes part from
-    // where it begins. What it carries must wait for that.
+    // Lanes with different starts that count by ones to the same end may count together, each taking part from its
+    // start on. Values that they carry change only from then on, and so vary.
     bool ends_together(const Operation& operation) const {
         const Value *lo = operation.operands[0], *hi = operation.operands[1];
         const std::optional<std::int64_t> step = constant_integer(operation.operands[2]);
@@ -293,7 +291,7 @@ std::optional<Uniformity::Remark> obstacle(const Region& region) {
     return std::nullopt;
 }
 
-// What will run lane by lane, or by gathers, inside a kernel that does run on lanes.
+// Remarks on operations that run lane by lane, or by gathers, in a kernel that does run on lanes.
 void remark_on(const Region& region, Uniformity& found) {
     for (const Operation* operation : region.operations) {
         if (operation->op == Op::call_library && operation->library->form == ir::LibraryFunction::Form::each_lane)
