@@ -19,7 +19,7 @@ namespace {
 using sema::Binding;
 using Kind = Binding::Kind;
 
-// Python's own functions that are entries of the builtin table under the same name.
+// Python's own functions with an entry of the same name in the builtin table.
 constexpr std::array<std::string_view, 10> kPythonBuiltins = {"abs",   "len", "max",   "min", "pow",
                                                               "print", "sum", "round", "any", "all"};
 
@@ -64,7 +64,7 @@ Binding integer(nb::handle object) {
     return constant(u64_type(), {Number::integer(static_cast<std::int64_t>(large))}, true);
 }
 
-// Kept by bindings of kind object. Sema may let go of it on a thread that does not hold the GIL.
+// Kept by bindings of kind object. Sema may release it on a thread that does not hold the GIL.
 std::shared_ptr<void> hold(nb::handle object) {
     object.inc_ref();
     return {object.ptr(), [](void* held) {
@@ -88,12 +88,12 @@ Binding c_function(nb::handle object) {
         }
         return unsupported("the Python function '" + name + "'");
     }
-    // In kernels a local array, and values: wp.types.vector(...) makes a type in Python only.
+    // In kernels these names make arrays and values; in Python wp.types.vector(...) makes a type.
     if (module.starts_with("warp")) {
         for (std::string_view known : {"zeros", "copy", "vector", "matrix", "quaternion", "transformation"})
             if (known == name) return named_builtin(name);
     }
-    // math.sqrt and its kin are the kernel's own.
+    // Kernels have math.sqrt and the like as builtins.
     if (module == "math") {
         for (std::string_view known : kMathFunctions)
             if (known == name) return named_builtin(name == "fabs" ? "abs" : name);
@@ -113,7 +113,8 @@ Binding class_object(nb::handle object) {
     if (object.ptr() == reinterpret_cast<PyObject*>(&PyReversed_Type)) return named_builtin("reversed");
     if (std::string text = text_attribute(object, "_not_there"); !text.empty()) return unsupported(std::move(text));
     const std::string module = text_attribute(object, "__module__"), name = text_attribute(object, "__name__");
-    if (module == "warp" && name == "array") return named_builtin(name);  // in kernels: memory behind an address
+    if (module == "warp" && name == "array")
+        return named_builtin(name);  // in kernels: an array over memory at an address
     if (module == "builtins" && (name == "enumerate" || name == "zip")) return named_builtin(name);
     Binding binding{.kind = Kind::object};
     if (module == "builtins" && category_named(name)) {
@@ -126,7 +127,7 @@ Binding class_object(nb::handle object) {
     return binding;
 }
 
-constexpr int kMostNesting = 16;  // of tuples in tuples; also ends a list that holds itself
+constexpr int kMostNesting = 16;  // of tuples in tuples; also stops at a list that contains itself
 
 Binding from_python(nb::handle object, int depth);
 
@@ -138,7 +139,7 @@ Binding sequence(nb::handle object, int depth) {
     return binding;
 }
 
-// A constant with the fields that it has now. One that holds arrays is an object whose attributes can be read.
+// A struct instance as a constant with its present fields. One that holds arrays is an object with attributes.
 Binding struct_instance(nb::handle object, Type type, int depth) {
     Binding binding{.kind = Kind::tuple};
     binding.type = type;
@@ -173,7 +174,7 @@ Binding from_python(nb::handle object, int depth) {
     if (nb::isinstance<PyFunction>(object)) {
         Binding binding{.kind = Kind::function};
         binding.function = nb::cast<PyFunction&>(object).source();
-        binding.object = hold(object);  // for attributes that the program gave it
+        binding.object = hold(object);  // for attributes that the program set
         return binding;
     }
     if (PyFunction_Check(raw)) {
@@ -187,7 +188,7 @@ Binding from_python(nb::handle object, int depth) {
     if (PyCFunction_Check(raw)) return c_function(object);
     if (PyTuple_Check(raw) || PyList_Check(raw)) return sequence(object, depth);
     if (const std::optional<Type> type = struct_type(object)) return struct_instance(object, *type, depth);
-    if (PyDict_Check(raw)) {  // its items are read by Python: Environment::evaluate
+    if (PyDict_Check(raw)) {  // Environment::evaluate reads its items
         Binding binding{.kind = Kind::object};
         binding.text = "a dict";
         binding.object = hold(object);
@@ -208,7 +209,7 @@ Binding from_python(nb::handle object, int depth) {
         binding.type = *type;
         return binding;
     }
-    // wp.array(dtype=float), wp.array[float]: what a variable can be annotated with.
+    // wp.array(dtype=float), wp.array[float]: annotations of variables.
     if (auto pattern = annotation_pattern(object); pattern && pattern->is_exact() && pattern->type.is_array()) {
         Binding binding{.kind = Kind::type};
         binding.type = pattern->type;
@@ -217,7 +218,7 @@ Binding from_python(nb::handle object, int depth) {
     if (std::string why = why_unusable(object); !why.empty()) return unsupported(std::move(why));
     if (PyCallable_Check(raw)) {
         const std::string name = text_attribute(object, "__name__");
-        // An object of a class with __call__ has no name of its own: its attributes can be read.
+        // An object of a class with __call__ has no name of its own; its attributes can be read.
         if (!name.empty()) return unsupported("the Python function '" + name + "'");
     }
     Binding binding{.kind = Kind::object};

@@ -31,8 +31,7 @@ std::string make_key(nb::handle function) {
     return count == 1 ? key : key + "#" + std::to_string(count);
 }
 
-// `from __future__ import annotations` and quoted annotations leave text, which means what it means in the function's
-// globals.
+// `from __future__ import annotations` and quoted annotations leave text, which is evaluated in the function's globals.
 nb::object resolve(nb::handle annotation, PythonEnvironment& environment) {
     if (!PyUnicode_Check(annotation.ptr())) return nb::borrow(annotation);
     return environment.evaluate_text(nb::str(annotation).c_str());
@@ -69,7 +68,7 @@ TypePattern read_annotation(const syntax::Parameter& parameter, nb::handle annot
     throw_no_type(resolved, what, parameter.span);
 }
 
-// tuple[float, int] is the type of several values; empty where some part of the annotation is left open.
+// tuple[float, int] is the type of several values; empty if a part of the annotation is not exact.
 std::optional<Type> result_type(nb::handle annotation, const std::string& what, Span span,
                                 PythonEnvironment& environment) {
     nb::object resolved = evaluated(annotation, what, span, environment);
@@ -97,14 +96,14 @@ std::optional<Type> result_type(nb::handle annotation, const std::string& what, 
 nb::object annotations_of(const syntax::Function& tree, nb::handle function) {
     try {
         return function.attr("__annotations__");
-    } catch (nb::python_error& error) {  // evaluated only now, from Python 3.14 on
+    } catch (nb::python_error& error) {  // from Python 3.14 on they are evaluated here
         throw CompileError(tree.span,
                            "the annotations of '" + tree.name + "' cannot be evaluated: " + exception_text(error), {},
                            ErrorCategory::name);
     }
 }
 
-// The type behind "->"; empty where there is none, or one that leaves it open.
+// The type behind "->"; empty if there is none, or one that is not exact.
 std::optional<Type> read_result(const syntax::Function& tree, nb::handle annotations, PythonEnvironment& environment) {
     nb::handle annotation = PyDict_GetItemString(annotations.ptr(), "return");
     if (!annotation.is_valid() || !tree.result_span) return {};
@@ -122,7 +121,7 @@ std::vector<TypePattern> read_annotations(const syntax::Function& tree, nb::hand
     return patterns;
 }
 
-// Aligned with the parameters: those that are given by position end with the ones that have a default.
+// Aligned with the parameters: positional defaults belong to the last positional parameters.
 std::vector<sema::Binding> read_defaults(const syntax::Function& tree, nb::handle function) {
     const nb::object values = function.attr("__defaults__"), by_keyword = function.attr("__kwdefaults__");
     if (values.is_none() && by_keyword.is_none()) return {};
@@ -141,7 +140,7 @@ std::vector<sema::Binding> read_defaults(const syntax::Function& tree, nb::handl
     return defaults;
 }
 
-// "make__locals__scale" for a function in a function: an identifier that no other function of its module has.
+// "make__locals__scale" for a function in a function: an identifier that is unique in its module.
 nb::object key_of(nb::handle function) {
     return function.attr("__qualname__").attr("replace")(".", "__").attr("replace")("<", "").attr("replace")(">", "");
 }
@@ -176,7 +175,8 @@ namespace {
 
 std::uint64_t redefinitions = 0;
 
-// Python's collector would go over the growing tree of a long function many times: half of the time of its parser.
+// Pauses Python's garbage collector, which would scan the growing tree of a long function many times: half of the
+// parser's time.
 class PausedCollector {
 public:
     PausedCollector() = default;
@@ -189,14 +189,14 @@ private:
     const bool was_enabled_ = PyGC_Disable() != 0;
 };
 
-// What all functions of one `def` share: closures that a factory makes have one code object, hence one tree.
+// Shared by all functions of one `def`: closures of a factory have one code object, hence one tree.
 struct SharedTree {
-    nb::object lives;  // a weak reference, which takes the entry away with the code object
+    nb::object lives;  // a weak reference; erases the entry when the code object dies
     SourcePtr source;
     ReadTree read;
 };
 
-// Whether the expression means wp.adjoint, by whatever name.
+// Whether the expression means wp.adjoint, under any name.
 bool is_adjoint(PythonEnvironment& environment, const syntax::Expression& expression) {
     sema::Binding binding;
     if (const auto* name = std::get_if<syntax::Name>(&expression.node)) {
@@ -237,12 +237,12 @@ static bool names(nb::handle function, const char* name) {
 }
 
 std::shared_ptr<const sema::FunctionSource> read_when_declared(nb::handle function) {
-    // A gradient is read when it is known to be one.
+    // A function that may be a gradient is read later, when that is known.
     if (!names(function, "static") || names(function, "adjoint")) return nullptr;
     try {
         return read_function(function);
     } catch (const CompileError&) {
-        return nullptr;  // a mistake shows at the first launch, which reads again
+        return nullptr;  // the first launch reads again and reports the mistake
     } catch (const UsageError&) {
         return nullptr;
     }
@@ -273,7 +273,7 @@ std::shared_ptr<const sema::FunctionSource> read_function(nb::handle function, b
 
 std::shared_ptr<const sema::FunctionSource> read_method(nb::handle function) {
     struct CachedMethod {
-        nb::object lives;  // a weak reference, which takes the entry away with the function
+        nb::object lives;  // a weak reference; erases the entry when the function dies
         std::shared_ptr<const sema::FunctionSource> source;
     };
     static auto* const methods = new std::unordered_map<PyObject*, CachedMethod>;
@@ -290,7 +290,7 @@ std::shared_ptr<const sema::FunctionSource> read_method(nb::handle function) {
 }
 
 std::shared_ptr<const sema::FunctionSource> PyFunction::source() {
-    // An overload may have got a gradient since.
+    // An overload may have got a gradient since then.
     if (source_ && (overloads.empty() || read_at_ == redefinitions)) return source_;
     read_at_ = redefinitions;
     auto read = std::make_shared<sema::FunctionSource>(*own_source());

@@ -1,6 +1,6 @@
-// What frontend asks about Python objects whose classes belong to bindings/: which type a class stands for, what a
-// typed value holds. The functions are declared here, by the room that needs them, and defined in
-// bindings/kernels/frontend_objects.cpp, because bindings/ includes frontend/ and not the other way round.
+// The questions of the frontend about Python objects whose classes belong to bindings/: the type of a class, the
+// contents of a typed value. This room declares the functions, as it needs them. They are defined in
+// bindings/kernels/frontend_objects.cpp, because bindings/ includes frontend/ and not the reverse.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -17,9 +17,9 @@ namespace weft::frontend {
 
 namespace nb = nanobind;
 
-// float, wp.vec3, numpy.float32, a struct class. Empty where `object` is no type of values.
+// float, wp.vec3, numpy.float32, a struct class. Empty if `object` is no type of values.
 std::optional<Type> type_from_python(nb::handle object);
-// A parameter's annotation: a type of values or of arrays, or a generic one. Empty where it is neither.
+// A parameter's annotation: a type of values or of arrays, or a generic one. Empty if it is neither.
 std::optional<TypePattern> annotation_pattern(nb::handle object);
 nb::object type_to_python(Type type);
 
@@ -34,13 +34,13 @@ nb::object constant_to_python(const TypedConstant& constant);
 // The type of an instance of a @wp.struct; empty for other objects.
 std::optional<Type> struct_type(nb::handle object);
 
-// The text of a Python string as UTF-8; what has no UTF-8 (lone surrogates) is written as an escape.
+// The text of a Python string as UTF-8; lone surrogates, which have no UTF-8, are written as escapes.
 std::string utf8_text(nb::handle text);
 
-// Why a kernel cannot read this object as a constant ("an array; pass it as a parameter"); "" where its attributes may
-// be read.
+// Why a kernel cannot read this object as a constant ("an array; pass it as a parameter"); "" if its attributes may be
+// read.
 std::string why_unusable(nb::handle object);
-// Why this text cannot be a string of a kernel ("a string that ..."); "" where it can.
+// Why this text cannot be a string of a kernel ("a string that ..."); "" if it can.
 std::string why_unusable_string(nb::handle text);
 // "numpy.ndarray of shape (3,) and dtype float64", for messages.
 std::string describe_object(nb::handle object);

@@ -1,5 +1,5 @@
-// CPython's ast as the frontend sees it: which class a node is of, and its fields by interned names, because a long
-// kernel has ten thousand nodes.
+// CPython's ast for the frontend: the class of a node, and its fields by interned names, because a long kernel has ten
+// thousand nodes.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -11,7 +11,7 @@
 
 namespace weft::frontend {
 
-// Every ast class that is told apart. Classes of newer or older Pythons that are absent are skipped.
+// The ast classes that the frontend distinguishes. Those that this version of Python does not have are skipped.
 // clang-format off
 #define WEFT_AST_CLASSES(X)                                                                                           \
     /* expressions */                                                                                                 \
@@ -70,11 +70,11 @@ syntax::BinaryOperator binary_operator(nb::handle op);
 syntax::UnaryOperator unary_operator(nb::handle op);
 syntax::CompareOperator compare_operator(nb::handle op);
 
-// What kernels do not know, by the name that errors call it; null for the others.
+// Nodes that kernels do not support, by their name in errors; null for the others.
 const char* unsupported_expression(Node node);
 const char* unsupported_statement(Node node);
 
-// Throws what a signal's handler raises: Ctrl-C ends the reading of a long function. The caller holds Python's lock.
+// Throws the exception of a signal's handler: Ctrl-C ends the reading of a long function. The caller holds the GIL.
 void ask_for_signals();
 
 }  // namespace weft::frontend

@@ -46,7 +46,7 @@ nb::object python_from_binding(const std::string& name, const Binding& binding) 
     }
 }
 
-// What wp.static sees of a value of the running kernel: its length.
+// The stand-in of a value of the running kernel in wp.static: it has only a length.
 nb::object value_of_length(std::int64_t length) {
     static auto* const made = new nb::object([] {
         nb::dict names;
@@ -68,7 +68,7 @@ nb::object python_from_local(const sema::Environment::Local& local) {
     return local.length ? value_of_length(*local.length) : python_from_binding(local.name, local.value);
 }
 
-// The identifiers in a Python text; those within strings too.
+// The identifiers in a Python text, including those within strings.
 std::set<std::string, std::less<>> names_in(std::string_view text) {
     const auto belongs = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); };
     std::set<std::string, std::less<>> names;
@@ -86,7 +86,7 @@ nb::object builtins_of(nb::handle function) {
     return PyDict_Check(builtins.ptr()) ? builtins : nb::object(nb::module_::import_("builtins").attr("__dict__"));
 }
 
-// A borrowed item, or null; keys are interned names, so no exception of theirs can be lost.
+// A borrowed item, or null. Keys are interned names, so the look-up raises no exception.
 nb::handle find(nb::handle dict, std::string_view name) {
     nb::str key(name.data(), name.size());
     PyObject* found = PyDict_GetItemWithError(dict.ptr(), key.ptr());
@@ -94,8 +94,8 @@ nb::handle find(nb::handle dict, std::string_view name) {
     return found;
 }
 
-// A code object of the text. Closures of one factory ask for the same ones again and again, and Python's compiler takes
-// a hundred times what the code itself does.
+// The code object of the text, cached: closures of one factory ask for the same ones, and compiling takes a hundred
+// times as long as running.
 nb::object code_of(const std::string& text) {
     constexpr Py_ssize_t kMostKept = 4096;
     static auto* const known = new nb::dict;
@@ -108,7 +108,7 @@ nb::object code_of(const std::string& text) {
     return code;
 }
 
-// Whether what a kernel makes of it stays, though the name may get another value.
+// Whether kernels keep the value, even if the name is rebound later.
 bool is_constant(const Binding& binding) {
     return binding.kind == Kind::constant || binding.kind == Kind::tuple || binding.kind == Kind::string;
 }
@@ -148,7 +148,7 @@ PythonEnvironment::PythonEnvironment(nb::object function, SourcePtr source, std:
 }
 
 PythonEnvironment::~PythonEnvironment() {
-    // The last user may be a thread of the compiler; after Python's end there is nothing to give back.
+    // The last owner may be a thread of the compiler; after Python's end nothing can be released.
     if (!Py_IsInitialized()) {
         (void)function_.release();
         for (auto& [module, constants] : constants_of_modules_) (void)constants.first.release();
@@ -202,7 +202,7 @@ Binding PythonEnvironment::attribute(const Binding& object, std::string_view nam
         return found;
     } catch (nb::python_error& error) {
         if (error.matches(PyExc_AttributeError)) return {};
-        if (!error.matches(PyExc_Exception)) throw;  // Ctrl-C and exit() are no mistake of the kernel
+        if (!error.matches(PyExc_Exception)) throw;  // Ctrl-C and exit() are no error of the kernel
         throw UsageError(std::string(name), "reading the attribute failed: " + exception_text(error));
     }
 }
@@ -270,7 +270,7 @@ Binding PythonEnvironment::method(Type type, std::string_view name) {
     return {};
 }
 
-// python/warp/_kernels/data_classes.py writes it.
+// python/warp/_kernels/data_classes.py sets `_construction`.
 std::optional<sema::Construction> PythonEnvironment::construction(Type type) {
     const nb::object owner = type_to_python(type);
     const nb::object rules = nb::getattr(owner, "_construction", nb::none());
@@ -301,7 +301,8 @@ bool PythonEnvironment::is_derived(Type type, Type base) {
 }
 
 nb::object PythonEnvironment::evaluate_text(const std::string& text, const std::vector<Local>& constants) {
-    // Parameters of a lambda and not a namespace of eval(): comprehensions inside the text see them too.
+    // The constants are parameters of a lambda and not a namespace of eval(), so that comprehensions inside the text
+    // see them.
     std::string parameters;
     nb::list arguments;
     const auto add = [&](const std::string& name, nb::object value) {
@@ -366,7 +367,7 @@ void PythonEnvironment::evaluate_statics(const syntax::Function& tree) {
         try {
             evaluate(id, {});
         } catch (const UsageError&) {
-            // A name that is defined later, perhaps: the compiler evaluates it again, and says so if it is not.
+            // The name may be defined later: the compiler evaluates it again, and reports it then.
         }
     };
     sema::walk(tree.body, ignore, evaluate_static);
@@ -387,7 +388,7 @@ std::vector<std::string> PythonEnvironment::attribute_names(const Binding& objec
     if (!object.object) return result;
     nb::object names = nb::steal(PyObject_Dir(object_of(object).ptr()));
     if (!names.is_valid()) {
-        PyErr_Clear();  // a broken __dir__ costs the message its candidates, no more
+        PyErr_Clear();  // without candidates if __dir__ is broken
         return result;
     }
     for (nb::handle name : names) {

@@ -1,4 +1,4 @@
-// What names in a Python function mean, answered from its closure, globals and Python's builtins when asked.
+// Resolves names of a Python function in its closure, globals and Python's builtins, when asked.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -35,27 +35,27 @@ public:
     std::vector<std::string> attribute_names(const sema::Binding& object) override;
     std::shared_ptr<sema::NameWatch> watch() override;
 
-    // The value of Python text in the function's globals and closure; lets Python's exception through.
+    // The value of Python text in the function's globals and closure; passes on Python's exception.
     nb::object evaluate_text(const std::string& text, const std::vector<Local>& constants = {});
-    // Evaluates each wp.static(...) of the function that names nothing but what Python knows already. What is evaluated
-    // once is kept: the names may mean something else at the first launch.
+    // Evaluates each wp.static(...) of the function whose names are all known to Python already. The results are kept,
+    // as the names may have other values at the first launch.
     void evaluate_statics(const syntax::Function& tree);
 
 private:
     sema::Binding find_name(std::string_view name);
-    nb::object closure_value(std::size_t index) const;  // invalid where the variable is not set yet
+    nb::object closure_value(std::size_t index) const;  // invalid if the variable is not set yet
 
     nb::object function_;
     std::vector<std::string> closure_names_;
     SourcePtr source_;
     std::vector<ExpressionLocation> places_;
-    std::set<std::string, std::less<>> constants_;  // names that lookup() has answered so
-    // Modules, and of their attributes those that attribute() has answered so.
+    std::set<std::string, std::less<>> constants_;  // names that lookup() gave as constants
+    // Modules, and those of their attributes that attribute() gave as constants.
     std::map<PyObject*, std::pair<nb::object, std::set<std::string, std::less<>>>> constants_of_modules_;
     std::map<std::string, sema::Binding> evaluated_;  // by expression and the constants that it uses
 };
 
-// What a Python object means to a kernel.
+// The meaning of a Python object in a kernel.
 sema::Binding binding_from_python(nb::handle object);
 
 // "NameError: name 'x' is not defined": the exception as one line.

@@ -1,4 +1,4 @@
-// Expressions: one for each node, numbered in the order in which they are met.
+// Expressions: one for each node, numbered in reading order.
 #include "frontend/objects.h"
 #include "frontend/reader.h"
 
@@ -103,7 +103,7 @@ TreeReader::Content TreeReader::constant(nb::handle value) {
 TreeReader::Content TreeReader::integer(nb::handle value) {
     int overflow = 0;
     const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
-    // Python refuses to write integers of thousands of digits in decimal; in hexadecimal it always can.
+    // Python refuses to format integers of thousands of digits in decimal, but not in hexadecimal.
     const auto text = [&] {
         const bool is_long = PyFloat_AsDouble(value.ptr()) == -1.0 && PyErr_Occurred();
         if (is_long) PyErr_Clear();

@@ -1,4 +1,4 @@
-// f-strings, and format() of a string that is written there: both are literals and values in order.
+// f-strings, and format() of a string literal: both are text and values in order.
 #include "frontend/reader.h"
 
 namespace weft::frontend {

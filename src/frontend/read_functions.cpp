@@ -28,7 +28,7 @@ void TreeReader::signature(nb::handle arguments, Function& function) {
     if (!get(arguments, f.kwarg).is_none()) function.unsupported = "**" + get_text(get(arguments, f.kwarg), f.arg);
 }
 
-// Gives the number to these variables, wherever they stand since the names were that many.
+// Renames these variables to those of the scope, in all names read since there were `since` of them.
 void TreeReader::number(const std::set<std::string>& variables, int scope, std::size_t since) {
     for (std::size_t i = since; i < names_.size(); ++i) {
         std::string& id = std::get<Name>(names_[i]->node).id;
@@ -41,7 +41,7 @@ TreeReader::Content TreeReader::comprehension(nb::handle node) {
     Comprehension result;
     result.scope = ++scopes_;
     const auto parts = nb::borrow<nb::list>(get(node, f.generators));
-    // The first iterable belongs to the function around.
+    // The first iterable is evaluated in the enclosing function.
     ExpressionPtr first = expression(get(parts[0], f.iter));
     const std::size_t since = names_.size();
     std::set<std::string> variables;
@@ -68,7 +68,7 @@ TreeReader::Content TreeReader::lambda(nb::handle node, const std::string& name)
     function->scope = ++scopes_;
     this->signature(get(node, f.args), *function);
     Lambda result;
-    // What belongs to the function around.
+    // Annotations and defaults are evaluated in the enclosing function.
     const nb::object signature = get(node, f.args);
     for (const FieldName* list : {&f.posonlyargs, &f.args, &f.kwonlyargs})
         for (nb::handle argument : nb::borrow<nb::list>(get(signature, *list)))
@@ -84,7 +84,7 @@ TreeReader::Content TreeReader::lambda(nb::handle node, const std::string& name)
     const std::size_t since = names_.size();
     nb::object body = get(node, f.body);
     std::set<std::string> outer = std::exchange(nonlocal_, {});
-    broke_.emplace_back();  // its breaks are those of its own loops
+    broke_.emplace_back();  // a break in it belongs to its own loops
     if (is_lambda) {
         Return value{expression(body)};
         const Span at = value.value->span;

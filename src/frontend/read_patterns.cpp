@@ -32,7 +32,7 @@ void TreeReader::match(nb::handle node, Block& result) {
             tests.push_back(last_of(std::move(captures), expression(guard)));
         }
         for (auto& statement : block(get(branch, f.body))) body.push_back(std::move(statement));
-        if (tests.empty()) {  // takes all that is left
+        if (tests.empty()) {  // the pattern matches everything
             for (auto& statement : body) rest->push_back(std::move(statement));
             return;
         }
@@ -64,7 +64,7 @@ ExpressionPtr TreeReader::integer_at(std::int64_t value, Span at) {
     return value < 0 ? made(Unary{UnaryOperator::negate, std::move(magnitude)}, at) : std::move(magnitude);
 }
 
-// What has to hold for the pattern, and the assignments of the names that it captures.
+// Appends the conditions of the pattern, and the assignments of the names that it captures.
 void TreeReader::pattern(nb::handle node, const MakeSubject& subject, std::vector<ExpressionPtr>& tests,
                          std::vector<ExpressionPtr>& captures) {
     const FieldNames& f = fields();
@@ -105,7 +105,7 @@ void TreeReader::capture(nb::handle node, ExpressionPtr value, std::vector<Expre
     captures.push_back(made(Named{std::move(target), std::move(value)}, at));
 }
 
-// 1 | 2 | (3, _): names are captured as part of the test, since the alternatives find them at different places.
+// 1 | 2 | (3, _): captures are part of the test, since the alternatives find the names at different places.
 void TreeReader::alternatives(nb::handle node, const MakeSubject& subject, std::vector<ExpressionPtr>& tests) {
     const Span at = span(node);
     std::vector<ExpressionPtr> choices;
@@ -113,7 +113,7 @@ void TreeReader::alternatives(nb::handle node, const MakeSubject& subject, std::
         std::vector<ExpressionPtr> inner, names;
         pattern(choice, subject, inner, names);
         if (!names.empty()) inner.push_back(last_of(std::move(names), made(BoolLiteral{true}, at)));
-        if (inner.empty()) inner.push_back(made(BoolLiteral{true}, at));  // takes everything
+        if (inner.empty()) inner.push_back(made(BoolLiteral{true}, at));  // matches everything
         choices.push_back(all_of(std::move(inner)));
     }
     tests.push_back(made(BoolOp{false, std::move(choices)}, at));
@@ -127,7 +127,7 @@ void TreeReader::of_class(nb::handle node, const MakeSubject& subject, std::vect
     tests.push_back(made(ClassTest{subject(), expression(get(node, f.cls))}, at));
     std::int64_t number = 0;
     for (nb::handle part : nb::borrow<nb::list>(get(node, f.patterns))) {
-        // What captures and tests nothing asks for its field, too.
+        // A pattern that captures and tests nothing still requires its field.
         pattern(part, [&] { return made(PartByNumber{subject(), number}, span(part)); }, tests, captures);
         ++number;
     }
@@ -151,7 +151,7 @@ void TreeReader::sequence(nb::handle node, const MakeSubject& subject, std::vect
     tests.push_back(made(LengthTest{subject(), star < 0 ? count : count - 1, star >= 0}, at));
     for (std::int64_t i = 0; i < count; ++i) {
         const nb::object part = parts[static_cast<std::size_t>(i)];
-        // What stands behind a star counts from the end.
+        // Elements after a star count from the end.
         const auto element = [&, index = star < 0 || i < star ? i : i - count] {
             Subscript chosen{subject(), {}};
             chosen.indices.push_back(integer_at(index, at));

@@ -1,4 +1,4 @@
-// The reader of one function's ast: what its parts share. Reading order:
+// The state that the parts of the reader of one function's ast share. Reading order:
 //
 //   python_ast.h           nodes and fields
 //   tree_reader.cpp        places, and read_tree() itself
@@ -88,7 +88,7 @@ private:
     const Source& source_;
     int line_offset_;
     IsAdjoint is_adjoint_;
-    // Of the loops around, the flag that says they were left by break; "" without else.
+    // For each enclosing loop, the flag for having been left by break; "" without else.
     std::vector<std::string> broke_;
     int flags_ = 0;
     int scopes_ = 0;                  // the last number of a lambda, a comprehension or a match

@@ -1,6 +1,6 @@
-// inspect.getsourcelines runs Python's tokenizer over every line, which takes longer than compiling a small kernel
-// does. Here the end of the function is found by a scan that knows just strings, brackets and indentation; where that
-// cannot serve (no file, or CPython rejects the piece) inspect has the last word.
+// inspect.getsourcelines runs Python's tokenizer over every line, which takes longer than compiling a small kernel.
+// Here a scan that knows only strings, brackets and indentation finds the function's end. If it cannot serve (no file,
+// or CPython rejects the piece), inspect decides.
 #include "frontend/source_text.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kOnlyAst = 0x400;  // ast.PyCF_ONLY_AST
 
-// Follows Python text line by line and knows whether a line starts a new logical line.
+// Scans Python text line by line and knows whether a line starts a new logical line.
 class LineScanner {
 public:
     bool at_logical_start() const { return depth_ == 0 && !quote_ && !continued_; }
@@ -44,7 +44,7 @@ public:
                 continued_ = true;
             }
         }
-        if (quote_ && !triple_ && !continued_) quote_ = 0;  // not Python: let CPython say so
+        if (quote_ && !triple_ && !continued_) quote_ = 0;  // not Python: CPython reports the error
     }
 
 private:
@@ -89,8 +89,7 @@ std::string line_at(nb::handle lines, Py_ssize_t index) {
     return line;
 }
 
-// From the first decorator (or `def`) to the line before the next statement at its level; empty where there is no
-// `def`.
+// From the first decorator (or `def`) to the line before the next statement at its level; empty if there is no `def`.
 std::vector<std::string> find_block(nb::handle lines, Py_ssize_t first) {
     std::vector<std::string> block;
     std::size_t kept = 0;  // without the blank lines and comments after the last statement
@@ -123,7 +122,7 @@ std::vector<std::string> find_block(nb::handle lines, Py_ssize_t first) {
                          "linecache.cache; `python -c` keeps it from Python 3.13 on");
 }
 
-// Lines of the function as inspect finds them.
+// The function's lines according to inspect.
 std::pair<std::vector<std::string>, int> inspect_block(nb::handle function, const std::string& path) {
     try {
         nb::object found = nb::module_::import_("inspect").attr("getsourcelines")(function);
@@ -133,8 +132,7 @@ std::pair<std::vector<std::string>, int> inspect_block(nb::handle function, cons
         return {std::move(block), nb::cast<int>(found[1])};
     } catch (nb::python_error& error) {
         if (error.matches(PyExc_OSError) || error.matches(PyExc_TypeError)) throw_no_source(function, path);
-        if (error.matches(PyExc_SyntaxError))
-            throw_no_source(function, path);  // the tokenizer met something else than Python
+        if (error.matches(PyExc_SyntaxError)) throw_no_source(function, path);  // the text is not Python
         throw;
     }
 }
@@ -144,8 +142,7 @@ struct SyntaxFault {
     int line = 0, column = 0;
 };
 
-// The tree of the block, or what CPython has against it. An indented block stands under an `if`, which keeps its
-// columns.
+// The tree of the block, or CPython's error. An indented block is put under an `if`, which keeps its columns.
 std::optional<nb::object> parse_block(const std::vector<std::string>& block, const std::string& path, bool wrapped,
                                       SyntaxFault& fault) {
     std::string text = wrapped ? "if 1:\n" : "";

@@ -17,15 +17,15 @@ struct ParsedFunction {
     int line_offset = 0;    // absolute line = lineno of a node + line_offset; columns are those of the file
 };
 
-// Throws UsageError where Python has no source for the function, CompileError where it does not parse.
+// Throws UsageError if Python has no source for the function, CompileError if it does not parse.
 ParsedFunction parse_function(nb::handle python_function);
 
-// Keeps the lines of the function's file with it, as they are now: the file may change, or be gone, when the function
-// is parsed.
+// Stores the present lines of the file with the function: the file may have changed, or be gone, when the function is
+// parsed.
 void keep_lines(nb::handle python_function);
 
-// Keeps a source that nobody else will hold alive until the next call: an error about to be thrown points into it, and
-// is turned into a Python exception, which needs no source, before the GIL is given up.
+// Keeps the source alive until the next call, for an error that is about to be thrown: it points into the source, and
+// becomes a Python exception, which needs no source, before the GIL is released.
 void keep_for_error(SourcePtr source);
 
 }  // namespace weft::frontend

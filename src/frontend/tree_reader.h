@@ -13,7 +13,7 @@
 
 namespace weft::frontend {
 
-// Where the text of an expression stands: absolute lines, byte offsets in them. Kept in place of the ast node, which
+// The place of an expression in the text: absolute lines, byte offsets in them. Kept instead of the ast node, which
 // would keep the whole tree alive for the few expressions that Environment::evaluate is asked for.
 struct ExpressionLocation {
     int line, begin, end_line, end;
@@ -26,8 +26,8 @@ struct ReadTree {
     std::vector<ExpressionLocation> places;  // by the expressions' ids
 };
 
-// `is_adjoint`: of a gradient (@wp.func_grad), whether an expression of Python's means wp.adjoint. Then wp.adjoint[x]
-// is read as one name, "adjoint[x]": a local like any other.
+// `is_adjoint`: for a gradient (@wp.func_grad), whether an expression of Python means wp.adjoint. wp.adjoint[x] is then
+// read as one name, "adjoint[x]": a local like any other.
 using IsAdjoint = std::function<bool(const syntax::Expression& expression)>;
 ReadTree read_tree(const ParsedFunction& parsed, IsAdjoint is_adjoint = {});
 

@@ -12,7 +12,7 @@ namespace {
 
 using sema::Binding;
 
-// Changes with every change of the dict; always 0 where Python does not tell, so that each name is looked up.
+// Changes with every change of the dict. From Python 3.12 on always 0, so that each name is looked up.
 std::uint64_t version_of(nb::handle dict) {
 #if PY_VERSION_HEX < 0x030C0000
     return reinterpret_cast<PyDictObject*>(dict.ptr())->ma_version_tag;
@@ -35,7 +35,7 @@ bool means_the_same(const Binding& a, const Binding& b) {
 }  // namespace
 
 WatchedGlobals::~WatchedGlobals() {
-    if (!Py_IsInitialized()) {  // there is nothing to give back to
+    if (!Py_IsInitialized()) {  // after Python's end nothing can be released
         for (Dict& dict : dicts_) {
             static_cast<void>(dict.dict.release());
             for (Name& name : dict.names)
@@ -60,7 +60,7 @@ void WatchedGlobals::add_variable(nb::handle cell, nb::handle name, nb::handle v
     variables_.push_back({nb::borrow(name), nb::borrow(value), std::move(meant), nb::borrow(cell)});
 }
 
-// Empty where it means what it did; `now` may be null.
+// Empty if the name has the same meaning as before; `now` may be null.
 std::string WatchedGlobals::changed(Name& name, PyObject* now) {
     if (now == nullptr || now == name.value.ptr()) return {};
     const nb::object value = nb::borrow(now);

@@ -1,4 +1,4 @@
-// Constants that a kernel took from names outside of it, and whether the names mean something else by now.
+// Constants that a kernel took from names outside of it; reports names with other values.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,12 +14,12 @@ namespace weft::frontend {
 
 namespace nb = nanobind;
 
-// Globals of modules and variables of closures. Not for several threads at once: the caller holds the GIL.
+// Globals of modules and variables of closures. Not thread-safe: the caller holds the GIL.
 class WatchedGlobals final : public sema::NameWatch {
 public:
     ~WatchedGlobals() override;
 
-    // `value` is that of `name` in a module's dict, and of a variable in its cell.
+    // `value` is the value of `name` in a module's dict, or of a variable in its cell.
     void add_global(nb::handle dict, nb::handle name, nb::handle value, sema::Binding meant);
     void add_variable(nb::handle cell, nb::handle name, nb::handle value, sema::Binding meant);
 
@@ -33,7 +33,7 @@ private:
     };
     struct Dict {
         nb::object dict;
-        std::uint64_t version;  // of the dict when all names meant what they did
+        std::uint64_t version;  // of the dict when all names had their values
         std::vector<Name> names;
     };
     static std::string changed(Name& name, PyObject* now);

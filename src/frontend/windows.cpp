@@ -1,4 +1,4 @@
-// Windows to look in: the tree of a function and the meaning of its names, as text and dicts, for people and tests.
+// Views for people and tests: the tree of a function and the meaning of its names, as text and dicts.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
