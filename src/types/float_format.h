@@ -1,5 +1,5 @@
-// The floats of 8 and 16 bits, which only memory holds: how their bits are laid out, and the one statement of how they
-// are converted. What is computed with is the float of 32 bits.
+// The floats of 8 and 16 bits, which only memory holds: the layout of their bits, and the only implementation of their
+// conversions. Arithmetic on them is done in float32.
 //
 // The conversions are templates over a word of 32 bits: std::uint32_t on the host, a register in compiled code
 // (codegen/small_floats.cpp). Both give the same bits for every number, and the same as the package ml_dtypes.
@@ -11,12 +11,11 @@
 
 namespace weft {
 
-// A sign, an exponent and a fraction, as IEEE 754 has them: exponent 0 is for subnormals, the bias is half of the
-// range.
+// A sign, an exponent and a fraction, as in IEEE 754: exponent 0 is for subnormals, the bias is half of the range.
 struct FloatFormat {
     int exponent_bits = 0;  // 0: no float
     int fraction_bits = 0;
-    // Without an infinity the largest exponent is one of numbers, too, and only all ones are NaN.
+    // A format without an infinity uses the largest exponent for numbers too, and only all ones are NaN.
     bool has_infinity = true;
 
     constexpr int bits() const { return 1 + exponent_bits + fraction_bits; }
@@ -28,9 +27,9 @@ struct FloatFormat {
     constexpr std::uint32_t nan() const {
         return has_infinity ? top_exponent() | 1u << (fraction_bits - 1) : all_ones();
     }
-    // What a number beyond the largest one becomes.
+    // The magnitude that larger numbers overflow to: infinity, or NaN in a format without an infinity.
     constexpr std::uint32_t overflow() const { return has_infinity ? top_exponent() : all_ones(); }
-    // Whether the exponents are those of a float32, whose upper bits this then is.
+    // Whether the format is the upper bits of a float32, with the same exponents.
     constexpr bool is_upper_part() const { return exponent_bits == 8 && has_infinity; }
 };
 
@@ -42,11 +41,11 @@ constexpr FloatFormat without_infinity(int exponent_bits, int fraction_bits) {
 
 namespace small_float {
 
-// What the templates ask of a word besides the operators of integers: a number of its kind, a choice, and the sum of
-// two that are the bits of floats.
+// The functions that a word needs for the templates besides the operators of integers: a number of its kind, a choice,
+// and the sum of two words as the bits of floats.
 inline std::uint32_t number(std::uint32_t, std::uint32_t value) { return value; }
 inline std::uint32_t choose(bool condition, std::uint32_t yes, std::uint32_t no) {
-    // Without a branch, so that loops over numbers become vectors.
+    // Branch-free, so that loops over numbers are vectorized.
     const std::uint32_t mask = 0u - static_cast<std::uint32_t>(condition);
     return (yes & mask) | (no & ~mask);
 }
@@ -66,7 +65,7 @@ Word widen(Word bits, FloatFormat from) {
     const auto exponents = [](int count) { return static_cast<std::uint32_t>(count) << 23; };
     const Word normal = magnitude + exponents(127 - from.bias());
     const Word special = normal + exponents(128 - (1 << from.exponent_bits) + 1 + from.bias());
-    // -2^(1 - bias), the bit that a subnormal has not.
+    // -2^(1 - bias): the implicit leading bit, which a subnormal does not have.
     const Word hidden = number(bits, exponents(128 - from.bias()) | 0x80000000u);
     const Word subnormal = add_as_floats(normal + exponents(1), hidden);
     const Word finite = choose(exponent == 0u, subnormal, normal);
@@ -75,7 +74,7 @@ Word widen(Word bits, FloatFormat from) {
     return choose(is_special, special, finite) | sign;
 }
 
-// A float32, given as its bits, rounded to nearest, ties to even. A NaN stays one.
+// Rounds a float32, given as its bits, to nearest, ties to even. A NaN stays a NaN.
 template <typename Word>
 Word narrow(Word bits, FloatFormat to) {
     const int above = 32 - to.bits(), drop = 23 - to.fraction_bits;
@@ -87,7 +86,7 @@ Word narrow(Word bits, FloatFormat to) {
         return choose(magnitude > 0x7f800000u, quiet, (bits + is_odd + half) >> above);
     }
     const auto exponents = [](int count) { return static_cast<std::uint32_t>(count) << 23; };
-    // What is added to a subnormal makes its last bit that of the sum, which rounds there.
+    // This addend aligns the last bit of the subnormal with that of the sum, so that the addition rounds there.
     const std::uint32_t magic = exponents(127 - to.bias() + drop + 1);
     const Word subnormal = add_as_floats(magnitude, number(bits, magic)) - magic;
     const Word normal = (magnitude + (half - exponents(127 - to.bias())) + is_odd) >> drop;
@@ -98,8 +97,8 @@ Word narrow(Word bits, FloatFormat to) {
 
 }  // namespace small_float
 
-// The bits of a float32 from which a narrower float is rounded as from `value` itself: what is inexact ends in 1
-// ("round to odd": Boldo and Melquiond, "When double rounding is odd", 2005).
+// A float32 that rounds to every narrower float as `value` itself does: an inexact one has 1 as its last bit ("round to
+// odd": Boldo and Melquiond, "When double rounding is odd", 2005).
 inline std::uint32_t odd_float_bits(double value) {
     const float nearest = static_cast<float>(value);
     const double back = static_cast<double>(nearest);

@@ -1,5 +1,5 @@
-// The ABI between launches and compiled kernels: how arguments lie in memory. Read by program/ (which writes the
-// blocks) and codegen/ (which reads them); nothing else may assume these layouts.
+// The ABI between launches and compiled kernels: the layout of arguments in memory. program/ writes the blocks and
+// codegen/ reads them; no other room may assume these layouts.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace weft {
 
-// What a debug build of a kernel writes when a check fails. The first failing thread wins (`claimed` is set by
-// compare-and-swap); the launch turns it into a Python exception.
+// The record that a debug build of a kernel writes if a check fails. The first failing thread wins (`claimed` is set by
+// compare-and-swap); the launch turns the record into a Python exception.
 struct Fault {
     std::int32_t claimed = 0;
     std::int32_t kind = 0;          // FaultKind
@@ -22,7 +22,7 @@ struct Fault {
     std::int64_t size = 0;          // the size of that dimension (bounds)
     std::int32_t axis = 0;          // which dimension
     std::int32_t site = 0;          // number of the check: an index into KernelEntry::sites
-    char message[232];              // raised: the text, cut to what fits
+    char message[232];              // raised: the text, truncated to fit
 };
 enum class FaultKind : std::int32_t {
     none,
@@ -38,7 +38,7 @@ enum class FaultKind : std::int32_t {
     unwritten,  // `index` is the address
 };
 
-// How code that notes its accesses (codegen::Options::notes_accesses) calls them.
+// The kinds of accesses that kernels record with codegen::Options::notes_accesses.
 enum class AccessKind : std::int32_t {
     read,
     write,    // is about to take place

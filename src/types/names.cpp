@@ -10,7 +10,7 @@ std::unordered_map<std::string, Type> make_named_types() {
         names.emplace(scalar.python, Type::scalar(scalar.id));
         const std::string suffix = scalar.suffix;
         if (suffix.empty()) continue;
-        // float32 is also what a name without suffix means.
+        // A name without suffix is that of float32.
         const auto add = [&](const std::string& stem, Type type) {
             names.emplace(stem + suffix, type);
             if (scalar.id == Scalar::f32) names.emplace(stem, type);

@@ -11,7 +11,7 @@
 namespace weft {
 
 const std::unordered_map<std::string, Type>& named_types();
-// Empty where there is none of this name.
+// Empty if there is none of this name.
 std::optional<Type> named_type(std::string_view name);
 
 }  // namespace weft

@@ -19,7 +19,7 @@ double round_to(double value, Scalar to) {
 }
 
 // A magnitude as a float of type `to`, rounded once. A narrow format is reached through double, which may itself have
-// to round; setting the last bit of an inexact double ("round to odd") keeps the second rounding right.
+// to round. Setting the last bit of an inexact double ("round to odd") keeps the second rounding correct.
 double unsigned_to_float(std::uint64_t magnitude, Scalar to) {
     if (to == Scalar::f64) return static_cast<double>(magnitude);
     if (to == Scalar::f32) return static_cast<float>(magnitude);
@@ -30,7 +30,7 @@ double unsigned_to_float(std::uint64_t magnitude, Scalar to) {
     return round_to(static_cast<double>(magnitude), to);
 }
 
-// Keeps the low bits and extends them as the type says.
+// Truncates to the type's low bits and extends them by its sign.
 std::int64_t wrap(std::int64_t value, const ScalarInfo& to) {
     if (to.bits == 64) return value;
     const int unused = 64 - to.bits;

@@ -21,7 +21,7 @@ Type hash_grid_descriptor() {
     return type;
 }
 
-// The first fields of devlib/spatial/volume.h. From index space to the world: x -> matrix x + translation.
+// The first fields of devlib/spatial/volume.h. World position = matrix * index + translation.
 Type volume_descriptor() {
     const auto matrix = [](Scalar scalar) { return Type::matrix(scalar, 3, 3); };
     const auto vector = [](Scalar scalar) { return Type::vector(scalar, 3); };
@@ -35,23 +35,23 @@ Type volume_descriptor() {
     return type;
 }
 
-// Rows of cells that lie one behind the other along x; one that goes around the end of the grid is two.
+// The state of a walk over rows of cells, contiguous along x. A row that wraps around the end of the grid has two
+// parts.
 Type hash_grid_query() {
-    static const Type type =
-        of_runtime("HashGridQuery", {{"_grid", u64_type()},  // address of the descriptor
-                                     {"_first", Type::vector(Scalar::i32, 3)},
-                                     {"_counts", Type::vector(Scalar::i32, 3)},
-                                     {"_part", i32_type()},  // of the row: 0 or 1
-                                     {"_y", i32_type()},
-                                     {"_z", i32_type()},
-                                     {"_at", i32_type()},  // the next point, and where the row ends
-                                     {"_end", i32_type()},
-                                     {"_has_group", i32_type()},
-                                     {"_group", i32_type()}});
+    static const Type type = of_runtime("HashGridQuery", {{"_grid", u64_type()},  // address of the descriptor
+                                                          {"_first", Type::vector(Scalar::i32, 3)},
+                                                          {"_counts", Type::vector(Scalar::i32, 3)},
+                                                          {"_part", i32_type()},  // of the row: 0 or 1
+                                                          {"_y", i32_type()},
+                                                          {"_z", i32_type()},
+                                                          {"_at", i32_type()},  // the next point, and the row's end
+                                                          {"_end", i32_type()},
+                                                          {"_has_group", i32_type()},
+                                                          {"_group", i32_type()}});
     return type;
 }
 
-// The fields that kernels look at stand first; what traversals read comes after them (devlib/spatial/layout.h).
+// Fields that kernels read come first; those that only traversals read follow (devlib/spatial/layout.h).
 Type mesh_descriptor(Scalar scalar) {
     const Type vec3 = Type::vector(scalar, 3);
     return of_runtime(std::string("MeshDescriptor_") + info(scalar).ir, {{"points", Type::array(vec3, 1)},
@@ -83,7 +83,7 @@ Type mesh_query_ray() {
     return type;
 }
 
-// The object's descriptor, the shape that is asked for, and where the walk is (devlib/spatial/overlap.h).
+// The object's descriptor, the query's shape, and the position of the walk (devlib/spatial/overlap.h).
 Type overlap_query(const char* name, std::vector<Type::Field> shape) {
     std::vector<Type::Field> fields{
         {"_object", u64_type()}, {"_root", i32_type()}, {"_walk", Type::vector(Scalar::i32, 4)}};
@@ -119,7 +119,7 @@ Type query_of() {
     return type;
 }
 
-// What wp.mesh_get() gives: the arrays that a mesh was made of. Its class in Python is wp.Mesh.
+// The result of wp.mesh_get(): the mesh's arrays. Its class in Python is wp.Mesh.
 Type mesh() {
     const Type points = Type::array(Type::vector(Scalar::f32, 3), 1);
     static const Type type =

@@ -1,8 +1,8 @@
 // Objects that kernels reach by a number (uint64): BVHs, meshes, hash grids, volumes.
 //
-// Each has a descriptor, a struct in memory of the device. Kernels see the fields that stand first in it; what comes
-// after them is for functions of the device library. One of zeros describes an object that has nothing in it: a number
-// that names no object finds such a one.
+// Each has a descriptor, a struct in memory of the device. Kernels see its first fields; the others are for functions
+// of the device library. A descriptor of zeros describes an empty object: a number that names no object finds such a
+// one.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ const char* object_name(ObjectKind kind);  // "hash grid"
 inline constexpr std::int64_t kMostDescriptorBytes = 4096;
 Type descriptor_type(ObjectKind kind, Scalar scalar = Scalar::f32);
 
-// A struct that builtin functions give and take, by its name; none where there is no such struct.
+// A struct that builtin functions take and return, by its name; none if there is no such struct.
 struct KnownStruct {
     const char* name;  // "HashGridQuery"
-    const char* doc;   // null: it is no class of the module
+    const char* doc;   // null: not a class of the module
     Type (*type)();
     const char* next;  // the function that a for loop over such a value calls: "hash_grid_query_next"; or null
 };

@@ -1,4 +1,4 @@
-// Reads the names that Type::ir_name() writes.
+// The parser for the names that Type::ir_name() writes.
 #include <cctype>
 #include <charconv>
 

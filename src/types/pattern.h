@@ -1,12 +1,12 @@
-// What an annotation allows: one type, or every type of a shape. Functions and kernels whose parameters have patterns
-// are generic: they are made anew for each combination of types that fits.
+// The types that an annotation accepts: one type, or every type of a shape. Functions and kernels whose parameters have
+// patterns are generic: they are instantiated for each combination of types that fits.
 //
 //   Any                                     any type of values or arrays
-//   T = TypeVar("T", wp.float32, wp.vec3)   one of these; the same type wherever T stands
-//   vector(length=Any, dtype=Any)           any vector; matrix, quaternion, transformation likewise
+//   T = TypeVar("T", wp.float32, wp.vec3)   one of these; the same type for each T
+//   vector(length=Any, dtype=Any)           any vector; also for matrix, quaternion and transformation
 //   array2d[Any], array[vector(...)]        arrays of elements that fit
 //   array[Any, Any]                         arrays of any number of dimensions
-//   indexedarray[Any]                       what indexedarray() makes of such arrays
+//   indexedarray[Any]                       the result of indexedarray() on such arrays
 //   wp.Float                                any floating-point type, each time another one
 //   tuple[float, vec3], tuple[float, ...]   several values
 //   Callable                                a function (of @wp.func, or a built-in one) or a type
@@ -36,29 +36,28 @@ struct TypePattern {
     Type type;               // exact
     int rows = 0, cols = 0;  // vector (rows), matrix; 0 is any
     int ndim = 0;            // array, indexed; 0 is any
-    // One: the element of an array or indexedarray, the scalar of an aggregate. Those of a tuple; one for all where
-    // rows is -1.
+    // The element of an array or indexedarray, the scalar of an aggregate, or the elements of a tuple. If rows is -1,
+    // the one pattern is that of all elements.
     std::vector<TypePattern> parts;
     std::string variable;                     // any: name of the type variable, "" for none
     const void* variable_identity = nullptr;  // two variables may have one name
-    std::vector<TypePattern> choices;         // any: where not empty, one of these must fit
+    std::vector<TypePattern> choices;         // any: if not empty, one of these must fit
 
     static TypePattern exactly(Type type);
-    // Of a tuple, that of its element i.
+    // The pattern of element i of a tuple.
     const TypePattern& part(std::size_t i) const { return parts[rows == -1 ? 0 : i]; }
     bool is_exact() const { return shape == Shape::exact; }
 
     bool operator==(const TypePattern&) const = default;
 };
 
-// The array that the struct of an indexedarray (python/warp/_arrays/indexed.py) chooses elements of; none for other
-// types.
+// The array behind an indexedarray, whose type is its struct (python/warp/_arrays/indexed.py); none for other types.
 Type indexed_type(Type type);
 
-// What type variables stand for so far.
+// The types bound to type variables so far.
 using TypeVariables = std::map<const void*, Type>;
 
-// Whether `type` fits; binds variables that are free, and only where it fits.
+// Whether `type` fits. If it fits, binds the free type variables; else leaves `variables` unchanged.
 bool fits(const TypePattern& pattern, Type type, TypeVariables& variables);
 
 // As the user writes it: "Any", "T", "array2d[Any]", "vector(length=Any, dtype=float64)", "float32".

@@ -8,14 +8,14 @@
 namespace weft {
 namespace {
 
-// FNV-1a: the same in every process, so that the disk cache finds what an earlier one compiled.
+// FNV-1a: the same in every process, so that the disk cache finds entries of earlier ones.
 std::uint64_t hash_of(const std::string& text) {
     std::uint64_t hash = 0xcbf29ce484222325u;
     for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
     return hash;
 }
 
-// The type with the keys of the structs that it mentions, which their names do not tell.
+// The type with the keys of the structs in it, which its name does not contain.
 std::string signature_of(Type type) {
     if (type.is_struct()) return type.struct_key();
     if (type.is_array()) return "array" + std::to_string(type.ndim()) + "<" + signature_of(type.element()) + ">";

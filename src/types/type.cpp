@@ -13,7 +13,7 @@
 
 namespace weft {
 
-// Everything about one type, computed once when it is first made.
+// All properties of a type, computed once when it is first made.
 struct TypeNode {
     Kind kind = Kind::none;
     Scalar scalar = Scalar::boolean;
@@ -50,7 +50,7 @@ std::string python_array_name(Type element, int ndim) {
     return "array" + dims + "[" + element.python_name() + "]";
 }
 
-// "vec3f" where the `warp` module has such a name, else the call that makes the type.
+// "vec3f" if the `warp` module has such a name, else the call that makes the type.
 std::string python_vector_name(const ScalarInfo& scalar, int length) {
     if (*scalar.suffix && length >= 2 && length <= 4) return "vec" + std::to_string(length) + scalar.suffix;
     return "vector(length=" + std::to_string(length) + ", dtype=" + scalar.python + ")";
@@ -63,13 +63,13 @@ std::string python_matrix_name(const ScalarInfo& scalar, int rows, int cols) {
     return "matrix(shape=(" + r + ", " + c + "), dtype=" + scalar.python + ")";
 }
 
-// `name` + suffix where there is a suffix, else name(dtype=...).
+// `name` + suffix if there is a suffix, else name(dtype=...).
 std::string python_suffixed(const char* name, const char* long_name, const ScalarInfo& scalar) {
     if (*scalar.suffix) return std::string(name) + scalar.suffix;
     return std::string(long_name) + "(dtype=" + scalar.python + ")";
 }
 
-// Fills in names, size and alignment from the parts.
+// Computes names, size and alignment from the parts.
 void complete(TypeNode& node) {
     const ScalarInfo& scalar = info(node.scalar);
     const std::string ir = scalar.ir;
@@ -128,7 +128,7 @@ void complete(TypeNode& node) {
                 at += field.type.size_bytes();
                 node.alignment = std::max(node.alignment, field.type.alignment());
             }
-            node.size_bytes = std::max<std::int64_t>(round_up(at, node.alignment), 1);  // of no fields as in C++
+            node.size_bytes = std::max<std::int64_t>(round_up(at, node.alignment), 1);  // at least 1 byte, as in C++
             break;
         }
     }
@@ -142,9 +142,9 @@ void complete(TypeNode& node) {
 
 }  // namespace
 
-// The set of all types made so far. Scalars are made at once, since code asks for them all the time; the others are
-// found by a key of their parts under a lock that readers share. A node is immutable once it is in the map, so handles
-// may be used by any thread without a lock.
+// The set of all types made so far. Scalars are made at once, as they are needed all the time. The others are found by
+// a key of their parts under a lock that readers share. A node is immutable once it is in the map, so any thread may
+// use handles without a lock.
 class TypePool {
 public:
     TypePool() {
@@ -158,7 +158,7 @@ public:
         complete(none_);
     }
 
-    // Lives for ever: handles in static objects stay valid while the process ends.
+    // Never destroyed: handles in static objects stay valid while the process ends.
     static TypePool& get() {
         static TypePool& pool = *new TypePool;
         return pool;
@@ -290,7 +290,7 @@ Type Type::transform(Scalar scalar) { return TypePool::get().numeric(Kind::trans
 Type Type::tuple(std::vector<Type> elements) { return TypePool::get().tuple(std::move(elements)); }
 
 Type Type::array(Type element, int ndim) {
-    // 0 dimensions: what is left of an array once all its dimensions are indexed.
+    // An array of 0 dimensions is the result of indexing all dimensions.
     WEFT_CHECK(ndim >= 0, "an array has no negative number of dimensions");
     return TypePool::get().array(element, ndim);
 }

@@ -1,7 +1,7 @@
 // The types of values in kernels and of elements in arrays: one small handle, equal exactly when the types are equal.
 //
-// Types are interned: making the same type twice gives the same node, so a Type is compared, hashed and copied as a
-// pointer. Nodes are never freed; a program makes some dozens of them. Interning is thread-safe.
+// Types are interned: the same type always has the same node, so a Type is compared, hashed and copied as a pointer.
+// Nodes are never freed; a program makes some dozens of them. Interning is thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ enum class Scalar : std::uint8_t {
 
 enum class ScalarKind : std::uint8_t { boolean, signed_int, unsigned_int, floating };
 
-// One row of types.def, which says what the columns mean.
+// One row of types.def, which documents the columns.
 struct ScalarInfo {
     Scalar id;
     const char* ir;
@@ -42,7 +42,7 @@ struct ScalarInfo {
     bool is_float() const { return kind == ScalarKind::floating; }
     // A float of 8 or 16 bits: held as its bits, computed in `compute`.
     bool is_small_float() const { return compute != id; }
-    // Whether NumPy shows its bits only, where the package ml_dtypes is not there.
+    // Whether NumPy shows only its bits, if the package ml_dtypes is not installed.
     bool is_bits_in_numpy() const { return is_float() && numpy[0] == 'u'; }
     bool is_int() const { return kind == ScalarKind::signed_int || kind == ScalarKind::unsigned_int; }
     bool is_signed() const { return kind == ScalarKind::signed_int || kind == ScalarKind::floating; }
@@ -52,7 +52,7 @@ const ScalarInfo& info(Scalar scalar);
 std::span<const ScalarInfo> all_scalars();
 // The greatest finite number. Precondition: a float.
 double largest(Scalar scalar);
-// The unsigned integer of the same size: what shows the bits.
+// The unsigned integer of the same size.
 Scalar bits_of(Scalar scalar);
 
 enum class Kind : std::uint8_t {
@@ -70,7 +70,7 @@ enum class Kind : std::uint8_t {
 
 struct TypeNode;
 
-// Of a vector or matrix; larger ones belong into arrays.
+// The limit for vectors and matrices; larger data belongs into arrays.
 inline constexpr std::int64_t kMostComponents = 1 << 16;
 
 class Type {
@@ -88,7 +88,8 @@ public:
     static Type array(Type element, int ndim);
 
     struct Field;
-    // Structs are nominal: `key` (module and qualified name, with a hash of the fields) tells two of one name apart.
+    // Structs are nominal: `key` (module and qualified name, with a hash of the fields) distinguishes structs of one
+    // name.
     static Type structure(std::string name, std::string key, std::vector<Field> fields);
 
     Kind kind() const;
@@ -104,7 +105,7 @@ public:
     bool is_numeric_aggregate() const;
     bool is_bool() const { return *this == scalar(Scalar::boolean); }
     bool is_float() const;  // a floating scalar
-    bool is_int() const;    // an integer scalar (bool is none)
+    bool is_int() const;    // an integer scalar, not bool
 
     // Scalar of a scalar or of the components of a numeric aggregate. Precondition: one of those.
     Scalar scalar() const;
@@ -144,8 +145,8 @@ private:
     friend class TypePool;
 };
 
-// The type an IR text name stands for; empty where it is none. Structs must have been declared before: `find` says
-// what "struct @name" stands for, by default the struct of that name made last.
+// Parses an IR type name; empty if it is none. Structs must have been declared before: `find` gives the type of "struct
+// @name", by default the last struct made with that name.
 using FindStruct = std::function<std::optional<Type>(std::string_view name)>;
 std::optional<Type> parse_ir_type(std::string_view text);
 std::optional<Type> parse_ir_type(std::string_view text, const FindStruct& find);
@@ -177,7 +178,7 @@ struct Type::Field {
     std::string name;
     Type type;
     std::int64_t offset = 0;            // filled in by Type::structure
-    std::vector<Number> default_value;  // what S() has, one per component; empty: zeros, or a struct's own defaults
+    std::vector<Number> default_value;  // of S(), one per component; empty: zeros, or a struct's own defaults
 };
 
 // Converts as the kernel's explicit casts do (C rules; out-of-range float to int saturates, NaN gives 0), rounding
