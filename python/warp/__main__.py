@@ -1,17 +1,17 @@
-"""`python -m warp`: what this Weft is, and what it found on this machine. With `--cmake-dir`: the folder of libweft's
-CMake package."""
+"""`python -m warp`: the version and build of Weft, and the devices of this machine. With `--cmake-dir`: the folder of
+libweft's CMake package."""
 
 import platform
 import sys
 
 import warp as wp
 
-# What a reader wants to know of the dozens of features that LLVM lists.
+# The features worth printing, of the dozens that LLVM lists.
 NOTABLE = ("sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512vl", "avx512fp16", "neon", "sve", "fullfp16")
 
 
 def named(device):
-    """A CUDA device: its own name, and whether it is none."""
+    """A CUDA device's own name and architecture, with a note if it is emulated."""
     note = ": an emulated device, which executes GPU code on the CPU (WARP_CUDA_DRIVER)" if device.is_emulated else ""
     return f"{device.name}, sm_{device.arch}{note}"
 

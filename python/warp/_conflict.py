@@ -11,7 +11,7 @@ OTHER = "warp_lang-"
 
 
 def environment_folders():
-    """Where distributions could lie that share our folder or compete with it: beside the package, and site-packages."""
+    """The folders of distributions that may share our folder or compete with it: the package's, and site-packages."""
     folders = {os.path.dirname(os.path.dirname(os.path.abspath(__file__)))}
     folders.update(path for path in sys.path if path.endswith(("site-packages", "dist-packages")))
     return folders
@@ -37,7 +37,7 @@ def find_conflict(folders):
 
 
 def check():
-    """Raises ImportError if warp-lang is installed where this package is found."""
+    """Raises ImportError if warp-lang is installed in this package's environment."""
     found = find_conflict(environment_folders())
     if found is None:
         return

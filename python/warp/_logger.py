@@ -25,7 +25,7 @@ __all__ = ["Logger", "ScopedLogger", "get_logger", "set_logger"]
 
 @runtime_checkable
 class Logger(Protocol):
-    """What ``wp.set_logger`` takes: an object with these four methods."""
+    """The argument of ``wp.set_logger``: an object with these four methods."""
 
     def debug(self, message: str) -> None:
         """Takes what is only of use for finding a mistake, or time that is lost."""
@@ -34,8 +34,8 @@ class Logger(Protocol):
         """Takes what happens as it should."""
 
     def warning(self, message: str, category: type[Warning] | None = None, stacklevel: int = 1) -> None:
-        """Takes what works but is hardly meant. ``category`` is a class of warnings, UserWarning where it is None;
-        ``stacklevel`` counts calls up to the line that is meant, as ``warnings.warn`` does."""
+        """Takes warnings of uses that work but are hardly meant. ``category`` is a class of warnings, UserWarning if
+        None; ``stacklevel`` counts calls up to the line that is meant, as ``warnings.warn`` does."""
 
     def error(self, message: str) -> None:
         """Takes what went wrong."""
@@ -88,7 +88,7 @@ def _checked(logger: Any, api: str) -> Logger:
 
 
 def get_logger() -> Logger:
-    """The logger that is in use: what ``wp.set_logger`` was given last, or the default one."""
+    """The logger in use: the one that ``wp.set_logger`` was given last, or the default one."""
     return _current
 
 
@@ -126,11 +126,11 @@ class ScopedLogger:
 
 
 def _say(level: str, message: str) -> None:
-    """What machine code has to say: the name of a method of the logger, and a line."""
+    """A message of machine code: the name of a method of the logger, and a line."""
     getattr(_current, level)(message)
 
 
 def log_warning(message: str, category: type[Warning] | None = None, stacklevel: int = 1) -> None:
-    """Gives a warning to the logger where ``wp.config.log_level`` lets it through."""
+    """Gives a warning to the logger if ``wp.config.log_level`` lets it through."""
     if _log_level() <= 30:
         _current.warning(message, category, stacklevel + 1)

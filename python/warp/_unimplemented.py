@@ -9,7 +9,7 @@ from warp.errors import NotImplementedYetError
 
 __all__ = ["name_of_warp", "names_of"]
 
-# Where the missing names are listed.
+# The page that lists the missing names.
 _TABLE = "docs/names.md#names-of-release-119-that-are-not-there"
 
 
@@ -42,11 +42,11 @@ def _function(name: str, module: str, subject: str) -> Any:
 
 
 def names_of(module: str, subject: str, classes: str, functions: str) -> dict[str, Any]:
-    """The names of a module by what they stand for: each raises UsageError (a NotImplementedError) when it is called.
+    """Stand-ins for the names of a module: each raises UsageError (a NotImplementedError) when it is called.
 
     Args:
         module: its name.
-        subject: what is not there, in the plural.
+        subject: the missing feature, in the plural, for the error.
         classes, functions: names, with spaces between them.
     """
     return {
@@ -67,7 +67,7 @@ _OTHERS = {
 
 @functools.cache
 def name_of_warp(name: str) -> Any:
-    """What stands for ``wp.<name>`` that is not there yet; None where there never will be such a name."""
+    """The stand-in for ``wp.<name>`` that is not there yet; None if there never will be such a name."""
     subject = None
     if name in _TEXTURES.split() or name.startswith("texture_"):
         subject = "textures"

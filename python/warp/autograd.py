@@ -46,14 +46,14 @@ def value_and_grad(
     """A function that calls ``function`` and gives with its value the gradient by some of its arguments, as in JAX.
 
     Args:
-        function: takes arrays and anything else, and returns an array of one element. What it launches and computes is
-            recorded on a tape; arrays that it makes on the way need ``requires_grad=True``.
+        function: takes arrays and anything else, and returns an array of one element. Its launches and array operations
+            are recorded on a tape; arrays that it makes on the way need ``requires_grad=True``.
         argnums: the position of the argument to differentiate by, an array of floats, or several positions.
         has_aux: whether ``function`` returns a pair of that array and of anything else, which is passed on.
     Returns:
-        A function of the same arguments. It returns ``(value, gradient)``: what ``function`` returned, and an array
-        like the argument, or a tuple of them where ``argnums`` is a sequence. The argument needs no gradient; one that
-        it has is not touched.
+        A function of the same arguments. It returns ``(value, gradient)``: the result of ``function``, and an array
+        like the argument, or a tuple of them if ``argnums`` is a sequence. The argument needs no gradient; one that it
+        has is not touched.
     Raises:
         UsageError: when that function is called: an argument is no array of floats, or the value no array of one
             element with ``requires_grad=True``.
@@ -117,12 +117,12 @@ def jacobian(
         dim: the grid, for a kernel; as for ``wp.launch``.
         inputs: the arguments. Arrays with ``requires_grad=True``, of float16, float32, float64 or of vectors or
             matrices of them, are differentiated by.
-        outputs: the kernel's further arguments. Those with ``requires_grad=True`` are differentiated. What they hold is
-            where the kernel starts from.
+        outputs: the kernel's further arguments. Those with ``requires_grad=True`` are differentiated. The kernel starts
+            from their contents.
         input_output_mask: the pairs (input, output) that are wanted, by position in ``inputs`` and ``outputs`` or by
-            name; all where it is None.
+            name; all if None.
         device, max_blocks, block_dim: as for ``wp.launch``.
-        max_outputs_per_var: only the first so many numbers of each output; the other rows are NaN. All where it is not
+        max_outputs_per_var: only the first so many numbers of each output; the other rows are NaN. All if it is not
             positive.
         plot_jacobians: show them with :func:`jacobian_plot`.
         metadata, restore_inputs: accepted. Everything runs on copies, so that inputs are never changed.
@@ -159,10 +159,10 @@ def jacobian_fd(
     """The same as :func:`jacobian` by central differences: two runs for each number of the inputs.
 
     Args:
-        max_inputs_per_var: only the first so many numbers of each input; the other columns are NaN. All where it is not
+        max_inputs_per_var: only the first so many numbers of each input; the other columns are NaN. All if it is not
             positive.
-        eps: the step. None takes the cube root of the scalar type's precision, times the number where that is above 1,
-            which is more exact: 6e-6 in float64, 5e-3 in float32.
+        eps: the step. None takes the cube root of the scalar type's precision, 6e-6 in float64 and 5e-3 in float32,
+            times the number if that is above 1, which is more exact.
         metadata, restore_inputs: as for :func:`jacobian`.
     Returns, Raises:
         As for :func:`jacobian`.
@@ -301,9 +301,9 @@ def gradcheck(
     Args:
         function, dim, inputs, outputs, input_output_mask, device, max_blocks, block_dim: as for :func:`jacobian`.
         eps: as for :func:`jacobian_fd`.
-        atol, rtol: what is allowed. The defaults suit float32; with float64 ``atol=1e-8, rtol=1e-6`` is a sharper test.
-        raise_exception: raise where an entry is wrong, instead of returning False.
-        max_inputs_per_var, max_outputs_per_var: only the first so many numbers of each array; all where not positive.
+        atol, rtol: the tolerances. The defaults suit float32; with float64 ``atol=1e-8, rtol=1e-6`` is a sharper test.
+        raise_exception: raise if an entry is wrong, instead of returning False.
+        max_inputs_per_var, max_outputs_per_var: only the first so many numbers of each array; all if not positive.
         plot_relative_error, plot_absolute_error: show the errors with :func:`jacobian_plot`.
         show_summary: print a line for each pair of input and output.
         restore_inputs: accepted, as for :func:`jacobian`.
@@ -329,7 +329,7 @@ def gradcheck(
 
 
 def _contents(need: _weft.SavedPrimal) -> array:
-    """What a launch saw; a copy has a gradient of its own where the array has one."""
+    """The argument as the launch saw it; a copy has a gradient of its own if the array has one."""
     contents = need.contents()
     if need.copy is not None and need.array.requires_grad:
         return _weft.clone(contents, requires_grad=True)
@@ -337,7 +337,7 @@ def _contents(need: _weft.SavedPrimal) -> array:
 
 
 def _launch_subject(api: str, entry: Any) -> Subject | None:
-    """One launch of a tape, from what its arrays held then; None where it has no gradients."""
+    """One launch of a tape, from the contents of its arrays then; None if it has no gradients."""
     names, before = parameters(entry.kernel.func), entry.before
     arguments = [
         _contents(before[i][0]) if i in before and isinstance(value, array) else value
@@ -374,11 +374,11 @@ def gradcheck_tape(
 ) -> bool:
     """:func:`gradcheck` of every launch on a tape, each by itself, from the contents that its arrays had.
 
-    What is on the tape and is no launch (copies, products, functions) is not checked. Every array argument that has a
-    gradient is an input; what the kernel writes is an output, and an input too.
+    Entries of the tape that are no launches (copies, products, functions) are not checked. Every array argument that
+    has a gradient is an input; those that the kernel writes are outputs, and inputs too.
 
     Args:
-        tape: what was recorded.
+        tape: the tape with the recorded launches.
         input_output_masks: for kernels by name (``kernel.key``), as for :func:`jacobian`. Names are those of
             parameters; numbers count all parameters for inputs, and those that the kernel writes for outputs.
         blacklist_kernels, whitelist_kernels: names of kernels that are not, or that alone are checked.
@@ -427,7 +427,7 @@ def gradcheck_tape(
 
 
 def _largest(matrices: Iterable[np.ndarray]) -> float:
-    """The largest magnitude among their finite entries; 1 where there is none or all are zero."""
+    """The largest magnitude among their finite entries; 1 if there is none or all are zero."""
     known = [np.abs(matrix[np.isfinite(matrix)]) for matrix in matrices]
     return max((float(m.max()) for m in known if m.size), default=1.0) or 1.0
 
@@ -457,16 +457,16 @@ def jacobian_plot(
     """Draws Jacobians side by side: outputs from top to bottom, inputs from left to right. Needs matplotlib.
 
     Args:
-        jacobians: what :func:`jacobian` or :func:`jacobian_fd` returned.
+        jacobians: the result of :func:`jacobian` or :func:`jacobian_fd`.
         kernel: the kernel or function, whose parameters give the names.
-        inputs: the arguments before the outputs; how many there are tells where the outputs' names begin.
+        inputs: the arguments before the outputs; their number is the position of the first output's name.
         show_plot: open a window, unless a filename is given.
-        show_colorbar: what the colours mean, beside the matrices.
+        show_colorbar: draw the scale of the colours beside the matrices.
         scale_colors_per_submatrix: each matrix has colours from its own smallest to its own largest entry.
         title: over the plot; else the name of the kernel.
         colormap: one of matplotlib's.
         log_scale: colours by the logarithm of magnitudes, with sign.
-        filename: where the picture is written (``.png``, ``.pdf`` and what else matplotlib knows).
+        filename: the picture's file (``.png``, ``.pdf`` or another type that matplotlib knows).
     Returns:
         The ``matplotlib.figure.Figure``.
     Raises:

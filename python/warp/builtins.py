@@ -41,7 +41,7 @@ def print_builtins(file: TextIO | None = None) -> None:
     """Prints every function that kernels can call as ``wp.<name>``: its overloads, each with a sentence, by groups.
 
     Args:
-        file: where to; ``sys.stdout`` when None.
+        file: a text file to print to; ``sys.stdout`` if None.
     """
     file = sys.stdout if file is None else file
     for group, entries in _groups():

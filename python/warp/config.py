@@ -1,8 +1,8 @@
-"""Options of Weft. Set them at any time: ``wp.config.mode = "debug"``; kernels are recompiled where an option
-changes their code.
+"""Options of Weft. Set them at any time: ``wp.config.mode = "debug"``. Kernels are recompiled if an option changes
+their code.
 
-What the compiler or the runtime reads is checked at once. Other names can be set too, and are kept: options of CUDA
-devices and of other releases, and a program's own.
+Options that the compiler or the runtime reads are checked at once. Other names can be set too, and are kept: options of
+CUDA devices and of other releases, and a program's own.
 """
 
 import enum

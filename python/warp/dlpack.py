@@ -56,7 +56,7 @@ class DLDeviceType(enum.IntEnum):
 
 
 class DLDataTypeCode(enum.IntEnum):
-    """What kind of numbers; their bits are beside it in `DLDataType`."""
+    """The kind of numbers; their bits are beside it in `DLDataType`."""
 
     kDLInt = 0
     kDLUInt = 1
@@ -96,7 +96,7 @@ class DLTensor(ctypes.Structure):
 
 
 class DLManagedTensor(ctypes.Structure):
-    """What a capsule named ``dltensor`` holds; ``deleter`` is called with its address."""
+    """The contents of a capsule named ``dltensor``; ``deleter`` is called with its address."""
 
     _fields_ = [("dl_tensor", DLTensor), ("manager_ctx", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
 
@@ -108,7 +108,7 @@ class DLPackVersion(ctypes.Structure):
 
 
 class DLManagedTensorVersioned(ctypes.Structure):
-    """What a capsule named ``dltensor_versioned`` holds. Bit 0 of ``flags``: read-only; bit 1: a copy."""
+    """The contents of a capsule named ``dltensor_versioned``. Bit 0 of ``flags``: read-only; bit 1: a copy."""
 
     _fields_ = [
         ("version", DLPackVersion),
@@ -174,7 +174,7 @@ def dtype_to_dlpack(wp_dtype: Any) -> DLDataType:
     Raises:
         TypeError: DLPack has no such type (structs).
     """
-    capsule = to_dlpack(_weft.zeros(0, dtype=wp_dtype, device="cpu"))  # what an array of them says
+    capsule = to_dlpack(_weft.zeros(0, dtype=wp_dtype, device="cpu"))  # the description of an array of them
     return DLDataType(*_parts(_tensor_of(capsule).dtype))
 
 

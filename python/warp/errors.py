@@ -13,8 +13,8 @@ class NotImplementedYetError(UsageError, NotImplementedError):
 
 
 class WarpDeterminismError(UsageError):
-    """What a program catches where results of a kernel may differ from run to run although ``wp.config.deterministic``
-    asks for the opposite. Nothing raises it on the CPU: launches in which the order of threads shows run on one."""
+    """The results of a kernel may differ from run to run although ``wp.config.deterministic`` asks for the opposite.
+    Nothing raises it on the CPU: launches whose results depend on the order of threads run on one thread."""
 
 
 WarpDeterminismError.__module__ = "warp"

@@ -1,6 +1,6 @@
 """Arrays and tensors of Paddle, by the module's name of earlier releases: ``import warp.paddle``.
 
-It can be imported where Paddle is not installed.
+It can be imported without Paddle.
 """
 
 from warp._interop.paddle import (

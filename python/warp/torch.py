@@ -1,6 +1,6 @@
 """Arrays and tensors of PyTorch, by the module's name of earlier releases: ``import warp.torch``.
 
-It can be imported where PyTorch is not installed.
+It can be imported without PyTorch.
 """
 
 from warp._interop.torch import (

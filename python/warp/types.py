@@ -59,7 +59,7 @@ __all__ = [
 ]
 
 
-# What each of these annotations stands for, by _weft.type_info()["scalar_kind"].
+# The meaning of each of these annotations, by _weft.type_info()["scalar_kind"].
 _CLASSES = {"Int": ["int"], "Float": ["float"], "Scalar": ["int", "float", "bool"]}
 
 
@@ -82,7 +82,7 @@ def __dir__() -> list[str]:
 
 
 def _facts(dtype: Any) -> dict[str, Any] | None:
-    """Facts about a type of numbers; None where ``dtype`` is none: a value, a struct, anything else."""
+    """Facts about a type of numbers; None if ``dtype`` is none: a value, a struct, anything else."""
     return _weft.type_info(dtype) if isinstance(dtype, type) else None
 
 

@@ -145,7 +145,7 @@ def _reduced(
     out: array | None,
     reduce: Callable[..., Any],
 ) -> Any:
-    """What array_sum and array_inner share: the axis, the shape of the result, where it goes, and the backward pass.
+    """The common part of array_sum and array_inner: axis, shape and array of the result, and the backward pass.
 
     ``reduce(*arrays, axis, out)`` sums the products of the elements of arrays like those that are read.
     """
@@ -242,9 +242,9 @@ def array_sum(values: array, out: array | None = None, value_count: int | None =
         out: where the result goes: one element, or the shape of ``values`` with 1 (or nothing) in place of the axis; of
             the dtype of ``values`` or of another scalar type, to which the sum is converted (integers wrap).
         value_count: only the first so many elements: of all, or along the axis.
-        axis: the axis to sum over; all elements where it is None. Negative ones count from the end.
+        axis: the axis to sum over; all elements if None. Negative ones count from the end.
     Returns:
-        ``out`` where it is given; else, without axis, a NumPy scalar (an array for vectors and matrices) of the dtype,
+        ``out`` if it is given; else, without axis, a NumPy scalar (an array for vectors and matrices) of the dtype,
         with axis a new array with a 1 in place of the axis. Integers without ``out`` and axis come in full width.
     Raises:
         UsageError: an argument is no array, shapes or dtypes do not fit, or the arrays are on different devices.
@@ -270,10 +270,10 @@ def array_inner(a: array, b: array, out: array | None = None, count: int | None 
         a, b: numbers, vectors or matrices, of equal shapes and dtypes.
         out: where the result goes, of a scalar type, as for :func:`array_sum`.
         count: only the first so many elements: of all, or along the axis.
-        axis: the axis to sum over; all elements where it is None.
+        axis: the axis to sum over; all elements if None.
     Returns:
-        ``out`` where it is given; else, without axis, a NumPy scalar, and with axis a new array with a 1 in place of
-        the axis.
+        ``out`` if it is given; else, without axis, a NumPy scalar, and with axis a new array with a 1 in place of the
+        axis.
     Raises:
         UsageError: an argument is no array, shapes or dtypes do not fit, or the arrays are on different devices.
     """
@@ -353,7 +353,7 @@ def _gathered(name: str, written: array, chosen: Any) -> Part:
 
 
 def _sorted(api: str, keys: array, values: array, count: int, sort: Callable[[array, array], None]) -> None:
-    """``sort(keys, values)`` in place, with the backward pass: gradients go where their pairs came from."""
+    """``sort(keys, values)`` in place, with the backward pass: gradients return to the old places of their pairs."""
     pairs = [one[:count] for one in (keys, values)]
 
     def run() -> array | None:
@@ -410,8 +410,8 @@ def radix_sort_pairs(keys: array, values: array, count: int, begin_bit: int = 0,
         values: one for each key: scalars, vectors or matrices.
         count: how many pairs are sorted.
         begin_bit, end_bit: only the bits from the first to the one before the second decide, counted from the lowest of
-            the key as an unsigned number that sorts alike: of ints the sign bit is turned over, of floats the sign bit,
-            and all of them where they are negative.
+            the key as an unsigned number that sorts alike. Of ints and of floats that are not negative, the sign bit is
+            inverted; of negative floats, all bits.
     Raises:
         UsageError: an argument is no such array, the arrays are on different devices, ``count`` is more than there are,
             or there are no such bits.
@@ -512,13 +512,13 @@ def runlength_encode(
 
     Args:
         values: scalars, one dimension. 0 and -0 are equal; a NaN is a run of its own.
-        run_values: where the value of each run goes: of the dtype of ``values``, with room for all runs.
-        run_lengths: where the lengths go: int32, with room for all runs.
-        run_count: where the number of runs goes: one int32. While a graph is captured it is needed, and gets the number
-            when the graph runs.
+        run_values: gets the value of each run: of the dtype of ``values``, with room for all runs.
+        run_lengths: gets the lengths: int32, with room for all runs.
+        run_count: gets the number of runs: one int32. While a graph is captured it is needed, and gets the number when
+            the graph runs.
         value_count: only the first so many elements.
     Returns:
-        ``run_count`` where it is given, else the number of runs as an int.
+        ``run_count`` if it is given, else the number of runs as an int.
     Raises:
         UsageError: an argument is no such array, the arrays are on different devices, or there is no room for all runs.
     """
@@ -571,19 +571,19 @@ _casts: dict[Any, Any] = {}
 
 
 def _numbers(value: array) -> array:
-    """The same memory as scalars, in a row where elements have several; a copy where it has gaps."""
+    """The same memory as scalars, one row of all components; a copy if it has gaps."""
     if _is_number(value.dtype):
         return value
     return value.contiguous().flatten().view(type_scalar_type(value.dtype)).flatten()
 
 
 def array_cast(in_array: array, out_array: array, count: int | None = None) -> None:
-    """Converts numbers to another type, as the explicit conversions of kernels do: floats are cut off towards 0 where
-    they become integers.
+    """Converts numbers to another type, as the explicit conversions of kernels do: floats that become integers are
+    rounded towards 0.
 
     Args:
         in_array: numbers, vectors or matrices.
-        out_array: where they go: of the same shape and as many components, or any arrays with as many numbers in all;
+        out_array: gets the results: of the same shape and as many components, or any array with as many numbers in all;
             one of one dimension may be longer.
         count: only the first so many elements, of one-dimensional arrays.
     Raises:

@@ -61,7 +61,7 @@ def _apply(function: Callable, operands: list[Any], out: array | None, api: str)
 
 
 def _whole_power(base: array, exponent: Any, out: array | None, api: str) -> Any:
-    """``a ** n`` where n is a small whole number: products, which integers have too. None if it is not."""
+    """``a ** n`` as products, which integers have too, if n is a small whole number; else None."""
     info = _weft.type_info(base.dtype)
     if isinstance(exponent, bool) or not isinstance(exponent, int) or info is None or info["kind"] != "scalar":
         return None
@@ -147,7 +147,7 @@ def _remember(symbol: str, a: Any, b: Any, operands: list[Any]) -> None:
 
 
 def _quick(symbol: str, a: Any, b: Any, out: array | None) -> array | None:
-    """What the general way would give; None where this is not the usual case."""
+    """The result of the general path for the usual case; None for any other."""
     plan = _plans.get((symbol, _kind(a), _kind(b)))
     if plan is None:
         return None

@@ -23,10 +23,10 @@ __all__ = [
 
 
 def check_one_device(api: str, arrays: Mapping[str, array], device: Any = None) -> None:
-    """All of the arrays are on one device, or on ``device`` where it is given; they are called by their names.
+    """Checks that all arrays are on one device: on ``device`` if it is given. Errors call them by their names.
 
     Raises:
-        UsageError (a RuntimeError): one is elsewhere. Whatever runs then would read addresses of another memory.
+        UsageError (a RuntimeError): one is elsewhere. A kernel would read addresses of another memory.
     """
     first_name, first = next(iter(arrays.items()))
     expected = first.device if device is None else _weft.get_device(device)
@@ -84,8 +84,8 @@ def from_ptr(ptr: int, length: int, dtype: Any = None, shape: Any = None, device
 
     Args:
         ptr: the address.
-        length: number of elements, where ``shape`` is not given.
-        dtype: type of the elements; float32 where it is not given.
+        length: number of elements, if ``shape`` is not given.
+        dtype: type of the elements; float32 if it is not given.
         shape: of the array.
         device: where the memory lies.
     Raises:
@@ -105,8 +105,8 @@ class _FixedArrayClass(type):
 class fixedarray(metaclass=_FixedArrayClass):
     """The annotation of an array that a kernel makes: ``wp.zeros(shape=(3,), dtype=float)``.
 
-    It is that of any array of this dtype and as many dimensions, which functions take in its place; ``shape`` is what
-    was said here, and nobody compares it.
+    It equals that of any array of this dtype and as many dimensions, which functions take in its place. ``shape`` is
+    kept as given and never compared.
 
     Args:
         shape: an int, or a tuple of up to four.
@@ -121,8 +121,8 @@ class fixedarray(metaclass=_FixedArrayClass):
 
 
 def transform_expand(t: Any) -> Any:
-    """A float32 transform of a transform, or of a sequence of three to seven numbers: what is missing at the end is
-    that of the identity.
+    """A float32 transform of a transform, or of a sequence of three to seven numbers. Missing numbers at the end are
+    those of the identity.
 
     Raises:
         UsageError: there are fewer or more numbers.

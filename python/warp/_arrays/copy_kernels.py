@@ -34,7 +34,7 @@ gathers = (gather, gather_2d, gather_3d, gather_4d)
 
 @wp.kernel
 def check_indices(given: wp.array(dtype=Any), size: int, to: wp.array(dtype=int)):
-    """Indices that nobody has seen: those of a graph that is being captured."""
+    """Indices whose values the host has not seen: those of a graph that is being captured."""
     i = wp.tid()
     at = wp.int64(given[i])
     if at < wp.int64(0):

@@ -25,7 +25,7 @@ _MOST_DIMS = 4
 
 
 def _indices(given: Any, size: int, axis: int, device: Any) -> array:
-    """An int32 array of indices in [0, size), on a device; the one that is given where it is such an array already."""
+    """An int32 array of indices in [0, size), on a device; the given one if it is such an array already."""
     if given is None:
         return array(np.arange(size, dtype=np.int32), device=device)
     if isinstance(given, array) and given.device.is_capturing:
@@ -108,7 +108,7 @@ _OPERATORS = {
 
 
 class _Members:
-    """What instances of all these classes have, beside the fields ``data`` and ``indices0``, ``indices1`` ..."""
+    """The members of all these classes, beside the fields ``data`` and ``indices0``, ``indices1`` ..."""
 
     @property
     def indices(self) -> list[array]:
@@ -127,11 +127,11 @@ class _Members:
 
     @property
     def is_contiguous(self) -> bool:
-        """False: the elements lie where the indices say."""
+        """False: the indices scatter the elements."""
         return False
 
     def to(self, device: Any) -> Any:
-        """Itself where it is on that device, else the chosen elements as an array there."""
+        """Itself if it is on that device, else the chosen elements as an array there."""
         wanted = _weft.get_device(device)
         return self if wanted == self.device else self.contiguous().to(wanted)
 
@@ -152,7 +152,7 @@ class _Members:
 
     @property
     def vars(self) -> dict[str, Any]:
-        """Types of the fields by name where the elements are structs; else empty."""
+        """Types of the fields by name if the elements are structs; else empty."""
         return self.data.vars
 
     def __ctype__(self) -> Any:
@@ -160,7 +160,7 @@ class _Members:
         return indexed_view_of(self)
 
     def _raw(self) -> tuple[np.ndarray, tuple]:
-        """The array for NumPy, bit patterns where NumPy has no such type, and the index that chooses the elements."""
+        """The array for NumPy and the index that chooses the elements. Types that NumPy lacks are bit patterns."""
         data = self.data
         info = _weft.type_info(data.dtype)
         if info is not None and info["bits"] is not None:
@@ -168,7 +168,7 @@ class _Members:
         return data.numpy(), np.ix_(*[part.numpy() for part in self.indices])
 
     def _by_kernels(self) -> bool:
-        """Whether kernels move the elements: where a tape records, a graph is captured, or NumPy sees no memory."""
+        """Whether kernels move the elements: if a tape records, a graph is captured, or NumPy sees no memory."""
         device = self.device
         return _weft.active_tape() is not None or not _weft.is_host_memory(device) or device.is_capturing
 
@@ -366,17 +366,17 @@ class _Maker(type):
 class indexedarray(_Members, metaclass=_Maker):
     """Some elements of an array, chosen by indices along its axes, without copying them.
 
-    Kernels take it where a parameter is annotated with ``wp.indexedarray[float]`` (or ``wp.indexedarray(dtype=float,
-    ndim=2)``), and read and write ``x[i, j]``, with an index for each dimension, and ``x.shape``. The same element may
-    be chosen several times.
+    Kernels take it as a parameter annotated with ``wp.indexedarray[float]`` (or ``wp.indexedarray(dtype=float,
+    ndim=2)``). They read and write ``x[i, j]``, with an index for each dimension, and read ``x.shape``. The same
+    element may be chosen several times.
 
     Args:
         data: the array.
         indices: for each axis a one-dimensional array of integers (negative ones count from the end), a mask of bools,
             or None for all of the axis; axes that are not mentioned are taken whole. The result has as many elements
             along an axis as there are indices: they are not paired between axes. An int32 array is kept and not copied.
-        dtype, ndim: without data, the annotation of a kernel's parameter, where ``typing.Any`` is any dtype and 0 any
-            number of dimensions; else what the data must have.
+        dtype, ndim: without data, those of the annotation of a kernel's parameter: ``typing.Any`` is any dtype, 0 any
+            number of dimensions. With data, its dtype and number of dimensions must be these.
     Raises:
         UsageError: an index is out of range, or an argument has the wrong type.
     """
@@ -436,7 +436,7 @@ def indexedarray4d(data: Any = None, indices: Any = None, dtype: Any = None) -> 
 
 
 def copy_into(dest: Any, src: array, dest_offset: int, src_offset: int, count: int) -> None:
-    """``wp.copy()`` to an indexedarray: all of it, or, where both have one dimension, a part."""
+    """``wp.copy()`` to an indexedarray: all of it, or a part if both have one dimension."""
     if dest_offset == src_offset == count == 0 and dest.shape == src.shape:
         dest.assign(src)
         return
@@ -456,7 +456,7 @@ def copy_into(dest: Any, src: array, dest_offset: int, src_offset: int, count: i
 
 
 def from_key(source: array, key: Any) -> Any:
-    """``a[key]`` where the key has arrays of integers: the view that the rest of the key gives, then the indices."""
+    """``a[key]`` for a key with arrays of integers: the view that the rest of the key gives, then the indices."""
     key = key if isinstance(key, tuple) else (key,)
     is_indices = [isinstance(item, (array, np.ndarray, list)) for item in key]
     plain = tuple(slice(None) if chosen else item for item, chosen in zip(key, is_indices, strict=True))

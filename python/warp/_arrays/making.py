@@ -69,11 +69,11 @@ def arange(
     """Numbers from ``start`` on, ``step`` apart, up to but not with ``stop``: ``wp.arange(3)`` is 0, 1, 2.
 
     Args:
-        start: the first number; where ``stop`` is left out, this is the end, and the first number is 0.
+        start: the first number; without ``stop`` this is the end, and the first number is 0.
         stop: the end.
         step: from a number to the next; may be negative.
-        dtype: the type of the numbers. Where it is left out, int32 if all three are integers, else float32.
-        device: where the array lives; the current device where it is left out.
+        dtype: the type of the numbers. If left out, int32 if all three are integers, else float32.
+        device: the array's device; the current device if left out.
         requires_grad: whether it has a gradient.
     Raises:
         UsageError: the step is 0, a number is not finite or does not fit the dtype (a ValueError or OverflowError).
@@ -120,8 +120,8 @@ def linspace(
         start, stop: the first number and the last one.
         num: how many.
         endpoint: False leaves ``stop`` out, and makes the distance ``(stop - start) / num``.
-        dtype: the type of the numbers; float32 where it is left out.
-        device: where the array lives; the current device where it is left out.
+        dtype: the type of the numbers; float32 if left out.
+        device: the array's device; the current device if left out.
         requires_grad: whether it has a gradient.
     Raises:
         UsageError: ``num`` is negative or no int, or a number is not finite.
@@ -147,7 +147,7 @@ def concatenate(arrays: Sequence[array], axis: int | None = 0) -> array:
         arrays: of one dtype, on one device, whose shapes differ along the axis only.
         axis: negative ones count from the end; None: each array counts as one row.
     Returns:
-        A new array, which requires a gradient where one of the arrays does.
+        A new array, which requires a gradient if one of the arrays does.
     Raises:
         UsageError: there is no array; dtypes, devices or shapes do not fit.
     """

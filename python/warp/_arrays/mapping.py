@@ -11,8 +11,7 @@ A kernel is written as text, one for each function and each combination of argum
         i, j = wp.tid()
         y0[i, j] = mapped(x0[i, j], x1)
 
-Arrays are broadcast as NumPy does it, by strides of 0. Where all of them are contiguous and of one shape, they are seen
-as one line.
+Arrays are broadcast as NumPy does it, by strides of 0. Contiguous arrays of one shape are viewed as one-dimensional.
 """
 
 from __future__ import annotations
@@ -92,8 +91,8 @@ def _free_values(function: Callable) -> dict[str, Any]:
 
 
 def _key(function: Any) -> Any:
-    """What tells one function from another: of a lambda its code and what it sees, so that one made in a loop is
-    compiled once."""
+    """The identity of a function: its code, the values that it captures, and the numbers among the globals that it
+    names. So a lambda that is made in a loop is compiled once."""
     if not inspect.isfunction(function):
         return function
     seen = tuple(_free_values(function).items())
@@ -108,7 +107,7 @@ def _key(function: Any) -> Any:
 
 
 def _callable_in_kernels(function: Any) -> tuple[str, dict[str, Any], Any]:
-    """A name for kernels to call it by, what names of its text mean, and the thing itself."""
+    """The name by which kernels call it, the meanings of the names in its text, and the object itself."""
     if isinstance(function, Function):
         return "function", {}, function
     if isinstance(function, Kernel):
@@ -149,7 +148,7 @@ def _make(text: str, name: str, names: dict[str, Any]) -> Callable:
 
 
 class _Mapping:
-    """A function and the types of its arguments: what it returns, and its kernels by number of dimensions."""
+    """A function for given argument types: the types that it returns, and its kernels by number of dimensions."""
 
     def __init__(self, function: Any, dtypes: list[Any], name: str):
         self.name = name
@@ -201,7 +200,7 @@ _lock = threading.RLock()  # a static expression in a mapped function may itself
 
 
 def mapping_of(function: Any, key: Any, values: list[Any], name: str) -> _Mapping:
-    """The mapping of a function over these values: arrays, or (value, dtype). Made where it is new."""
+    """The mapping of a function over these values, arrays or (value, dtype); made on first use."""
     dtypes = [value.dtype if isinstance(value, array) else value[1] for value in values]
     key = (key, *dtypes)
     with _lock:
@@ -219,7 +218,7 @@ def mapping_of(function: Any, key: Any, values: list[Any], name: str) -> _Mappin
 
 
 def number_type(value: Any, dtypes: list[Any], api: str) -> Any:
-    """The type that a Python number takes beside arrays of these types: their scalar type, where it fits."""
+    """The type that a Python number takes beside arrays of these types: their scalar type, if it fits."""
     for dtype in dtypes:
         info = _weft.type_info(dtype)
         if info is None or isinstance(value, bool):
@@ -240,7 +239,7 @@ def check_number(value: Any, dtype: Any, api: str) -> Any:
 
 
 def _declared(func: Any, count: int) -> list[Any]:
-    """The scalar types that a function's parameters are annotated with, None where there is none."""
+    """The scalar types that a function's parameters are annotated with; None for a parameter without one."""
     function = func.func if isinstance(func, Function) else func
     if not inspect.isfunction(function):
         return [None] * count
@@ -253,7 +252,7 @@ def _declared(func: Any, count: int) -> list[Any]:
 
 
 def _value_type(value: Any) -> Any:
-    """The dtype of a NumPy scalar or a Weft value; None where it is neither."""
+    """The dtype of a NumPy scalar or a Weft value; None for anything else."""
     if isinstance(value, np.generic) and _weft.type_info(value.dtype) is not None:
         return _weft.type_info(value.dtype)["scalar"]
     return type(value) if _weft.is_value(value) else None
@@ -389,13 +388,13 @@ def map(
             numbers, which take the type of an annotated parameter, else the scalar type of the first array that they
             fit, NumPy scalars, vectors, matrices.
         out: where the result goes, an array or indexedarray of the broadcast shape and of the dtype that ``func``
-            returns, or several in a sequence where it returns several values. May be one of the inputs.
+            returns, or several in a sequence if it returns several values. May be one of the inputs.
         return_kernel: give back the kernel, ``kernel(inputs..., outputs...)``, and run nothing. Its arrays all have the
             number of dimensions of the broadcast shape.
         block_dim: shapes CUDA launches only.
-        device: where all arrays must be.
+        device: the device that all arrays must be on.
     Returns:
-        ``out``, or new arrays (a list where ``func`` returns several values), or the kernel.
+        ``out``, or new arrays (a list if ``func`` returns several values), or the kernel.
     Raises:
         UsageError: no array is given, shapes cannot be broadcast, or ``out`` does not fit.
         CompileError: the function has a mistake, or does not take these types.

@@ -1,7 +1,7 @@
-"""Copies of arrays and of what is made of arrays, for ``copy``, ``pickle`` and programs of several processes.
+"""Copies of arrays and of objects made of arrays, for ``copy``, ``pickle`` and programs of several processes.
 
-A pickled array holds its elements without gaps, whatever view it was, and the numbers of its gradient. It comes back on
-the device that it was on.
+A pickled array, a view too, holds its elements without gaps and the numbers of its gradient. It comes back on the
+device that it was on.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _holds_arrays(dtype: Any) -> bool:
 
 
 def _bits(one: array) -> array:
-    """The array, as integers where NumPy has no numbers of its type."""
+    """The array, as integers if NumPy has no numbers of its type."""
     info = _weft.type_info(one.dtype)
     return one if info is None or info["bits"] is None else one.view(info["bits"])
 
@@ -163,14 +163,14 @@ def ipc_handle(one: array) -> bytes:
 def from_ipc_handle(
     handle: bytes, dtype: Any, shape: tuple[int, ...], strides: tuple[int, ...] | None = None, device: Any = None
 ) -> array:
-    """An array in memory of a CUDA device that another process has made, by what its ``array.ipc_handle()`` gave.
+    """An array in memory of a CUDA device that another process has made, by its ``array.ipc_handle()``.
 
     Args:
-        handle: what ``ipc_handle()`` gave, 64 bytes.
+        handle: the result of ``ipc_handle()``, 64 bytes.
         dtype: of the elements.
         shape: of the array.
-        strides: in bytes; without gaps where it is None.
-        device: where the memory lies; the default device where it is None.
+        strides: in bytes; without gaps if None.
+        device: where the memory lies; the default device if None.
     Raises:
         UsageError (a RuntimeError): the device is the CPU, or a CUDA device, whose memory this release does not share.
     """

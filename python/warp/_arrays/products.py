@@ -128,12 +128,12 @@ def _matmul(
     Args:
         a: shape (m, k), of float16, bfloat16, float32 or float64; 16-bit floats are multiplied in float32.
         b: shape (k, n), of the same dtype, as are c and d.
-        c: shape (m, n); not read where beta is 0. May be ``d``.
+        c: shape (m, n); not read if beta is 0. May be ``d``.
         d: shape (m, n), the result. May overlap the others. All may have any strides: transposed arrays are multiplied
             without a copy.
         alpha, beta: numbers.
         allow_tf32x3_arith: of use on GPUs only.
-        device: where all four arrays must be; without it, where ``a`` is.
+        device: the device that all four arrays must be on; that of ``a`` if left out.
     Raises:
         UsageError: an argument is no array of two dimensions, or devices, dtypes or shapes do not fit.
     """

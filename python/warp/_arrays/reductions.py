@@ -150,7 +150,7 @@ def _elements_at(values: wp.array3d(dtype=Any), at: wp.array2d(dtype=wp.int64), 
 
 
 def _as_rows(values: array, axis: int | None) -> array:
-    """Three dimensions, the middle one of which is reduced; a view where there are no gaps."""
+    """The array as three dimensions, the middle one of which is reduced; a view if there are no gaps."""
     packed = values if values.is_contiguous else values.contiguous()
     if axis is None:
         return packed.reshape((1, packed.size, 1))

@@ -1,6 +1,6 @@
-"""What programs ask about CUDA: drivers, memory pools, access between devices.
+"""Queries and settings of CUDA: drivers, memory pools, access between devices.
 
-Of the CPU a question is answered; a setting that would need a CUDA device is an error, one that asks for nothing is
+Queries take the CPU too. A setting that would need a CUDA device is an error for the CPU; one that changes nothing is
 accepted.
 """
 
@@ -46,7 +46,7 @@ __all__ = [
 
 
 def get_cuda_driver_version() -> tuple[int, int] | None:
-    """Version of the CUDA driver as (major, minor); None where there is none."""
+    """Version of the CUDA driver as (major, minor); None if there is none."""
     return _memory.driver_version()
 
 
@@ -56,7 +56,7 @@ def get_cuda_toolkit_version() -> tuple[int, int] | None:
 
 
 def get_cuda_supported_archs() -> list[int]:
-    """The CUDA architectures that code can be compiled for, ascending; none where there is no CUDA device."""
+    """The CUDA architectures that code can be compiled for, ascending; empty without a CUDA device."""
     return _memory.supported_archs()
 
 
@@ -127,7 +127,7 @@ def set_mempool_enabled(device: Any, enable: bool) -> None:
     CPU.
 
     Raises:
-        UsageError: a ValueError for the CPU, a RuntimeError where the device has no pool.
+        UsageError: a ValueError for the CPU, a RuntimeError if the device has no pool.
     """
     if not enable and not get_device(device).is_cuda:
         return
@@ -142,14 +142,14 @@ def get_mempool_release_threshold(device: Any = None) -> int:
 def set_mempool_release_threshold(device: Any, threshold: float) -> None:
     """Sets how many bytes the memory pool of a CUDA device keeps when they are free.
 
-    What is free beyond that goes back to the driver when somebody waits for the device. Weft's devices begin with a
-    pool that keeps all.
+    Free memory beyond that goes back to the driver at the next synchronization of the device. Weft's devices begin
+    with a pool that keeps all.
 
     Args:
         device: a CUDA device or its name.
         threshold: bytes; a number from 0 to 1 is a part of the device's memory.
     Raises:
-        UsageError: a ValueError for the CPU and for a negative number, a RuntimeError where the device has no pool.
+        UsageError: a ValueError for the CPU and for a negative number, a RuntimeError if the device has no pool.
     """
     api = "set_mempool_release_threshold()"
     found = _cuda_device(device, api, _POOLS)
@@ -201,7 +201,7 @@ def set_mempool_access_enabled(target_device: Any, peer_device: Any, enable: boo
     access.
 
     Raises:
-        UsageError: a ValueError for the CPU, a RuntimeError where the machine does not allow it.
+        UsageError: a ValueError for the CPU, a RuntimeError if the machine does not allow it.
     """
     api = "set_mempool_access_enabled()"
     _set_access(True, target_device, peer_device, enable, api, _POOL_ACCESS)
@@ -224,7 +224,7 @@ def set_peer_access_enabled(target_device: Any, peer_device: Any, enable: bool) 
     ``wp.set_mempool_access_enabled()`` is for pools. False is accepted for the CPU.
 
     Raises:
-        UsageError: a ValueError for the CPU, a RuntimeError where the machine does not allow it.
+        UsageError: a ValueError for the CPU, a RuntimeError if the machine does not allow it.
     """
     _set_access(False, target_device, peer_device, enable, "set_peer_access_enabled()", _PEERS)
 
@@ -290,7 +290,7 @@ def get_cuda_max_cluster_dim(
 
     Args:
         kernel: the kernel.
-        device: where it would run.
+        device: the device that it would run on.
         block_dim: threads of a block; 256 if it is None.
         dynamic_smem_bytes: shared memory of a block.
     Raises:
@@ -341,8 +341,8 @@ def map_cuda_device(alias: str, context: int | None = None) -> Any:
     to all contexts of the GPU, other memory is not. The context has to live until :func:`unmap_cuda_device`.
 
     Args:
-        alias: a new name. What has the name already is no error where it is this context.
-        context: its handle, an int; the current one of this thread where it is None.
+        alias: a new name. One that this context has already is accepted.
+        context: its handle, an int; the current one of this thread if None.
     Returns:
         The device. For a primary context it is that of ``"cuda:0"`` and so on, which has one more name then.
     Raises:

@@ -34,7 +34,7 @@ class MemoryKind(enum.IntEnum):
 
 
 class TextureAddressMode(enum.IntEnum):
-    """What a texture gives outside of its borders."""
+    """The values that a texture gives outside of its borders."""
 
     WRAP = 0
     CLAMP = 1

@@ -34,8 +34,8 @@ def _refuse(apic: bool, api: str) -> None:
 
 
 class _EndOfThread:
-    """Kept by a thread that captures, until Python's part of the thread ends: what is captured then is thrown away,
-    since a driver lets no other thread end it."""
+    """Kept by a thread that captures, until Python's part of the thread ends. An open capture is discarded then, since
+    a driver lets no other thread end it."""
 
     def __init__(self, thread: threading.Thread):
         self.name, self.number = thread.name, threading.get_ident()
@@ -106,23 +106,23 @@ def capture_begin(
     apic: bool = False,
     capture_mode: CaptureMode = CaptureMode.THREAD_LOCAL,
 ) -> None:
-    """Begins to capture: what this thread puts into a stream from now on is not run, but becomes a graph.
+    """Begins to capture: work that this thread puts into a stream from now on is not run, but becomes a graph.
 
-    Launches, ``wp.copy``, ``zero_``, ``fill_``, ``assign`` with host data as it is now, sorts, scans, sums with
-    ``out=``, products, builds of hash grids, refits, graphs inside of graphs, and arrays that are made meanwhile. What
-    needs numbers at once, as ``numpy()`` does, is an error. Other threads go on as before, and on the CPU they may
-    capture meanwhile: each has a graph of its own work. The thread that begins has to end it: where it ends itself with
-    the capture open, what was captured is thrown away, with a warning.
+    The graph holds launches, ``wp.copy``, ``zero_``, ``fill_``, ``assign`` with host data as it is now, sorts, scans,
+    sums with ``out=``, products, builds of hash grids, refits, graphs inside of graphs, and arrays that are made
+    meanwhile. Operations that need numbers at once, as ``numpy()`` does, are errors. Other threads go on as before, and
+    on the CPU they may capture meanwhile: each has a graph of its own work. The thread that begins a capture has to end
+    it. If the thread exits with the capture open, the captured work is discarded, with a warning.
 
     Args:
-        device: whose current stream it is; the default device where it is None.
+        device: whose current stream is captured; the default device if None.
         stream: a stream in place of that.
         force_module_load: has no effect: kernels are compiled when they are captured.
-        external: another library has begun a capture of the stream, of CUDA, and ends it: what it calls its graph has
-            Weft's work too, and keeps what that uses. capture_end() gives None then.
+        external: another library has begun a capture of the CUDA stream, and ends it. Its graph has Weft's work too,
+            and keeps the memory that the work uses. capture_end() gives None then.
         capture_mode: on CUDA devices, which calls of the driver by other threads end the capture.
     Raises:
-        UsageError (a RuntimeError): the stream is being captured already; with external=True, nobody captures it;
+        UsageError (a RuntimeError): the stream is being captured already; with external=True, it is not being captured;
             ``wp.config.verify_cuda`` is on, for a CUDA device.
     """
     _refuse(apic, "capture_begin()")
@@ -181,11 +181,11 @@ def capture_launch(graph: Graph, stream: Stream | None = None) -> None:
     """Runs a graph, in one call. Inside of a capture it becomes part of the new graph.
 
     Args:
-        graph: what :func:`capture_end` gave.
-        stream: a stream of the graph's device; the current one where it is None.
+        graph: the result of :func:`capture_end`.
+        stream: a stream of the graph's device; the current one if None.
     Raises:
         UsageError (a TypeError): it is no graph; (a RuntimeError): the stream is of another device, or a tape is
-            recording, which cannot know what the graph does. What a kernel of the graph raises.
+            recording, which cannot know the graph's operations. Errors of the graph's kernels are raised too.
     """
     _expect_graph(graph, "capture_launch()")
     _graphs.launch(graph, stream)
@@ -212,7 +212,7 @@ def _condition(value: Any, api: str) -> Callable[[], bool]:
 
 
 def _body(body: Any, name: str, api: str, kwargs: dict) -> Callable:
-    """What runs a branch: a function of Python's, or a graph."""
+    """The code of a branch: a Python function, or a graph."""
     if isinstance(body, Graph):
         return lambda: capture_launch(body)
     if not callable(body):
@@ -221,7 +221,7 @@ def _body(body: Any, name: str, api: str, kwargs: dict) -> Callable:
 
 
 def _branches(condition: array, repeats: bool, bodies: list) -> list[Graph | None]:
-    """What the two bodies of a condition do, as graphs: first that for a condition which holds."""
+    """The two bodies of a condition as graphs: first that for a condition which holds."""
     graphs: list[Graph | None] = []
     _graphs.begin_condition(condition, repeats, *(body is not None for body in bodies))
     try:
@@ -252,9 +252,9 @@ def capture_if(
     Args:
         condition: an array of int32; not zero means true.
         on_true, on_false: functions, or graphs, or None for nothing to do. Inside of a capture both functions are
-            called, and what they do is captured.
-        stream: the current one where it is None.
-        kwargs: what functions are called with.
+            called, and their work is captured.
+        stream: the current one if None.
+        kwargs: arguments of the functions.
     Raises:
         UsageError (a TypeError): the condition is no such array, or a branch is neither function nor graph.
     """
@@ -278,8 +278,8 @@ def capture_while(condition: Any, while_body: Callable | Graph, stream: Stream |
     Args:
         condition: an array of int32, which the body changes.
         while_body: a function, or a graph.
-        stream: the current one where it is None.
-        kwargs: what the function is called with.
+        stream: the current one if None.
+        kwargs: arguments of the function.
     Raises:
         UsageError (a TypeError): the condition is no such array, or the body is neither function nor graph.
     """

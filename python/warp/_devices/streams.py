@@ -50,7 +50,7 @@ def _expect(value: Any, kind: type, api: str) -> None:
 
 
 def get_stream(device: Any = None) -> Stream:
-    """The stream into which this thread puts its work for a device; the default device where it is None."""
+    """The stream into which this thread puts its work for a device; the default device if None."""
     return _streams.current(device)
 
 
@@ -100,18 +100,18 @@ def record_event(event: Event | None = None, external: bool = False) -> Event:
 
 
 def _waiting(device: Any) -> Stream:
-    """The stream that waits for one of ``device``: the current one of the default device where both are CUDA's."""
+    """The stream that waits for one of ``device``: the current one of the default device if both are CUDA devices."""
     default = get_device()
     return _streams.current(default if default.is_cuda and device.is_cuda else device)
 
 
 def wait_event(event: Event, external: bool = False) -> None:
-    """Makes the current stream wait for an event: that of the default device, or of the event's where one of the two
-    is a CPU.
+    """Makes the current stream wait for an event: that of the default device, or of the event's if one of the two is a
+    CPU.
 
     Args:
         event: may be of another CUDA device.
-        external: in a capture, each launch of the graph waits for what the event means then.
+        external: in a capture, each launch of the graph waits for the event as recorded at that time.
     """
     _expect(event, Event, "wait_event()")
     _waiting(event.device).wait_event(event, external)
@@ -119,11 +119,11 @@ def wait_event(event: Event, external: bool = False) -> None:
 
 def wait_stream(other_stream: Stream, event: Event | None = None, external: bool = False) -> None:
     """Makes the current stream wait for the work that is in another one: that of the default device, or of the other
-    stream's where one of the two is a CPU.
+    stream's if one of the two is a CPU.
 
     Args:
         other_stream: a wp.Stream, which may be of another CUDA device.
-        event: what is recorded in it for that; a new one where it is None.
+        event: recorded in ``other_stream`` for that; a new one if None.
         external: as of :func:`wait_event`.
     """
     _expect(other_stream, Stream, "wait_stream()")

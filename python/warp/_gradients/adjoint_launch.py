@@ -47,7 +47,7 @@ def launch_adjoint(
 
 
 class _Work:
-    """What the adjoint works on, in place of the gradients that are given."""
+    """The arrays that the adjoint works on, in place of the gradients that are given."""
 
     def __init__(self) -> None:
         self._results: list[Callable[[], Any]] = []  # take the results, when it has run

@@ -36,10 +36,10 @@ __all__ = ["hvp"]
 
 
 class _TangentTape(Tape):
-    """A tape that runs what it records in forward mode, and then back with tangents.
+    """A tape that runs its entries in forward mode while it records, and then back with tangents.
 
-    ``launch_tangents`` are those of the arguments of a single launch; what comes after it has no tangents that anybody
-    asks for, and it runs as it is.
+    ``launch_tangents`` are those of the arguments of a single launch. Later entries need no tangents, and run as they
+    are.
     """
 
     def __init__(self, tangent_arrays: TangentArrays, launch_tangents: list | None = None):
@@ -135,7 +135,7 @@ class _TangentTape(Tape):
         )
 
     def _moving_meshes(self, launch: RecordedLaunch) -> list[tuple[array, array]]:
-        """What moves of the meshes that the launch looked into, with the tangents that it saw."""
+        """The moving arrays of the meshes that the launch read, with the tangents that it saw."""
         if self._launch_tangents:
             return []
         moving = []
@@ -196,8 +196,8 @@ class _TangentTape(Tape):
 
 
 def _contents(launch: RecordedLaunch) -> tuple[list, list, list]:
-    """The arguments as the adjoint takes them: (values, before, after), where the latter have arrays to be read in
-    place of the values, or None."""
+    """The arguments as the adjoint takes them: (values, before, after). The latter two hold arrays to be read in place
+    of the values, or None."""
     values, nested = launch.values, launch.nested
     before: list[array | None] = [None] * len(values)
     after: list[array | None] = [None] * len(values)
@@ -216,7 +216,8 @@ def _contents(launch: RecordedLaunch) -> tuple[list, list, list]:
 
 
 def _with_nested(one: array, copy: array | None, within: dict[array, array]) -> array | None:
-    """What is to be read in place of an array: its copy, which leads to other copies where there are some."""
+    """The array to be read in place of ``one``: its copy, whose elements lead to the copies of nested arrays. None if
+    nothing was copied."""
     if not within or not _weft.holds_arrays(one):
         return copy
     return _weft.with_nested(one if copy is None else copy, list(within), list(within.values()))
@@ -296,21 +297,21 @@ def hvp(
 
     Args:
         function: a kernel, or a Python function of the inputs (and outputs) that launches kernels, as for
-            :func:`warp.autograd.jacobian`: it returns an array or a list of arrays, or nothing where outputs are given.
+            :func:`warp.autograd.jacobian`: it returns an array or a list of arrays, or nothing if outputs are given.
             Meshes whose points a function moves move with them; those that a kernel looks into are constant.
         dim: the grid, for a kernel; as for ``wp.launch``.
         inputs: the arguments. All arrays of floats are differentiated by.
-        outputs: the further arguments. What they hold is where the kernel starts from.
+        outputs: the further arguments. The kernel starts from their contents.
         vectors: one for each input, an array like it; None for zero. An array that shares memory with another input
             moves with it. Numbers and structs of a kernel's inputs have vectors too: a number, a struct.
-        weights: one for each output, an array like it; ones where it is None.
+        weights: one for each output, an array like it; ones if None.
         device: as for ``wp.launch``.
     Returns:
         One array for each input that is an array of floats, None for the others: the derivative of its gradient along
         the vectors. All runs on copies; arguments and their gradients are left as they are.
     Raises:
-        UsageError: a vector or weight is not like its argument; outputs share memory; the function does what has no
-            second derivative here.
+        UsageError: a vector or weight is not like its argument; outputs share memory; the function has an operation
+            without a second derivative here.
         CompileError: a kernel has no second derivative that could be computed here, at its line.
     """
     inputs, outputs = list(inputs), list(outputs)

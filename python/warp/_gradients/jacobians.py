@@ -64,8 +64,8 @@ def _numpy_type(value: array) -> np.dtype:
 
 
 def _copies(values: Sequence[Any]) -> list[Any]:
-    """Arrays cloned, those in structs and in elements too, with gradients of zeros where they have some; one that is
-    given twice is one array again."""
+    """Clones of the arrays, those in structs and in elements too. Arrays with gradients get gradients of zeros; one
+    that is given twice is one array again."""
     made: dict[int, Any] = {}
     nested = [one for value in values for one in _weft.nested_arrays(value)]
     inside = [_weft.clone(one) for one in nested]
@@ -261,7 +261,7 @@ def subject_of(
 
 
 class Result(NamedTuple):
-    matrices: dict[tuple[int, int], np.ndarray]  # float64; NaN where nothing was computed
+    matrices: dict[tuple[int, int], np.ndarray]  # float64; NaN for entries that were not computed
     types: dict[tuple[int, int], np.dtype]  # of the arrays that the user gets
     devices: dict[tuple[int, int], Any]
     output_shapes: dict[int, tuple[int, ...]]
@@ -289,7 +289,7 @@ def selected(count: int, limit: int) -> int:
 
 
 class Unrecorded:
-    """``with``: what happens inside is not on a tape that happens to record."""
+    """``with``: a tape that is recording does not record the block."""
 
     def __enter__(self) -> None:
         self._recording = _weft.active_tape()
@@ -315,7 +315,7 @@ def reverse(subject: Subject, mask: Any, max_outputs: int) -> Result:
                 numbers[row] = 1.0
                 if tape.launches:
                     tape.backward(grads={output: seed})
-                else:  # what was given is given back
+                else:  # the function returned an argument: the gradient is the seed itself
                     output.grad.assign(seed)
                 numbers[row] = 0.0
                 for (i, of), matrix in result.matrices.items():

@@ -1,14 +1,15 @@
-"""Operations on whole arrays, for tapes: what is recorded is in C++, and this says how gradients go through it.
+"""Operations on whole arrays, for tapes: C++ records them; this file defines how gradients go through them.
 
-Each entry of a tape knows its backward pass. A launch runs the adjoint of its kernel, a copy adds the gradient of what
-it wrote to that of what it read, and what comes from elsewhere takes the gradient away. Whole-array operations bring
-theirs, as parts, each of which says how one array that is read enters one that is written:
+Each entry of a tape knows its backward pass. A launch runs the adjoint of its kernel. A copy adds the gradient of the
+array that it wrote to that of the array that it read. A write of other values clears the gradient. Whole-array
+operations bring their own backward passes as parts: each describes how one array that is read enters one that is
+written:
 
     d = a @ b:    Part("a", d, forward: into += tangent @ b, backward: into += gradient @ b.T, factors=("b",))
                   Part("b", d, forward: into += a @ tangent, backward: into += a.T @ gradient, factors=("a",))
 
-All are linear in the array and in each of the factors. So they are all that anybody needs: the tape goes back by them,
-and products with Hessians (hessians.py) go forward and back with tangents, by the product rule.
+All are linear in the array and in each of the factors. So the parts suffice: the tape goes back by them, and products
+with Hessians (hessians.py) go forward and back with tangents, by the product rule.
 """
 
 from __future__ import annotations
@@ -49,15 +50,15 @@ def recorded(
     needs: Mapping[str, array] | None = None,
     parts: Callable[[Any], Sequence[Part]],
 ) -> Any:
-    """Runs an operation; a tape that records has it as an entry. What fails is not on the tape.
+    """Runs an operation; a tape that records has it as an entry, unless it fails.
 
     Args:
-        name: how messages and pictures of the tape call it.
+        name: its name in messages and pictures of the tape.
         run: does it, and counts one write for each of ``writes``.
         reads, writes: the arrays, by the names that messages call them.
         needs: those whose contents are factors of a part.
         parts: its parts, given what ``run`` returned. No tape records while their functions run.
     Returns:
-        What ``run`` returned.
+        The result of ``run``.
     """
     return _weft.recorded(name, run, reads, writes, needs or {}, parts)

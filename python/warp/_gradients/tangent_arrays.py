@@ -1,4 +1,4 @@
-"""Tangents of arrays, and programs in forward mode: what wp.jvp of a function does, and the way forward of hvp.
+"""Tangents of arrays, and programs in forward mode: wp.jvp of a function, and the forward pass of hvp.
 
 Every array that has a gradient gets a tangent array. The memory of the array has a memory of tangents beside it, and
 the tangent array lies there at the same place: arrays that share memory share tangents.
@@ -61,8 +61,8 @@ def has_tangent(of: array) -> bool:
 
 
 def with_arrays(value: Any, made: Callable[[array], array | None], numbers: Any) -> Any:
-    """The argument with other arrays in place of its own, and the numbers of another struct, or zeros. None where
-    nothing is left of it."""
+    """The argument with other arrays in place of its own, and the numbers of another struct, or zeros. None if no array
+    and no number is left."""
     if isinstance(value, array):
         return made(value)
     if not _weft.arrays_in(value):
@@ -81,7 +81,7 @@ def with_arrays(value: Any, made: Callable[[array], array | None], numbers: Any)
 
 
 class TangentArrays:
-    """The tangents of arrays, and of their gradients: zeros where nothing has been written."""
+    """The tangents of arrays, and of their gradients; they begin as zeros."""
 
     def __init__(self, api: str) -> None:
         self._api, self._memories = api, _Memories(zeros=True)
@@ -104,13 +104,13 @@ class TangentArrays:
 
 
 class Forward:
-    """Runs in forward mode what a tape sees: what it writes has its tangent written to its tangent array."""
+    """Runs the operations that a tape records in forward mode: each write also writes the tangent array."""
 
     def __init__(self, api: str, tangent_arrays: TangentArrays):
         self._api, self.tangent_arrays = api, tangent_arrays
 
     def launch(self, kernel: Any, dim: Any, values: list, returned: list[array], device: Any) -> bool:
-        """False where nothing moves, and the launch is left to the caller."""
+        """False if nothing moves; then the caller has to launch."""
         tangents = [self.tangent_arrays.of(value) for value in values]
         if all(tangent is None for tangent in tangents):
             return False
@@ -138,7 +138,7 @@ class Forward:
         tangent.assign(origin if origin.dtype is tangent.dtype else origin.view(tangent.dtype))
 
     def tangents_before(self, operation: RecordedOperation) -> dict[str, array]:
-        """Those of what the operation reads, as it is about to run: copies where it overwrites them."""
+        """The tangents of the arrays that the operation is about to read: copies of those that it overwrites."""
         found: dict[str, array] = {}
         for name, read in operation.reads.items():
             tangent = self.tangent_arrays.of_array(read)
@@ -167,7 +167,7 @@ class Forward:
 
 
 def refuse_function(api: str, function: Callable) -> None:
-    """What users do by hand (Tape.record_func) has no derivative but the one that they wrote."""
+    """Refuses user operations (Tape.record_func), which have only the derivative that the user wrote."""
     raise usage_error(
         f"{api}: the function records <function {getattr(function, '__name__', function)}> by Tape.record_func(), and "
         "what that does, and so its derivative, nobody knows here. help: launch a kernel that does it",
@@ -262,7 +262,7 @@ def set_vectors(api: str, what: str, inputs: list, tangents: list, vectors: list
 
 
 def results(api: str, function: Callable, result: Any) -> list[array]:
-    """What a function has returned, as a list."""
+    """The results of a function, as a list."""
     found = list(result) if isinstance(result, (list, tuple)) else [result]
     if not all(isinstance(one, array) for one in found):
         name = getattr(function, "__name__", function)

@@ -12,7 +12,7 @@ __all__ = ["check_moving", "jvp", "tangents_like"]
 
 
 def tangents_like(api: str, what: str, values: list, tangents: Sequence[Any] | None) -> list:
-    """One for each value, None where none is given. Raises UsageError where an array is not like its value."""
+    """One for each value, None if none is given. Raises UsageError if an array is not like its value."""
     tangents = list(tangents or ())
     if len(tangents) > len(values):
         raise usage_error(f"{api}: {len(tangents)} {what} for {len(values)} arguments", ValueError)
@@ -41,28 +41,28 @@ def jvp(
 ) -> Any:
     """Launches a kernel with the tangents of its arguments: forward mode, the Jacobian times a vector.
 
-    The kernel does what ``wp.launch`` would make it do. Besides, what it writes to an array has its tangent written to
+    The kernel runs as under ``wp.launch``. Besides, each value that it writes to an array has its tangent written to
     the array's tangent: the derivative along the direction in which the inputs move.
 
     ::
 
         wp.jvp(kernel, dim=n, inputs=[x], outputs=[y], input_tangents=[dx], output_tangents=[dy])
 
-    A Python function takes the place of the kernel too. It is called with copies of the inputs; what it launches and
-    does to arrays runs in forward mode, and as on a tape the arrays that have gradients take part. It returns an array
-    or a list of arrays::
+    A Python function takes the place of the kernel too. It is called with copies of the inputs. Its launches and array
+    operations run in forward mode, and as on a tape the arrays that have gradients take part. It returns an array or a
+    list of arrays::
 
         y, dy = wp.jvp(function, inputs=[x], input_tangents=[dx])
 
     Args:
         kernel, dim, inputs, outputs, device: as for ``wp.launch``; of a function, the inputs only.
         input_tangents: one for each input: an array like the input, a number for a number, a struct for a struct; None
-            for an input that does not move. A mesh moves with its points and velocities: where these are inputs with
-            tangents, or in a function arrays that something has moved.
-        output_tangents: arrays like the outputs, which are written; None where nobody asks.
+            for an input that does not move. A mesh moves with its points and velocities, if these are inputs with
+            tangents, or arrays that the function has moved.
+        output_tangents: arrays like the outputs, which are written; None for those that are not needed.
     Returns:
-        Nothing for a kernel. For a function what it returned, and the tangents of that, in the same form; None for
-        arrays of integers.
+        Nothing for a kernel. For a function its results, and their tangents in the same form; None for arrays of
+        integers.
     Raises:
         UsageError: a tangent is not like its argument; a tape is recording, which does not record forward mode.
         CompileError: the kernel has no derivative that could be computed, at its line.
@@ -139,7 +139,7 @@ def _of_function(function: Callable, inputs: list, tangents: list) -> tuple[Any,
 
 
 def check_moving(api: str, what: str, inputs: list, tangents: list) -> None:
-    """Of a function only arrays move: what it does with numbers, nobody sees."""
+    """Checks that only array inputs of a function have tangents: its arithmetic on numbers cannot be followed."""
     for i, tangent in enumerate(tangents):
         if tangent is not None and not isinstance(inputs[i], array):
             raise usage_error(

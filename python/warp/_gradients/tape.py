@@ -1,10 +1,10 @@
-"""wp.Tape: records what is launched and copied, and carries gradients back through it.
+"""wp.Tape: records launches and copies, and carries gradients back through them.
 
-Each entry of a tape knows its backward pass: a launch runs the adjoint of its kernel, a copy adds the gradient of what
-it wrote to that of what it read, and what comes from elsewhere takes the gradient away. An adjoint reads the arrays
-that its launch read, as they were then. So before something recorded overwrites an array that an earlier entry still
-needs, the tape keeps a copy, and the entry uses that; what nothing on the tape overwrites is never copied, and is used
-with the contents that it has when ``backward`` runs.
+Each entry of a tape knows its backward pass. A launch runs the adjoint of its kernel. A copy adds the gradient of the
+array that it wrote to that of the array that it read. A write of other values clears the gradient. An adjoint reads the
+arrays that its launch read, as they were then. So before a recorded write to an array that an earlier entry still
+needs, the tape keeps a copy, and the entry uses that. An array that nothing on the tape overwrites is never copied: its
+contents when ``backward`` runs are used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Tape"]
 
 
 class Memory(NamedTuple):
-    """What a tape has kept: the number of copies, their bytes now, and the most bytes it has had."""
+    """A tape's saved primals: the number of copies, their bytes now, and the most bytes it has had."""
 
     copies: int
     bytes: int
@@ -89,8 +89,8 @@ class Tape(_weft.TapeRecorder):
     # ---- groups ----
 
     def record_scope_begin(self, scope_name: str, metadata: dict | None = None) -> None:
-        """What is recorded from here on belongs to a group of this name, until :meth:`record_scope_end`. Groups may lie
-        in groups; :meth:`visualize` draws them.
+        """Begins a group of this name: later entries belong to it, until :meth:`record_scope_end`. Groups may lie in
+        groups; :meth:`visualize` draws them.
 
         Args:
             scope_name: its name.
@@ -103,7 +103,7 @@ class Tape(_weft.TapeRecorder):
         """Ends the group that was begun last.
 
         Args:
-            remove_scope_if_empty: forgets it where nothing has been recorded in it.
+            remove_scope_if_empty: forgets it if nothing has been recorded in it.
         Raises:
             UsageError (a RuntimeError): none is open.
         """
@@ -123,14 +123,14 @@ class Tape(_weft.TapeRecorder):
     # ---- going back ----
 
     def backward(self, loss: array | None = None, grads: dict[array, array] | None = None) -> None:
-        """Adds the gradients of what was recorded to ``array.grad`` of the arrays that it depends on.
+        """Runs the recorded entries back, and adds gradients to ``array.grad`` of the arrays that they read.
 
         Args:
             loss: an array of one element whose gradient is set to 1.
             grads: gradients to start with, by array: of its shape and dtype. They are not changed. An array without a
                 gradient gets one.
-                Without loss and grads, what the gradients of the arrays hold that were written; where all of that is
-                zero, the array of one number that the last launch wrote is the loss.
+                Without loss and grads, the gradients of the written arrays are the seeds. If all of them are zero, the
+                array of one number that the last launch wrote is the loss.
         Raises:
             UsageError: the loss has more than one element or no gradient; a gradient has another shape or dtype;
                 nothing says where to start; an array that the tape had to copy was written since by something that is
@@ -244,8 +244,8 @@ class Tape(_weft.TapeRecorder):
             )
 
     def _clear_retained(self, all_of_them: bool) -> None:
-        """What was kept to be looked at has no part in another pass. Where the caller's seeds may be anywhere, it is
-        told by nobody having touched it since."""
+        """Zeroes retained gradients, which must not act as seeds of another pass. Unless ``all_of_them``, only those
+        without a write since the pass that left them: others may be the caller's seeds."""
         for one in self._retaining():
             if all_of_them or _retained.get(one.grad) == _weft.memory_of(one.grad)[3]:
                 one.grad.zero_()
@@ -269,7 +269,7 @@ class Tape(_weft.TapeRecorder):
     @property
     def gradients(self) -> dict[Any, Any]:
         """The gradient of each array on the tape that has one: ``tape.gradients[a]`` is ``a.grad``. For a struct that a
-        launch took, an instance with the gradients of its arrays. What a program puts there besides stays there."""
+        launch took, an instance with the gradients of its arrays. Entries that a program adds stay."""
         for entry in self._entries:
             for one in entry.known_arrays():
                 if one.grad is not None:
@@ -290,7 +290,7 @@ class Tape(_weft.TapeRecorder):
 
     @property
     def launches(self) -> list:
-        """What was recorded, in order."""
+        """The recorded entries, in order."""
         return self._entries
 
     @property
@@ -299,8 +299,8 @@ class Tape(_weft.TapeRecorder):
         return Memory(*self._kept)
 
     def get_adjoint(self, a: Any) -> Any:
-        """The gradient of an array, None where it has none; of a struct, an instance whose arrays are the gradients of
-        its arrays, and whose numbers are zero."""
+        """The gradient of an array, None if it has none. Of a struct, an instance whose arrays are the gradients of its
+        arrays, and whose numbers are zero."""
         if isinstance(a, array):
             return a.grad
         if _weft.field_names(a):
@@ -343,7 +343,7 @@ class Tape(_weft.TapeRecorder):
         """The tape as a graph for Graphviz: launches and copies as boxes, arrays as ellipses.
 
         Args:
-            filename: where the text is written too.
+            filename: a file to which the text is written too.
             simplify_graph: launches of one kernel that follow each other with the same arrays are one box.
             hide_readonly_arrays: leaves out arrays that nothing on the tape writes.
             array_labels: names of arrays. Others have those of the parameters that they were passed as.
@@ -378,12 +378,12 @@ _stops_told: set[str] = set()
 _stops_searched: set[int] = set()
 _MOST_SEARCHED = 4096
 
-# What a pass has left in gradients that are to be looked at: their writes by then.
+# Of each retained gradient, its count of writes when the pass that left it ended.
 _retained: weakref.WeakKeyDictionary[array, int] = weakref.WeakKeyDictionary()
 
 
 def _retained_of(entry: Any) -> list[array]:
-    """What the entry writes, of the arrays whose gradients are to be looked at."""
+    """The arrays that the entry writes and that retain their gradients."""
     return [one for together in entry.written() for one in together if one.retain_grad]
 
 

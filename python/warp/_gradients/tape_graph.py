@@ -92,7 +92,7 @@ class Drawing:
         return "\n".join([*lines, "}"]) + "\n"
 
     def _boxes(self, numbers: dict[tuple, str]) -> Iterator[str]:
-        """What was recorded, in its groups, and then the edges."""
+        """The recorded entries, in their groups, and then the edges."""
         edges: list[str] = []
         depth, scopes, box = 1, list(self._scopes), 0
         for at, entry in enumerate([*self._entries, None]):

@@ -32,7 +32,7 @@ def array_type() -> type:
 
 
 def why_no_array(found: Any) -> str:
-    """What from_jax() says of something that holds no numbers of JAX."""
+    """The error text of from_jax() for an object that is no array of JAX with numbers."""
     jax = import_library("jax")
     if isinstance(found, jax.core.Tracer):
         return (
@@ -45,8 +45,8 @@ def why_no_array(found: Any) -> str:
 def to_jax(warp_array: Any = None, *, wp_array: Any = None) -> Any:
     """A JAX array over the memory of an array, without a copy; it keeps the memory alive.
 
-    JAX takes it that its arrays never change. What is written to the memory afterwards may show in the JAX array, or
-    not: write only once JAX is done with it.
+    JAX assumes that its arrays never change. Later writes to the memory may or may not show in the JAX array: write
+    only once JAX is done with it.
 
     Args:
         warp_array: the array, also by the name ``wp_array``. Vectors and matrices add their dimensions at the end;
@@ -54,9 +54,9 @@ def to_jax(warp_array: Any = None, *, wp_array: Any = None) -> Any:
             without gaps, in any order of its dimensions.
 
     Raises:
-        UsageError: a TypeError where it is no array; a RuntimeError where it is one of structs, where JAX cannot use
-            its memory in place (``wp.clone()`` makes memory that it can), and where its numbers have 64 bits and the
-            option ``jax_enable_x64`` is off.
+        UsageError: a TypeError if it is no array. A RuntimeError if it is one of structs, if JAX cannot use its memory
+            in place (``wp.clone()`` makes memory that it can), or if its numbers have 64 bits and the option
+            ``jax_enable_x64`` is off.
     """
     jax = import_library("jax")
     array = wp_array if warp_array is None else warp_array
@@ -93,7 +93,7 @@ class _Maker:
 
 
 class _Producer:
-    """What jax.dlpack.from_dlpack() takes."""
+    """A DLPack producer of one capsule, for jax.dlpack.from_dlpack()."""
 
     def __init__(self, capsule: Any) -> None:
         self.capsule = capsule
@@ -106,7 +106,7 @@ class _Producer:
 
 
 def _quick_function() -> Any:
-    """What jax.dlpack.from_dlpack() calls in the end, at an eighth of its cost; None where it has another form."""
+    """The function behind jax.dlpack.from_dlpack(), at an eighth of its cost; None if its signature has changed."""
     function = getattr(import_library("jaxlib._jax"), "dlpack_managed_tensor_to_buffer", None)
     form = getattr(function, "__doc__", None) or ""
     names = ("dlpack", "device", "stream", "copy", "dl_device_type")
@@ -132,7 +132,7 @@ def device_from_jax(jax_device: Any) -> Device:
     """The device of a ``jax.Device``: ``"cpu"`` for each device that JAX makes of the CPU.
 
     Raises:
-        UsageError: a TypeError where it is no device of JAX, a RuntimeError where Weft has none such.
+        UsageError: a TypeError if it is no device of JAX, a RuntimeError if Weft has none such.
     """
     platform = getattr(jax_device, "platform", None)
     if platform == "cpu":
@@ -148,7 +148,7 @@ def dtype_to_jax(warp_dtype: Any) -> Any:
     """JAX's scalar type, ``jax.numpy.float32`` and the like, for a scalar type. Unsigned ones stay unsigned.
 
     Raises:
-        UsageError: a TypeError where it is no scalar type.
+        UsageError: a TypeError if it is no scalar type.
     """
     info = _weft.type_info(warp_dtype)
     if info is None or info["kind"] != "scalar":
@@ -160,7 +160,7 @@ def dtype_from_jax(jax_dtype: Any) -> Any:
     """The scalar type for a dtype or a scalar type of JAX.
 
     Raises:
-        UsageError: a TypeError where Weft has none such (complex numbers, integers of 4 bits).
+        UsageError: a TypeError if Weft has none such (complex numbers, integers of 4 bits).
     """
     import_library("jax")
     dtype = getattr(jax_dtype, "dtype", jax_dtype)

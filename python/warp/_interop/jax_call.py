@@ -15,7 +15,7 @@ __all__ = ["Call"]
 
 
 class Call:
-    """One traced call of a JaxKernel, ``of``: what XLA is told of it, and the launches that it becomes."""
+    """One traced call of a JaxKernel, ``of``: its description for XLA, and the launches that it becomes."""
 
     def __init__(self, of: Any, arguments: Arguments, dims: tuple, outputs: list[Output], vmap_method: str | None):
         self.of, self.dims, self.values = of, dims, arguments.values
@@ -54,7 +54,7 @@ class Call:
         )
 
     def require_adjoint(self) -> None:
-        """Raises where the kernel has no gradient, while the program is traced."""
+        """Raises if the kernel has no gradient, while the program is traced."""
         if not self.of.enable_backward:
             raise _weft.usage_error(
                 f"jax_kernel(): kernel '{self.of.name}' has no gradient: it was made with enable_backward=False",

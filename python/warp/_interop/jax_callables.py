@@ -99,7 +99,7 @@ class JaxCallable:
         return f"<{_API} of {self.name}>"
 
     def __call__(self, *args: Any, output_dims: Any = None, vmap_method: str | None = None) -> list:
-        """The outputs of the function, a list also where there is one.
+        """The outputs of the function, always a list.
 
         Args:
             args: its inputs in order: arrays of JAX, or what becomes one; values for parameters that are no arrays.
@@ -138,7 +138,7 @@ class JaxCallable:
         return refusing(run, text)(*alike(list(arguments.arrays.values())))
 
     def _number(self, arguments: Arguments, outputs: list[Output]) -> int:
-        """What stands for a call with these shapes and values; the same for equal ones."""
+        """The number that identifies a call with these shapes and values; the same for equal ones."""
         shapes = {output.parameter.name: output.own for output in outputs}
         rows: list[tuple] = []
         for parameter in self.signature.parameters:
@@ -186,25 +186,25 @@ def jax_callable(
         y, = jax.jit(wp.jax_callable(two_steps))(x)
 
     All parameters have annotations, inputs first, then outputs. When XLA comes to the call, the function runs, with
-    arrays over XLA's memory: inputs are read-only, outputs are zero. It must not keep them. What it raises becomes
-    JAX's error, with its text. The function returns None; what this gives returns a list of the outputs.
+    arrays over XLA's memory: inputs are read-only, outputs are zero. It must not keep them. Its exceptions become
+    JAX's errors, with their text. ``func`` returns None; the new function returns a list of the outputs.
 
     Args:
         func: the function.
         num_outputs: how many arguments are outputs, those of ``in_out_argnames`` too.
         graph_mode: NONE or JAX, which are the same on the CPU. With another one, a call is an error.
-        vmap_method: as in ``jax.ffi.ffi_call``. The function runs for each sample, whatever is chosen; with None
-            ``vmap`` is an error.
-        output_dims: the shape of the outputs, without the elements' own, or a dictionary of shapes by name; that of the
-            first array where it is missing.
+        vmap_method: as in ``jax.ffi.ffi_call``. The function runs for each sample with any method; with None ``vmap``
+            is an error.
+        output_dims: the shape of the outputs, without the elements' own, or a dictionary of shapes by name; by default
+            that of the first array.
         in_out_argnames: names of arguments that are inputs and outputs: the function gets a copy, which is returned.
         stage_in_argnames, stage_out_argnames, graph_cache_max: accepted; they belong to CUDA graphs.
         module_preload_mode: accepted; on the CPU code is loaded at the first launch.
-        has_side_effect: keeps calls whose results nobody uses.
+        has_side_effect: keeps calls whose results are unused.
 
     Raises:
         UsageError: a TypeError or ValueError, when it is made or traced: annotations, the number of arguments, dtypes
-            or shapes do not fit; a RuntimeError for other modes of graphs, and where it is differentiated.
+            or shapes do not fit; a RuntimeError for other modes of graphs, and if it is differentiated.
     """
     JaxModulePreloadMode(module_preload_mode)
     mode = JaxCallableGraphMode(graph_mode)
@@ -222,7 +222,7 @@ def clear_jax_callable_graph_cache(callable: JaxCallable | None = None) -> None:
     """Frees the CUDA graphs of a function, or of all. On the CPU there are none.
 
     Raises:
-        UsageError: a TypeError where it is nothing that :func:`jax_callable` made.
+        UsageError: a TypeError if :func:`jax_callable` did not make it.
     """
     if callable is not None and not isinstance(callable, JaxCallable):
         raise _weft.usage_error(

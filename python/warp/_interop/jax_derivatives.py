@@ -56,7 +56,7 @@ class _Derivative(LinearMap):
         return arguments[:inputs], arguments[inputs : self.count], arguments[self.count :]
 
     def _moving(self, arguments: Sequence[Any], tangents: Sequence[Any]) -> list | None:
-        """The tangents of the smooth inputs, zeros where one stands still; None where all do."""
+        """The tangents of the smooth inputs, zeros for one without a tangent; None if none has one."""
         zeros_like = import_library("jax").numpy.zeros_like
         found = smooth(self.call.inputs, list(zip(arguments, tangents, strict=False))[: len(self.call.inputs)])
         if all(tangent is None for _, tangent in found):
@@ -167,7 +167,7 @@ class _Bilinear(_Derivative):
 
 
 class _Places:
-    """What a parameter's array is, of the arrays of such a call."""
+    """The array of each parameter among the arrays of such a call."""
 
     def __init__(self, call: Call, arrays: Sequence[Any], *groups: Sequence[Any]):
         """Each group has the parameters for which the next arrays stand."""

@@ -1,4 +1,4 @@
-"""JAX: generic kernels. A call's arrays say which instance is meant, where they say it of the outputs too."""
+"""JAX: generic kernels. A call's arrays select the instance, if they determine the outputs' types too."""
 
 from __future__ import annotations
 

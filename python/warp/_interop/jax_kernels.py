@@ -1,7 +1,7 @@
 """JAX: kernels as functions of arrays, under jit, grad, vmap, scan and shard_map, through the FFI of XLA.
 
-A call is worked out when JAX traces it: shapes, the grid, the machine code. What runs then is C++
-(bindings/interop/xla_call), which XLA calls with addresses.
+Shapes, the grid and the machine code of a call are determined when JAX traces it. At run time XLA calls C++
+(bindings/interop/xla_call) with addresses.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ UsageError = _weft.UsageError
 
 
 class JaxModulePreloadMode(IntEnum):
-    """When the code of a kernel is loaded. On the CPU that is when JAX traces the call, whatever is chosen."""
+    """When the code of a kernel is loaded. On the CPU, each of them loads it when JAX traces the call."""
 
     NONE = 0
     CURRENT_DEVICE = 1
@@ -109,7 +109,7 @@ class JaxKernel:
     def __call__(
         self, *args: Any, output_dims: Any = None, launch_dims: Any = None, vmap_method: str | None = None
     ) -> list:
-        """The outputs of the kernel, a list also where there is one.
+        """The outputs of the kernel, always a list.
 
         Args:
             args: its inputs in order: arrays of JAX, or what becomes one; numbers, vectors and matrices for parameters
@@ -186,18 +186,18 @@ def jax_kernel(
     zero.
 
     Args:
-        kernel: the kernel; of a generic one each call uses the instance for its arrays, where these say what the
-            outputs are.
+        kernel: the kernel; of a generic one each call uses the instance for its arrays, which must determine the types
+            of the outputs.
         num_outputs: how many arguments are outputs, those of ``in_out_argnames`` too.
-        vmap_method: as in ``jax.ffi.ffi_call``. Each sample is a launch of its own, whatever is chosen;
-            ``"sequential"`` makes one call for each, and with None ``vmap`` is an error.
-        launch_dims: the grid; the shape of the first array where it is missing.
-        output_dims: the shape of the outputs, without the elements' own, or a dictionary of shapes by name; the grid's
-            where it is missing.
+        vmap_method: as in ``jax.ffi.ffi_call``. Each sample is a launch of its own with any method; ``"sequential"``
+            makes one call for each, and with None ``vmap`` is an error.
+        launch_dims: the grid; by default the shape of the first array.
+        output_dims: the shape of the outputs, without the elements' own, or a dictionary of shapes by name; by default
+            the grid's.
         in_out_argnames: names of arguments that are inputs and outputs: the kernel gets a copy, which is returned.
         module_preload_mode: accepted; on the CPU code is loaded when JAX traces a call.
         enable_backward: whether it can be differentiated (``jax.grad``, ``jax.vjp``), by the kernel's own adjoint.
-        has_side_effect: keeps calls whose results nobody uses.
+        has_side_effect: keeps calls whose results are unused.
         block_dim: accepted; the CPU has no blocks.
 
     Raises:

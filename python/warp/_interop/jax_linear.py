@@ -25,7 +25,7 @@ class LinearMap:
     count: int
 
     def run(self, *arguments: Any) -> list:
-        """What it gives; nothing differentiates this."""
+        """The results of the function; nothing differentiates this."""
         raise NotImplementedError
 
     def like(self, *arguments: Any) -> list:

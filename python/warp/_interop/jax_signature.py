@@ -1,7 +1,7 @@
-"""JAX: what kernels and Python functions have in common as functions of its arrays.
+"""JAX: the common part of kernels and Python functions as functions of its arrays.
 
-Which of the parameters are inputs and outputs, whether the arguments of a call fit, and what shapes its outputs have.
-All this is found out when JAX traces a call.
+It tells which parameters are inputs and outputs, checks the arguments of a call, and computes the shapes of its
+outputs. All this happens when JAX traces a call.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def known_vmap_method(api: str, given: str | None) -> str | None:
 
 
 def aliases(inputs: Sequence[Parameter], outputs: Sequence[Parameter]) -> dict[int, int]:
-    """Places of inputs with those of the outputs that take their memory over, where JAX may give it away."""
+    """Positions of inputs with those of the outputs that take over their memory, if JAX may donate it."""
     return {inputs.index(parameter): place for place, parameter in enumerate(outputs) if parameter in inputs}
 
 
@@ -68,8 +68,8 @@ def alike(arrays: Sequence[Any], others: Sequence[Any] = ()) -> list[Any]:
 class Signature:
     """The parameters of `subject`, inputs first, then outputs; those named `in_out` are both.
 
-    `num_outputs` counts these too; where it is None, what a call does not give are outputs. With `collapses`,
-    dimensions before those that a parameter has become its first one.
+    `num_outputs` counts these too; if it is None, parameters that a call does not give are outputs. With `collapses`,
+    leading dimensions in excess of a parameter's are merged into its first one.
     """
 
     def __init__(
@@ -104,8 +104,8 @@ class Signature:
         return ", ".join(f"'{parameter.name}'" for parameter in self.parameters[:count])
 
     def vmap_method(self, given: str | None) -> str | None:
-        """As jax.ffi.ffi_call takes it. Samples are looked up where they lie, so that none has to be copied for others,
-        but those whose memory becomes an output's."""
+        """As jax.ffi.ffi_call takes it. Samples are read in place, so that none is copied for others, except those
+        whose memory becomes an output's."""
         if given in ("broadcast_all", "expand_dims", "legacy_vectorized"):
             return "broadcast_all" if self.both else "expand_dims"
         return given

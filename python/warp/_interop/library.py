@@ -12,7 +12,7 @@ _PACKAGES = {"torch": "torch", "jax": "jax", "paddle": "paddlepaddle", "numba": 
 
 
 def import_library(name: str) -> ModuleType:
-    """The module of a library. Raises ModuleNotFoundError with the name of its package where it is not installed."""
+    """The module of a library. Raises ModuleNotFoundError with the name of its package if it is not installed."""
     found = sys.modules.get(name)
     if found is not None:
         return found

@@ -1,4 +1,4 @@
-"""What the functions that are made from kernels share: the kernel's parameters, extents that a caller gives."""
+"""The common part of functions that are made from kernels: the kernel's parameters, extents that a caller gives."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Parameter:
 
 
 def parameters_of(kernel: Any, api: str, library: str) -> list[Parameter]:
-    """The parameters of a kernel. Raises UsageError, in the name of `api`, where arrays of the library cannot be its
+    """The parameters of a kernel. Raises UsageError, in the name of `api`, if arrays of the library cannot be its
     arguments."""
     return [Parameter(*row) for row in _weft.kernel_parameters(kernel, api, library)]
 

@@ -1,4 +1,4 @@
-"""What is PyTorch's own way; memory goes through C++ (bindings/interop/tensors)."""
+"""The parts of interoperability that need PyTorch's own API; memory goes through C++ (bindings/interop/tensors)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def new_gradient(tensor: Any) -> Any:
 
 
 def with_gradient(tensor: Any, gradient: Any) -> Any:
-    """The tensor as a leaf that requires a gradient, which is `gradient` where there is one."""
+    """The tensor as a leaf that requires a gradient: `gradient`, unless it is None."""
     tensor.requires_grad_(True)
     if gradient is not None:
         tensor.grad = gradient
@@ -93,7 +93,7 @@ def device_to_torch(device: Any = None) -> str:
     """The name that PyTorch has for a device: ``"cpu"``, ``"cuda:0"``.
 
     Args:
-        device: a device or its name; the default device where it is None.
+        device: a device or its name; the default device if None.
     Raises:
         UsageError (a RuntimeError): there is no such device.
     """

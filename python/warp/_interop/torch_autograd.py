@@ -126,7 +126,7 @@ def functions(torch: Any) -> tuple:
 
 
 def by_argument(op: Any, found: Sequence[Any]) -> list:
-    """What `second` gives, as gradients of the arguments of the adjoint: the tensors, then the gradients."""
+    """The results of `second` as gradients of the arguments of the adjoint: the tensors, then the gradients."""
     split = len(op.smooth_tensors)
     results = dict(zip(op.smooth_tensors, found[:split], strict=True))
     return [*(results.get(i) for i in range(len(op.tensors))), *found[split:]]

@@ -36,7 +36,7 @@ def torch_scalar(parameter: Parameter) -> str:
 
 
 def _runs(torch: Any, call_of: Callable) -> tuple:
-    """What the operators do: launch, adjoint, second."""
+    """The implementations of the operators: launch, adjoint, second."""
 
     @torch.no_grad()
     def launch(number, tensors, values, sizes):
@@ -85,7 +85,7 @@ def _shapes(torch: Any, operators: list) -> tuple:
 
 
 def _backwards(torch: Any, operators: list, outputs_like: Callable) -> tuple:
-    """What the backward passes of launch, adjoint, second keep, and these passes."""
+    """The functions that save values for the backward passes of launch, adjoint, second, and these passes."""
 
     def keep_inputs(ctx, inputs, output):
         ctx.number, *lists, ctx.values, ctx.sizes = inputs
@@ -126,7 +126,7 @@ def _backwards(torch: Any, operators: list, outputs_like: Callable) -> tuple:
 
 
 def define_operators(torch: Any, operators: list, call_of: Callable) -> None:
-    """Makes the operators of torch.library, torch.ops.weft, where they are not there yet."""
+    """Makes the operators of torch.library, torch.ops.weft, if they are not there yet."""
     if _made:
         return
     library = torch.library.Library("weft", "DEF")

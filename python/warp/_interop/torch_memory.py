@@ -1,5 +1,5 @@
-"""Where a tensor of PyTorch has the address of its memory, and whether it stands for negated numbers, found out by
-experiment (bindings/interop/watched_memory.cpp)."""
+"""The offsets in PyTorch's tensor objects of the address of their memory and of the negation bit, found by experiment
+(for bindings/interop/watched_memory.cpp)."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def _storage_words(tensor: Any) -> list[int]:
 
 
 def places_of_memory() -> tuple[int, int, int, int, int, int] | None:
-    """Counted in bytes: where the object of a tensor points to the tensor itself, where that points to its storage, and
-    where that has the address of its memory and its size; where the tensor says whether it is a negated view, and the
-    bit that does.
+    """Offsets in bytes: of the tensor's pointer in its Python object, of the storage's pointer in the tensor, of the
+    memory's address and of its size in the storage, and of the word with the bit of negated views in the tensor. The
+    last number is the mask of that bit.
 
-    None, and a warning, where no word, or more than one, says so, or where one does not follow what is done with a
+    None, with a warning, if for one of them no word or several words match, or if a word does not follow changes of a
     tensor.
     """
     torch = import_library("torch")
@@ -112,7 +112,7 @@ def _place_of_negation(torch: Any) -> tuple[int, int] | None:
 
 
 def _places_of_address(torch: Any) -> tuple[int, int, int, int] | None:
-    # What says it, the words to look at, and what they have to say.
+    # The words to search, and the value to find among them.
     questions: tuple[tuple[Callable, Callable], ...] = (
         (_object_words, lambda tensor: tensor._cdata),
         (_tensor_words, lambda tensor: tensor.untyped_storage()._cdata),

@@ -1,8 +1,8 @@
 """PyTorch: kernels as operators, with autograd, torch.func and torch.compile.
 
-What a call does stands in three functions of plain tensors: the launch, its adjoint, and the adjoint of that. Functions
-of torch.autograd (torch_autograd.py) lead to them in a program that runs as it is written, and cost least. Operators
-of torch.library (torch_library.py) do in one that is traced, by torch.compile or torch.export: a call is a node there.
+Three functions of plain tensors implement a call: the launch, its adjoint, and the adjoint of that. In eager mode,
+functions of torch.autograd (torch_autograd.py) call them, at the least cost. Under torch.compile or torch.export, which
+trace, operators of torch.library (torch_library.py) call them: a call is a node there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["TorchOp", "torch_op"]
 
 @dataclass(slots=True)
 class _Call:
-    """What there is besides tensors."""
+    """The parts of a call besides tensors."""
 
     op: TorchOp
     values: tuple  # of the parameters that are no arrays, in order
@@ -104,14 +104,14 @@ class TorchOp:
         return f"<torch_op of {self.name}>"
 
     def __call__(self, *args: Any, launch_dims: Any = None, output_dims: Any = None) -> Any:
-        """The output of the kernel, or a tuple of its outputs where there are several: those of in_out_argnames first.
+        """The output of the kernel, or a tuple of its outputs if there are several: those of in_out_argnames first.
 
         Args:
             args: its inputs in order: tensors; numbers, vectors and matrices for parameters that are no arrays, which
                 have no gradients. Under torch.compile vectors and matrices are tuples of numbers.
             launch_dims, output_dims: for this call, in place of those of torch_op().
         Raises:
-            UsageError: tensors that do not fit, an output whose shape nothing tells.
+            UsageError: tensors do not fit, or the shape of an output is unknown.
         """
         torch = self._torch
         launch_dims = self._launch_dims if launch_dims is None else launch_dims
@@ -256,17 +256,17 @@ def torch_op(
         y = saxpy(2.0, x)
         y.sum().backward()
 
-    It has gradients from the kernel's own adjoint, exact also where the kernel overwrites what it read and adds
-    atomically, and second derivatives where the kernel has them; it goes through ``torch.compile(fullgraph=True)``
-    and ``torch.func``. Under ``vmap`` each sample is a launch.
+    It has gradients from the kernel's own adjoint, exact also for elements that the kernel overwrites after reading or
+    adds to atomically. It has second derivatives if the kernel has them. It works under
+    ``torch.compile(fullgraph=True)`` and ``torch.func``. Under ``vmap`` each sample is a launch.
 
     Args:
         kernel: its first parameters are the inputs, the last ones the outputs. Make an operator once: it lives as long
             as the process.
         num_outputs: how many outputs it has, those of in_out_argnames among them.
-        launch_dims: the grid; the shape of the first array where it is None.
+        launch_dims: the grid; the shape of the first array if None.
         output_dims: the shape of the outputs without the components of their elements, or such shapes by name; the grid
-            where it is None. Outputs start as zeros.
+            if None. Outputs start as zeros.
         in_out_argnames: inputs that the kernel changes: the operator works on copies, which are its first outputs.
     Raises:
         UsageError: the kernel is generic or has parameters that are no arrays or numbers, it writes to an input, the

@@ -1,4 +1,4 @@
-"""Launch commands (``wp.Launch``): what they look like from Python, and those of adjoints."""
+"""Launch commands (``wp.Launch``): their form in Python, and those of adjoints."""
 
 from __future__ import annotations
 

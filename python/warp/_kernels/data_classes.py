@@ -18,7 +18,7 @@ __all__ = ["is_no_field", "read_dataclass"]
 
 
 class Parameter(NamedTuple):
-    """A parameter of ``__init__``. What kernels need to know of it: ``weft::sema::Construction``."""
+    """A parameter of ``__init__``. Kernels see it through ``weft::sema::Construction``."""
 
     name: str
     keyword_only: bool
@@ -37,7 +37,7 @@ class Construction(NamedTuple):
 
 
 class DataClass(NamedTuple):
-    """What ``@dataclass`` has made of a class: members to keep, members to leave out, defaults of fields."""
+    """The additions of ``@dataclass`` to a class: members to keep, members to leave out, defaults of fields."""
 
     members: dict[str, Any]
     dropped: set[str]
@@ -95,7 +95,7 @@ def is_no_field(annotation: Any) -> bool:
 
 
 def read_dataclass(c: type, annotations: dict[str, Any], plain_bases: list[type]) -> DataClass | None:
-    """What there is to know of a class that is a dataclass itself; None for any other class.
+    """The facts about a class that is a dataclass itself; None for any other class.
 
     Args:
         c: the class.
@@ -144,7 +144,7 @@ def _is_class_variable(field: dataclasses.Field) -> bool:
     return field._field_type is dataclasses._FIELD_CLASSVAR
 
 
-# Made by @dataclass, and kept: only where they are its own does the class have them.
+# Members that @dataclass makes, and that the struct keeps if they are the class's own.
 _KEPT = {
     "__dataclass_fields__", "__dataclass_params__", "__match_args__", "__repr__", "__eq__", "__hash__", "__lt__",
     "__le__", "__gt__", "__ge__", "__replace__", "__post_init__",

@@ -1,4 +1,4 @@
-"""@wp.kernel, @wp.func and wp.constant: what turns Python functions and values into parts of kernels."""
+"""@wp.kernel, @wp.func and wp.constant, which turn Python functions and values into parts of kernels."""
 
 from __future__ import annotations
 
@@ -85,16 +85,16 @@ def kernel(
 
     The function runs once for every thread of a launch. Its parameters must be annotated; it returns nothing. Nothing
     is compiled before the first launch. A kernel with generic parameters (``typing.Any``) is made for each combination
-    of argument types. Kernels that a factory function makes share their code where all that they capture is equal.
+    of argument types. Kernels that a factory function makes share their code if all their captured values are equal.
 
     Args:
         f: the function.
-        name: the kernel's ``key``, an identifier; made from the function's name where it is None.
-        enable_backward: False where no gradient of this kernel will ever be asked for.
-        module: the ``wp.Module``, or its name, whose options the kernel takes; ``"unique"`` gives it one of its own and
-            makes kernels with the same code, captured values and options one object. Its Python module's where it is
-            None. Every kernel is compiled by itself, whatever its module.
-        module_options: options for this kernel, where they differ from its module's: see ``wp.set_module_options``.
+        name: the kernel's ``key``, an identifier; made from the function's name if None.
+        enable_backward: False if no gradient of this kernel will ever be asked for.
+        module: the ``wp.Module``, or its name, whose options the kernel takes. ``"unique"`` gives it one of its own and
+            makes kernels with the same code, captured values and options one object. None: that of its Python module.
+            Every kernel is compiled by itself, in any module.
+        module_options: options for this kernel that differ from its module's: see ``wp.set_module_options``.
         launch_bounds: for CUDA devices, the most threads of a block, or a tuple of it and the least number of blocks
             per multiprocessor.
         grid_stride, enable_cuda_smem_spilling: accepted. A thread of a CUDA launch always runs several points of a grid
@@ -191,7 +191,7 @@ def overload(kernel: Any, arg_types: Any = None) -> Any:
 
 
 def _bound_name(name: str, depth: int) -> Any:
-    """What the name stands for where the caller's caller (and so on, by depth) is running."""
+    """The value of the name among the locals of the frame ``depth`` levels above the caller; None if it has none."""
     return sys._getframe(depth + 1).f_locals.get(name)
 
 
@@ -237,7 +237,7 @@ def func(f: Callable | None = None, *, name: str | None = None, module: Any = No
 
     Args:
         f: the function.
-        name: its ``key``, an identifier; made from the function's name where it is None.
+        name: its ``key``, an identifier; made from the function's name if None.
         module: the ``wp.Module``, or its name, that lists it; it is compiled with the kernels that call it.
         inline: whether calls should be replaced by the function's body: a hint, kept as ``inline_hint``.
     Raises:
@@ -280,7 +280,7 @@ _EMPTY_BODIES = (_without_body.__code__.co_code, _with_docstring.__code__.co_cod
 
 
 def _has_body(function: FunctionType) -> bool:
-    """Whether it says what to run where there is no C++."""
+    """Whether the function has a Python body besides its C++."""
     return function.__code__.co_code not in _EMPTY_BODIES
 
 
@@ -350,12 +350,11 @@ def func_grad(forward_fn: Function) -> Callable:
                 wp.adjoint[x] += 0.5 / wp.sqrt(x) * adj_result
 
     The decorated function has the parameters of ``f``, then one adjoint for each value that ``f`` returns, and returns
-    nothing. ``wp.adjoint[x]`` is the adjoint of the parameter ``x``: it starts at zero, and what it is in the end is
-    added to the gradient of the argument. Of an array it is the array of its gradient, which elements are added to.
-    Arrays that the kernel writes are seen as they are after the launch.
+    nothing. ``wp.adjoint[x]`` is the adjoint of the parameter ``x``: it starts at zero, and its final value is added to
+    the gradient of the argument. Of an array it is the array of its gradient, which elements are added to. Arrays that
+    the kernel writes are seen as they are after the launch.
 
-    It is kept as ``f.custom_grad_func``. Where ``f`` has several definitions, it belongs to the one with these
-    parameters.
+    It is kept as ``f.custom_grad_func``. If ``f`` has several definitions, it belongs to the one with these parameters.
 
     Raises:
         UsageError: ``forward_fn`` is no ``@wp.func``, or the parameters do not begin with those of ``forward_fn``.
@@ -379,7 +378,7 @@ def func_grad(forward_fn: Function) -> Callable:
 
 
 def func_replay(forward_fn: Function) -> Callable:
-    """Declares what the backward pass is to run in place of a function to have its values again::
+    """Declares the replay of a function: code that the backward pass runs in its place to have its values again::
 
         @wp.func
         def take_ticket(counter: wp.array[int], tickets: wp.array[int], i: int):
@@ -391,7 +390,7 @@ def func_replay(forward_fn: Function) -> Callable:
             return tickets[i]
 
     The decorated function has just the parameters of ``f``, and returns values of the same types. Arrays that the
-    kernel writes are seen as they are after the launch. It is kept as ``f.custom_replay_func``. Where ``f`` has several
+    kernel writes are seen as they are after the launch. It is kept as ``f.custom_replay_func``. If ``f`` has several
     definitions, it belongs to the one with these parameters.
 
     Raises:

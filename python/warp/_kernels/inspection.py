@@ -35,7 +35,7 @@ class _Lines:
 
 
 def _of_ir(listing: str) -> str:
-    """Operations end in `// path:line` where they begin another line."""
+    """Operations that begin another source line end in `// path:line`."""
     lines = _Lines("//")
     for line in listing.splitlines():
         code, found, place = line.rpartition("  // ")
@@ -92,7 +92,7 @@ def _of_assembly(listing: str) -> str:
 def inspect(
     kernel: Kernel, stage: str = "ir", device: Any = None, *, adjoint: bool = False, tangents: bool = False
 ) -> str:
-    """A kernel after a stage of the compiler, as text with the lines of its Python source above what became of them.
+    """A kernel after a stage of the compiler, as text with each line of its Python source above the resulting code.
 
     Args:
         kernel: a kernel that is not generic, or an instance of one (``wp.overload``).
@@ -106,7 +106,7 @@ def inspect(
         The text, for ``print``.
     Raises:
         UsageError: there is no such stage, or it is that of a CUDA device; ``kernel`` is no kernel.
-        CompileError: the kernel has a mistake, or no derivative where one is asked for.
+        CompileError: the kernel has a mistake, or lacks the derivative that is asked for.
     """
     import warp._weft as _weft
 

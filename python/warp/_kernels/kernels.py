@@ -1,6 +1,6 @@
-"""What a kernel of a Python function is called, where it belongs, and when two of them are one.
+"""The name of a Python function's kernel, its module, and the identity of unique kernels.
 
-``wp.Kernel(function)`` asks ``plan_kernel`` what its arguments mean and is entered into its module by ``enter_kernel``.
+``plan_kernel`` interprets the arguments of ``wp.Kernel(function)``; ``enter_kernel`` enters the kernel into its module.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def python_function(function: Any, api: str) -> Callable:
 
 
 def key_of(function: Callable) -> str:
-    """``make__locals__scale`` for a function in a function: what no other function of its module is called."""
+    """``make__locals__scale`` for a function in a function: a name that no other function of its module has."""
     return function.__qualname__.replace(".", "__").replace("<", "").replace(">", "")
 
 
@@ -52,7 +52,7 @@ def checked_name(name: Any, api: str) -> str | None:
 
 
 def module_of(function: Callable, module: Any, api: str) -> Module:
-    """The module that is meant: that of the function where it is None."""
+    """The module that is meant: that of the function if ``module`` is None."""
     if module is None:
         return module_named(function.__module__ or "__main__")
     if isinstance(module, Module):
@@ -83,7 +83,7 @@ def plan_kernel(func: Any, key: Any, module: Any, options: Any, code_transformer
 
 
 def enter_kernel(kernel: Kernel, plan: tuple) -> None:
-    """What the object shows besides its C++ part, and its place in the module."""
+    """Sets the attributes of the Python object, and adds it to its module."""
     function, name, key, owner, _, own = plan
     kernel.__doc__ = function.__doc__
     kernel.__name__ = name
@@ -97,13 +97,13 @@ def enter_kernel(kernel: Kernel, plan: tuple) -> None:
 
 
 def refuse_call(name: str) -> None:
-    """What calling a kernel does."""
+    """Raises the error of ``kernel()``."""
     message = f"{name}(): a kernel is not called but launched. help: wp.launch({name}, dim=n, inputs=[...])"
     raise NotImplementedYetError(message)
 
 
 def refuse_brackets(name: str, dim: Any) -> None:
-    """What ``kernel[4]`` does, as kernels of other languages are launched."""
+    """Raises the error of ``kernel[4]``, the launch syntax of other languages."""
     count = dim if isinstance(dim, int) and not isinstance(dim, bool) else "n"
     message = f"{name}[{dim!r}]: a kernel is launched by wp.launch({name}, dim={count}, inputs=[...])"
     if count == "n":
@@ -113,12 +113,12 @@ def refuse_brackets(name: str, dim: Any) -> None:
 
 # ---- kernels of module="unique" ----
 
-# By place, options and content as it was when declared. Kernels that nobody holds leave it.
+# By place, options and content as it was when declared. References are weak: unused kernels leave it.
 _unique: weakref.WeakValueDictionary[tuple, Kernel] = weakref.WeakValueDictionary()
 
 
 def unique_kernel(function: Callable, name: str | None, own: dict[str, Any], module_options: dict[str, Any]) -> Kernel:
-    """The kernel of a module of its own: the one that was made before where it would be the same.
+    """The kernel of a module of its own: the earlier one if it is the same.
 
     Two are the same when they come from one place, have the same options, and compile to the same code now. A generic
     one whose captured values cannot be compared is like no other, and so is one with a mistake: its launch says what is
@@ -133,7 +133,7 @@ def unique_kernel(function: Callable, name: str | None, own: dict[str, Any], mod
     options = (*sorted(own.items()), *sorted(module_options.items()))
     identity = (function.__module__, made.key, code.co_filename, code.co_firstlineno, repr(options), content)
     earlier = _unique.get(identity)
-    # What the earlier one means may have changed with names that it looks up, while it was not compiled.
+    # The earlier one's content may have changed with the names that it looks up, if it is not compiled yet.
     if earlier is not None and _content(earlier) == content:
         return earlier
     module._declared = content
@@ -153,7 +153,7 @@ def _content(kernel: Kernel) -> bytes | None:
 
 
 def _captured(function: Callable, depth: int = 0) -> tuple | None:
-    """Names and values that a function takes from around it, where all of them are values that cannot change."""
+    """Names and values that a function captures; None unless all of them are values that cannot change."""
     code = function.__code__
     if depth > 16:
         return None

@@ -63,7 +63,7 @@ _CODE_OPTIONS = {
 
 
 def _options_now() -> dict[str, Any]:
-    """Every option of a module with the value that holds where nothing was chosen."""
+    """Every option of a module with its default value at present."""
     return {
         "block_dim": 256,
         "compile_time_trace": False,
@@ -88,7 +88,7 @@ def _options_now() -> dict[str, Any]:
 
 
 def check_options(options: Any, api: str, keep_unknown: bool = False) -> dict[str, Any]:
-    """The options as a dict of their own; raises UsageError where one is unknown or has an impossible value."""
+    """The options as a dict of their own; raises UsageError if one is unknown or has an impossible value."""
     if options is None:
         return {}
     if not isinstance(options, dict):
@@ -111,7 +111,7 @@ def check_options(options: Any, api: str, keep_unknown: bool = False) -> dict[st
 
 
 def code_options(options: dict[str, Any]) -> dict[str, Any]:
-    """What the C++ side takes of checked options."""
+    """The checked options that the C++ side takes."""
     found = {
         _CODE_OPTIONS[name]: value == "debug" if name == "mode" else value
         for name, value in options.items()
@@ -148,7 +148,7 @@ class _Options(dict):
 
 
 class ModuleBuildOptions:
-    """What else goes into the build of a module on CUDA devices and of C++; kept. Weft's kernels are built without."""
+    """Further inputs of a module's build for CUDA devices and C++. They are kept; Weft's kernels are built without."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class Module:
     def __init__(self, name: str, options: dict[str, Any] | None = None, loader: Any = None):
         self.name = name
         self.chosen: dict[str, Any] = check_options(options, "Module()", keep_unknown=True)
-        self._declared = b""  # of module="unique": what its kernel was, for when it is gone
+        self._declared = b""  # of module="unique": its kernel's content hash, which outlives the kernel
         self._kernels: list[tuple[str, weakref.ref[Kernel]]] = []
         self._functions: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 
@@ -286,7 +286,7 @@ class Module:
         return None
 
     def _code_options_of(self, own: dict[str, Any], enable_backward: bool) -> dict[str, Any]:
-        """What C++ takes of a kernel's own options and those of the module; ``enable_backward`` where neither says."""
+        """The options for C++: the kernel's own before the module's; ``enable_backward`` is the default of both."""
         merged = {"enable_backward": bool(enable_backward), **self.chosen, **own}
         return code_options(merged)
 
@@ -360,10 +360,10 @@ def set_module_options(options: dict[str, Any], module: Any = None) -> None:
 
     Args:
         options: ``fast_math``, ``fuse_fp``, ``enable_backward``, ``lineinfo`` (bools), ``mode`` ("debug" or "release"),
-            ``optimization_level`` (0 to 3), ``max_unroll``, ``lanes``, ``deterministic``: where they differ from
-            ``wp.config``; others are for CUDA devices, or a program's own, and are kept. Options of ``@wp.kernel``
-            itself go before these.
-        module: a name, a Python module or a ``wp.Module``; the calling module where it is None.
+            ``optimization_level`` (0 to 3), ``max_unroll``, ``lanes``, ``deterministic``, in place of ``wp.config``'s.
+            Others are for CUDA devices, or a program's own, and are kept. Options of ``@wp.kernel`` itself go before
+            these.
+        module: a name, a Python module or a ``wp.Module``; the calling module if None.
     Raises:
         UsageError: an option has an impossible value.
     """
@@ -374,7 +374,7 @@ def set_module_options(options: dict[str, Any], module: Any = None) -> None:
 
 
 def get_module_options(module: Any = None) -> dict[str, Any]:
-    """The options of a module as a dict: what was set for it, and for the rest what holds otherwise."""
+    """The options of a module as a dict: the values that were set for it, and the defaults of the others."""
     return dict(_module(module, "get_module_options()", 1).options)
 
 
@@ -410,16 +410,16 @@ def load_module(
     block_dim: int | None = None,
     max_workers: int | None = None,
 ) -> None:
-    """Compiles the kernels of a module now, over all cores, where their first launches would.
+    """Compiles the kernels of a module now, over all cores, instead of at their first launches.
 
     Args:
-        module: a name, a Python module or a ``wp.Module``; the calling module where it is None.
-        device: a device, or a list of them, for which they are compiled and where they are loaded; the default device
-            where it is None.
+        module: a name, a Python module or a ``wp.Module``; the calling module if None.
+        device: a device, or a list of them, for which they are compiled and on which they are loaded; the default
+            device if None.
         recursive: also the modules below it: ``a.b`` with ``a``.
         block_dim: for CUDA devices.
-        max_workers: the most kernels that are compiled at a time; ``wp.config.load_module_max_workers``, or the number
-            of CPUs, where it is None.
+        max_workers: the most kernels that are compiled at a time. None: ``wp.config.load_module_max_workers``, or the
+            number of CPUs.
     Raises:
         CompileError: a kernel has a mistake; the others are compiled nevertheless.
         UsageError: there is no such module.
@@ -439,8 +439,8 @@ def force_load(
     """Compiles the kernels of all modules, or of those given, over all cores.
 
     Args:
-        device: a device, or a list of them, for which they are compiled and where they are loaded; the default device
-            where it is None.
+        device: a device, or a list of them, for which they are compiled and on which they are loaded; the default
+            device if None.
         modules: a list of names, Python modules or ``wp.Module`` objects.
         block_dim: for CUDA devices.
         max_workers: the most kernels that are compiled at a time.
@@ -469,7 +469,7 @@ def get_cpu_kernel_cache_key(*, cpu_compiler_flags: str | None = None) -> str:
 
 
 def _folders_of_compilers() -> list[str]:
-    """Where NVIDIA's Python packages keep the programs and libraries of CUDA toolkits."""
+    """The folders in which NVIDIA's Python packages keep the programs and libraries of CUDA toolkits."""
     import importlib.util
 
     found = importlib.util.find_spec("nvidia")
@@ -504,24 +504,24 @@ def compile_aot_module(
     """Compiles the kernels of a module into a file for C++ programs without Python: see ``include/weft/program.h``.
 
     The code is for this machine's processor, or for the one that the environment variable ``WEFT_CPU`` named when
-    Python started ("x86-64-v3" runs on most machines of the last ten years). With ``arch``, or where ``device`` is
-    a GPU, it is PTX for GPUs of that architecture and later ones; the machine that writes the file needs neither a
-    GPU nor a CUDA toolkit. With ``use_ptx=False`` it has machine code for that architecture as well, which GPUs
-    load without compiling anything; all others compile the PTX. It is built without the checks of debug mode. Of a
-    generic kernel, the instances that exist are taken (``wp.overload`` makes them): a single one under the kernel's
-    name, several as ``name(a: float32, x: array[vec3f])``.
+    Python started ("x86-64-v3" runs on most machines of the last ten years). With ``arch``, or if ``device`` is a GPU,
+    it is PTX for GPUs of that architecture and later ones; the machine that writes the file needs neither a GPU nor a
+    CUDA toolkit. With ``use_ptx=False`` it has machine code for that architecture as well, which GPUs load without
+    compiling anything; all others compile the PTX. It is built without the checks of debug mode. Of a generic kernel,
+    the instances that exist are taken (``wp.overload`` makes them): a single one under the kernel's name, several as
+    ``name(a: float32, x: array[vec3f])``.
 
     Args:
-        module: a name, a Python module or a ``wp.Module``; the calling module where it is None.
-        path: the file; ``<last part of the module's name>.weft`` in the current folder where it is None. A file that
-            is there is replaced at once, never half written.
-        device: the CPU where it is None; a CUDA device stands for its architecture.
+        module: a name, a Python module or a ``wp.Module``; the calling module if None.
+        path: the file; ``<last part of the module's name>.weft`` in the current folder if None. An existing file is
+            replaced at once, never half written.
+        device: the CPU if None; a CUDA device stands for its architecture.
         gradients: puts the adjoints of the kernels in the file too, for ``weft::Tape``. Compiling takes some three
             times as long then. A kernel without a derivative is there without one; the tape says why.
         arch: the architecture of the oldest GPU that is to run the file: 75 for Turing, 90 for 9.0.
         use_ptx: of code for GPUs; with False, machine code is made beside the PTX, by ``ptxas`` or nvJitLink, one of
-            which has to be on this machine: on ``PATH``, in a CUDA toolkit, in one of NVIDIA's Python packages, or
-            where the environment variable ``WARP_PTX_COMPILER`` says. With True, or None, there is PTX alone.
+            which has to be on this machine: on ``PATH``, in a CUDA toolkit, in one of NVIDIA's Python packages, or at
+            the path in the environment variable ``WARP_PTX_COMPILER``. With True, or None, there is PTX alone.
         header: a C++ header to write, with a class that has a typed function for each kernel, and the structs.
     Returns:
         The path.

@@ -8,7 +8,7 @@ __all__ = ["ref"]
 
 
 class Reference:
-    """What ``wp.ref[T]`` gives: an annotation. Equal ones have equal types."""
+    """The annotation ``wp.ref[T]``. Equal ones have equal types."""
 
     _is_reference = True
 
@@ -26,8 +26,8 @@ class Reference:
 
 
 class ref:
-    """``wp.ref[T]`` annotates a parameter of a ``@wp.func`` that is passed by reference. What the function assigns to
-    it, the caller's local variable, array element, field, component or row gets when the function returns::
+    """``wp.ref[T]`` annotates a parameter of a ``@wp.func`` that is passed by reference. The caller's local variable,
+    array element, field, component or row gets the value that the function assigned to it when the function returns::
 
         @wp.func
         def limit(x: wp.ref[float], most: float):

@@ -1,6 +1,6 @@
-"""What tools ask of the Python source of kernels and functions: ``kernel.adj``, ``function.adj``.
+"""The Python source of kernels and functions, for tools: ``kernel.adj``, ``function.adj``.
 
-The names are those of release 1.19, where the object that generates code has them.
+The names are those of release 1.19, in which the object that generates code has them.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from warp._weft import UsageError
 
 __all__ = ["struct"]
 
-# What Python puts into the body of every class.
+# Names that Python puts into the body of every class.
 _OF_EVERY_CLASS = {
     "__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__conditional_annotations__",
     "__classdictcell__", "__dict__", "__firstlineno__", "__module__", "__qualname__", "__static_attributes__",
@@ -25,12 +25,12 @@ _OF_EVERY_CLASS = {
 }  # fmt: skip
 
 
-# Of each struct its fields with their annotations, and the defaults: what a derived one takes over.
+# Of each struct its fields with their annotations, and the defaults. Derived structs take both over.
 _declared: dict[type, tuple[list, dict]] = {}
 
 
 def _evaluate(name: str, field: str, text: str, cls: type, frame: Any) -> Any:
-    """A string annotation, in the scope where the class is defined."""
+    """A string annotation, evaluated in the scope of the class's definition."""
     scope = {**frame.f_globals, **getattr(sys.modules.get(cls.__module__), "__dict__", {}), **frame.f_locals}
     try:
         return eval(text, scope)
@@ -55,7 +55,7 @@ def _variables(made: type, fields: list) -> dict[str, Variable]:
 
 @classmethod
 def _numpy_dtype(cls: type) -> dict[str, list | int]:
-    """What ``numpy.dtype`` makes the type of an element of: names, formats, offsets and itemsize."""
+    """The argument of ``numpy.dtype`` for an element: names, formats, offsets and itemsize."""
     dtype = _weft.empty(0, dtype=cls, device="cpu").numpy().dtype
     parts = [dtype.fields[name] for name in dtype.names]
     return {
@@ -158,13 +158,13 @@ _FACTS = {
     "ctype": _Fact(_ctype, "A ctypes.Structure of the same layout."),
 }
 
-# What every struct has, where it is no field or method of its own.
+# Members of every struct that has no field or method of that name.
 _COMMON = {"numpy_dtype": _numpy_dtype, "numpy_value": _numpy_value, "assign": _assign, "to": _to}
 
 
 @functools.cache
 def _place_of(waiting: type) -> type:
-    """What stands in a struct for an object that is not there yet, a texture: the place of its id."""
+    """The field type for a kind of object that is not implemented yet, a texture: a struct with its id."""
     name = waiting.__name__
     return _weft.make_struct(name, "warp", name, [("id", _weft.named_type("uint64"))], {}, {})
 

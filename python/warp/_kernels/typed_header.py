@@ -74,7 +74,7 @@ class _Structs:
 
 
 def _struct_of(kernel: Any, parameter: str) -> Any:
-    """The struct class of a parameter, or None where its annotation names none."""
+    """The struct class of a parameter, or None if its annotation names none."""
     function = kernel.func
     kind = function.__annotations__.get(parameter)
     if isinstance(kind, str):

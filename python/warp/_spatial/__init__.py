@@ -1,1 +1,1 @@
-"""What is better said in Python of the objects that kernels reach by ids."""
+"""The Python part of the objects that kernels reach by ids."""

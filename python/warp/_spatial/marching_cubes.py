@@ -1,9 +1,9 @@
-"""wp.MarchingCubes: surfaces where a field has one value.
+"""wp.MarchingCubes: level sets of a field as triangles.
 
-A cube between eight values is cut where neighbours lie on both sides of the threshold. Its faces say how the cuts are
-joined: on each, seen from outside, a line leads from where a row of corners below the threshold begins to where it
-ends. The lines of six faces close to loops, which are filled with triangles. Two cubes that share a face find the same
-lines on it, in opposite directions, so that surfaces have no holes. Where two opposite corners of a face are below,
+An edge of a cube between eight values is cut if its ends lie on both sides of the threshold. The faces of the cube join
+the cuts. On each face, seen from outside, a line leads from the begin to the end of a row of corners below the
+threshold. The lines of six faces close to loops, which are filled with triangles. Two cubes that share a face find the
+same lines on it, in opposite directions, so that surfaces have no holes. If two opposite corners of a face are below,
 they are kept apart. The tables follow from this rule (W. E. Lorensen, H. E. Cline, Marching Cubes, 1987, have others).
 """
 
@@ -52,7 +52,7 @@ def _triangles(below: int) -> list[int]:
 _CASES = [_triangles(below) for below in range(256)]
 _STARTS = (0, *(int(n) for n in np.cumsum([len(case) for case in _CASES])))
 _CUTS = tuple(edge for case in _CASES for edge in case)
-# Of each edge where its lower corner stands, and its axis.
+# Of each edge the position of its lower corner, and its axis.
 _PLACES = tuple((*_CORNERS[a], int(np.argmax(np.subtract(_CORNERS[b], _CORNERS[a])))) for a, b in _EDGES)
 
 
@@ -187,19 +187,19 @@ def _extract(api: str, field: Any, threshold: float, lower: Any, upper: Any) -> 
 
 
 class MarchingCubes:
-    """The surface where a field has one value, as triangles that enclose the smaller ones.
+    """A level set of a field, as triangles that enclose the smaller values.
 
         verts, indices = wp.MarchingCubes.extract(field, threshold=0.0)
         mesh = wp.Mesh(verts, indices)
 
     Args:
         nx, ny, nz: how many values the fields have along each axis.
-        lower, upper: where the first and the last value stand; None: at (0, 0, 0) and (nx - 1, ny - 1, nz - 1).
+        lower, upper: positions of the first and the last value; None: (0, 0, 0) and (nx - 1, ny - 1, nz - 1).
         domain_bounds_lower_corner, domain_bounds_upper_corner: earlier names of these.
 
     After surface(), ``verts`` are the points (n,) vec3 and ``indices`` three of them for each triangle, (3 m,) int32,
-    counter-clockwise where values are larger. Both are None before. A vertex that several triangles have is there once;
-    a surface that does not leave the field is closed.
+    counter-clockwise as seen from the larger values. Both are None before. A vertex that several triangles share is
+    there once; a surface that does not leave the field is closed.
 
     **Gradient**: of vertices with respect to the values; which edges are cut counts as constant.
     """

@@ -104,9 +104,9 @@ def _into(out: Any, made: array, api: str) -> array:
 class Volume:
     """A sparse grid of values, in the NanoVDB format.
 
-    Voxels lie in tiles of 8 x 8 x 8; where there is no tile, a volume has its background value. Index space is where
-    voxel (i, j, k) stands at (i, j, k); a matrix and a translation lead from there to the world. Kernels take
-    ``volume.id`` as wp.uint64 and call wp.volume_sample_f, wp.volume_lookup_f, wp.volume_store_f and their relatives.
+    Voxels lie in tiles of 8 x 8 x 8; outside of its tiles, a volume has its background value. In index space, voxel
+    (i, j, k) lies at (i, j, k); a matrix and a translation lead from there to the world. Kernels take ``volume.id`` as
+    wp.uint64 and call wp.volume_sample_f, wp.volume_lookup_f, wp.volume_store_f and their relatives.
 
     Values are of float32, float64, int16, int32, int64, uint8, uint32, vec3f, vec3d, vec4f or vec4d. Volumes that are
     loaded may also be of bool, float16 and quantised floats, which kernels read as uint8 and float32. An index grid has
@@ -138,7 +138,7 @@ class Volume:
     REBUILD_INVALID_INPUT = 16
 
     class GridInfo(NamedTuple):
-        """What a grid's header says. From index space to the world: x -> transform_matrix x + translation."""
+        """The contents of a grid's header. From index space to the world: x -> transform_matrix x + translation."""
 
         name: str
         size_in_bytes: int
@@ -166,7 +166,7 @@ class Volume:
         type_str: str
 
     class RebuildInfo(NamedTuple):
-        """What a volume that can be rebuilt was made of ("tiles" or "voxels"), and what it has room for."""
+        """The source of a volume that can be rebuilt ("tiles" or "voxels"), and its capacity."""
 
         kind: str | None
         max_voxel_count: int
@@ -197,12 +197,12 @@ class Volume:
 
         Args:
             file_or_buffer: an open binary file, its bytes, or its path.
-            device: where the volume is used: a CPU.
+            device: the device that uses the volume: a CPU.
+
+        Files may be uncompressed, or compressed by zlib or blosc.
 
         Raises:
-            RuntimeError: no file of NanoVDB of version 32, damaged, or compressed by blosc where that library is
-            missing.
-                Files may be uncompressed, or compressed by zlib or blosc.
+            RuntimeError: no file of NanoVDB of version 32, damaged, or compressed by blosc without that library.
         """
         api = "Volume.load_from_nvdb()"
         device = _weft._volume_device(device, api)
@@ -220,11 +220,11 @@ class Volume:
 
     @classmethod
     def load_from_address(cls, grid_ptr: int, buffer_size: int = 0, device: Any = None) -> Volume:
-        """A grid that lies in memory of somebody else, which has to stay there for as long as the volume is used.
+        """A grid in memory that the caller owns and has to keep for as long as the volume is used.
 
         Args:
             grid_ptr: the address of its first byte, a multiple of 32.
-            buffer_size: how many bytes may be read there; with 0, what the grid's header says.
+            buffer_size: how many bytes may be read there; 0: the size in the grid's header.
             device: whose memory that is: a CPU's.
         """
         api = "Volume.load_from_address()"
@@ -249,12 +249,11 @@ class Volume:
 
         Args:
             ndarray: (ni, nj, nk), or (ni, nj, nk, 3) or (.., 4) for vectors; converted to the type of bg_value.
-            min_world: where voxel (0, 0, 0) is in the world.
+            min_world: position of voxel (0, 0, 0) in the world.
             voxel_size: edge of a voxel in world units, or one for each axis.
             bg_value: value outside; its type is that of the volume: a Python float means float32, an int int32, three
-                or
-                four numbers vec3f or vec4f.
-            device: where the volume is used: a CPU.
+                or four numbers vec3f or vec4f.
+            device: the device that uses the volume: a CPU.
         """
         api = "Volume.load_from_numpy()"
         device = _weft._volume_device(device, api)
@@ -290,11 +289,11 @@ class Volume:
         """A volume with all tiles of a box of voxels, each value bg_value.
 
         Args:
-            min, max: the box's corners, both inside: voxels, or places in the world where points_in_world_space.
+            min, max: the box's corners, both inside: voxels, or places in the world if points_in_world_space.
             voxel_size: edge of a voxel in world units, or one for each axis.
             bg_value: value inside and outside; its type is that of the volume (load_from_numpy); None for an index
                 grid.
-            translation: where voxel (0, 0, 0) is in the world.
+            translation: position of voxel (0, 0, 0) in the world.
         """
         api = "Volume.allocate()"
         device = _weft._volume_device(device, api)
@@ -334,18 +333,17 @@ class Volume:
 
         Args:
             tile_points: voxels, (n,) vec3i or (n, 3) int32, or places in the world, (n,) vec3f or vec3d or (n, 3)
-                float32
-                or float64; any number of them in one tile.
+                float32 or float64; any number of them in one tile.
             voxel_size: edge of a voxel in world units, or one for each axis; or
             transform: the 3 x 3 matrix from index space to the world.
             bg_value: value inside and outside; its type is that of the volume (load_from_numpy); None for an index
                 grid.
-            translation: where voxel (0, 0, 0) is in the world.
+            translation: position of voxel (0, 0, 0) in the world.
             rebuildable: keeps room for rebuild(), for so many tiles and inner nodes; None: as many as there are points.
-            status: (1,) uint32 that gets what was wrong, as REBUILD_... bits; without it that is an error.
+            status: (1,) uint32 that gets the failures, as REBUILD_... bits; without it they are errors.
             point_mask: (n,) int32; points whose number is 0 are left out.
 
-        Tiles stand in the order of the tree, whatever the order of the points.
+        Tiles stand in the order of the tree; the order of the points has no effect.
         """
         api = "Volume.allocate_by_tiles()"
         limits = (None, max_tiles, max_lower_nodes, max_upper_nodes) if rebuildable else None
@@ -480,7 +478,7 @@ class Volume:
 
         Args:
             path: of the file, which is replaced.
-            codec: 'none', 'zip' (zlib), or 'blosc' where that library is installed.
+            codec: 'none', 'zip' (zlib), or 'blosc' if that library is installed.
         """
         content = self._volume.file(codec)
         with open(path, "wb") as file:
@@ -509,7 +507,7 @@ class Volume:
         return tuple(self._volume.voxel_size)
 
     def get_grid_info(self) -> Volume.GridInfo:
-        """What the grid's header says."""
+        """The contents of the grid's header."""
         v = self._volume
         return Volume.GridInfo(
             v.name,
@@ -526,7 +524,7 @@ class Volume:
         return Volume.ActiveStats(self._volume.voxel_count, *self._volume.nodes)
 
     def get_rebuild_info(self) -> Volume.RebuildInfo:
-        """What rebuild() has room for; zeros where it may not be called."""
+        """The capacity of rebuild(); zeros if it may not be called."""
         room = self._volume.room
         if room is None:
             return Volume.RebuildInfo(None, 0, 0, 0, 0)
@@ -541,7 +539,7 @@ class Volume:
         return Volume.FeatureArrayInfo(*self._volume.feature_info(feature_index))
 
     def feature_array(self, feature_index: int, dtype: Any = None) -> array:
-        """One of these arrays, a view of the volume's memory; bytes where kernels have no such type.
+        """One of these arrays, a view of the volume's memory; bytes if kernels have no such type.
 
         Args:
             feature_index: from 0.

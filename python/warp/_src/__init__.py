@@ -16,7 +16,7 @@ _warned: set[str] = set()
 
 
 def warn_once(name: str, place: str) -> None:
-    """One warning in a process: which private name was asked for first, and where it is public."""
+    """One warning in a process: the private name that was asked for first, and its public place."""
     if _warned:
         return
     _warned.add(name)

@@ -26,7 +26,7 @@ def accept_values() -> None:
         try:
             return original(obj, offset)
         except TypeError:
-            # A scalar does not change: what is written through the address of a copy would be lost.
+            # A scalar does not change: writes through the address of a copy would be lost.
             if not _weft.is_value(obj) or memoryview(obj).readonly:
                 raise
         memory = ctypes.c_uint8 * _weft.type_size_bytes(type(obj))

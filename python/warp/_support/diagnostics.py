@@ -1,4 +1,4 @@
-"""What is installed, and on which machine: for reports of problems."""
+"""The installation and the machine, as a text for reports of problems."""
 
 from __future__ import annotations
 

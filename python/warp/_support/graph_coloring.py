@@ -92,7 +92,7 @@ def graph_coloring_assign(
 
     Args:
         edges: an array of int32 of shape (n, 2): the nodes that each edge joins, in either order.
-        node_colors: an array of int32 with one element for each node, where the colours go: 0, 1, 2, ...
+        node_colors: an array of int32 with one element for each node, which gets the colours: 0, 1, 2, ...
         algorithm: ``GraphColoringAlgorithm.MCS`` or ``GREEDY``.
     Returns:
         The number of colours.
@@ -134,7 +134,7 @@ def graph_coloring_balance(
         target_max_min_ratio: stops when the largest group has no more than this times the nodes of the smallest.
         max_iterations: the most nodes that are moved.
     Returns:
-        The nodes of the largest group divided by those of the smallest; infinite where a colour has none.
+        The nodes of the largest group divided by those of the smallest; infinite if a colour has none.
     Raises:
         UsageError: an array does not fit, or a colour is none of ``color_count``.
     """
@@ -159,7 +159,7 @@ def graph_coloring_balance(
 def _move_one(
     colors: np.ndarray, groups: list[set[int]], sizes: list[int], starts: np.ndarray, others: np.ndarray
 ) -> bool:
-    """Moves a node from a larger group to one that is smaller by two or more; False where no neighbours allow it."""
+    """Moves a node from a larger group to one that is smaller by two or more; False if no neighbours allow it."""
     by_size = sorted(range(len(groups)), key=sizes.__getitem__)
     for source in reversed(by_size):
         for target in by_size:
@@ -190,7 +190,7 @@ def graph_coloring_get_groups(
         node_colors: an array of int32 with the colour of each node.
         color_count: the number of colours.
         return_wp_array: Weft arrays, else NumPy arrays.
-        device: where Weft arrays are made.
+        device: the device of the Weft arrays.
     Returns:
         A tuple with an array of int32 for each colour, its nodes in ascending order.
     Raises:

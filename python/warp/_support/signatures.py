@@ -1,4 +1,4 @@
-"""What inspect.signature says of the classes and builtins of the extension. Nothing is read before it asks."""
+"""Signatures of the extension's classes and builtins for inspect.signature. Nothing is read before it asks."""
 
 from __future__ import annotations
 

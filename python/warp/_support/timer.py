@@ -91,12 +91,12 @@ class ScopedTimer:
         synchronize: waits for the devices before each reading of the clock.
         detailed: also profiles the Python code and prints the 20 costliest functions.
         report_func: called with the list of timed pieces of work and the indentation, in place of printing.
-        skip_tape: a tape that records makes a group of what is launched inside, of the timer's name; True: it does not.
+        skip_tape: a tape that records makes a group of the launches inside, of the timer's name; True: it does not.
         cuda_filter: which work of devices, the CPU included, is timed piece by piece, as in ``wp.timing_begin``; 0 for
             none.
         use_nvtx, color: makes a range of this name and color for NVIDIA's profilers, by the package ``nvtx``.
 
-    After the block, ``elapsed`` holds the milliseconds and ``timing_results`` the timed pieces of work. What is printed
+    After the block, ``elapsed`` holds the milliseconds and ``timing_results`` the timed pieces of work. Printed text
     goes to the logger of ``wp.set_logger``.
 
     Raises:

@@ -9,13 +9,13 @@ __all__ = ["jax_kernel"]
 
 
 def jax_kernel(kernel: Any, launch_dims: Any = None) -> CountingJaxKernel | GenericJaxKernel:
-    """A kernel as a function of arrays of JAX: it takes the kernel's first arguments, and returns the others, in a list
-    also where there is one.
+    """A kernel as a function of arrays of JAX: it takes the kernel's first arguments, and always returns a list of the
+    others.
 
     Args:
         kernel: inputs first, then outputs; at least one of each.
-        launch_dims: the grid and the shape of the outputs; those of the first argument where it is missing. Dimensions
-            of an argument before those that its parameter has become its first one.
+        launch_dims: the grid and the shape of the outputs; by default those of the first argument. Leading dimensions
+            of an argument in excess of its parameter's are merged into the first one.
     """
     if getattr(kernel, "is_generic", False):
         return GenericJaxKernel(kernel, lambda instance: CountingJaxKernel(instance, launch_dims))

@@ -81,7 +81,7 @@ class Adam(Optimizer):
             :meth:`set_params` later.
         lr: the size of a step.
         betas: how much of the means stays from step to step.
-        eps: keeps the quotient finite where gradients vanish.
+        eps: keeps the quotient finite if gradients vanish.
 
     ``m`` and ``v`` are like the parameters, of float64 for float64 and of float32 for all narrower floats; ``t`` counts
     the steps. Each component is a number by itself: quaternions do not stay normalized.

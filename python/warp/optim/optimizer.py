@@ -1,5 +1,4 @@
-"""What optimizers have in common: parameters, the numbers that they keep of each, and steps in as few launches as
-possible.
+"""The common part of optimizers: parameters, the state of each parameter, and steps in as few launches as possible.
 
 Kernels see all arrays as rows of numbers, and take several parameters at once (``TOGETHER``): a thread does the same
 for element i of each that has one.
@@ -50,8 +49,8 @@ class Optimizer:
         self.set_params(params)
 
     def set_params(self, params: Sequence[array] | None) -> None:
-        """Sets the arrays that the steps change. What is kept of a parameter stays where the next one at its place has
-        the same dtype and shape, and moves with it to another device; for others it starts at zero.
+        """Sets the arrays that the steps change. A parameter's state stays if the next one at its place has the same
+        dtype and shape, and moves with it to another device. For others it starts at zero.
 
         Args:
             params: arrays of floats, or of vectors, matrices, quaternions or transforms of them, of any shape. None:
@@ -135,7 +134,7 @@ class Optimizer:
 
     def _groups(self, gradients: Sequence[array]) -> Iterator[tuple[list[array], list[Any]]]:
         """Parameters of one kind of number and one device, and the arguments of a launch for them: of each place the
-        parameter, the gradient, and what is kept. What has gaps is written to a copy first."""
+        parameter, the gradient, and the state. Arrays with gaps are copied first."""
         by_kind: dict[Any, list[int]] = {}
         for i, one in enumerate(self.params):
             if one.size > 0:

@@ -1,4 +1,4 @@
-"""Gradient descent, with momentum where it is asked for."""
+"""Gradient descent, with momentum on request."""
 
 from __future__ import annotations
 
