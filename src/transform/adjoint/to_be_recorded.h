@@ -2,8 +2,8 @@
 // the backward pass.
 //
 // The adjoint of such a kernel first runs the kernel once more, on private copies of the arrays, which the launch
-// provides. This pre-pass logs the result of each to-be-recorded load. The rest of the adjoint is made from a kernel that
-// reads these values from the log. So loops may be replayed in any order.
+// provides. This pre-pass logs the result of each to-be-recorded load. The rest of the adjoint is made from a kernel
+// that reads these values from the log. So loops may be replayed in any order.
 //
 //   before:  store %a[%i], %x                 pre-pass:  store %a.copy[%i], %x
 //            %y = load %a[%j]                            %y = load %a.copy[%j]; store %log[%p], %y; %p2 = add %p, 1

@@ -20,8 +20,8 @@ namespace weft::transform {
 // subtractions). Calls must be inlined.
 std::map<Memory, ir::Op> privatised_memories(const ir::Function& kernel);
 
-// Of an adjoint: array parameters to whose gradients threads only add, at addresses that vary and may be the same in any
-// two threads. If each worker has a private copy of such a gradient, it needs no atomics.
+// Of an adjoint: array parameters to whose gradients threads only add, at addresses that vary and may be the same in
+// any two threads. If each worker has a private copy of such a gradient, it needs no atomics.
 struct Scattered {
     int parameter;
     std::int64_t additions;  // a guess, for one thread

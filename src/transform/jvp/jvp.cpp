@@ -19,7 +19,7 @@ using ir::Operation;
 using ir::Region;
 using ir::Value;
 
-// Whether values of this type have a tangent: floats, and the ways to them.
+// Whether values of this type have a tangent: floats, and arrays or structs that lead to them.
 bool has_tangent(Type type) {
     if (type.is_array()) return has_tangent(type.element());
     return ir::is_smooth(type) || (ir::holds_array(type) && !type.is_array());
@@ -45,8 +45,8 @@ public:
         refuse_lost_views(source_, [](const Value* array) { return ir::is_smooth(array->type.element()); });
         made_->implicit_parameters = source_.implicit_parameters;
         for (std::size_t i = own; i < parameters.size(); ++i) append_parameter(parameters[i]);
-        // What atomics returned has no tangent (adjoint/atomic_results.h). The tangent array of a copy is a copy of
-        // the tangent array.
+        // Recorded results of atomics have no tangent (adjoint/atomic_results.h). The tangent array of a copy is a copy
+        // of the tangent array.
         for (std::size_t i = own; i < parameters.size(); ++i) {
             const ir::ImplicitParameter& implicit = source_.implicit_parameters[i - own];
             if (implicit.is_returned()) continue;
@@ -63,7 +63,7 @@ private:
         throw CompileError(operation.span, "kernel '" + source_.name + "' has no tangent: " + what);
     }
 
-    // Null: zero.
+    // Null stands for zero.
     Value* tangent(const Value* value) const { return tangents_.find(value); }
     Value* tangent_or_zero(const Value* value) {
         Value* found = tangent(value);
@@ -97,7 +97,7 @@ private:
 
     // ---- values ----
 
-    // The same operation on the tangents: for all that is linear in its operands from `first` to before `last`.
+    // The same operation on tangents, for operations that are linear in the operands from `first` to before `last`.
     Value* same_on_tangents(const Operation& operation, std::size_t first = 0,
                             std::size_t last = static_cast<std::size_t>(-1)) {
         Operation* made = made_->new_operation(operation.op, operation.span);
@@ -132,7 +132,7 @@ private:
             }
             case Op::load:
                 if (!tangent(operands[0])) return nullptr;
-                // Of the fields of a descriptor only arrays have tangents; they are there, or null.
+                // Of the fields of a descriptor only arrays have tangents, and these may be null.
                 if (descriptors_.contains(ir::root_of(operands[0])))
                     return operation.result()->type.is_array() ? same_on_tangents(operation, 0, 1) : nullptr;
                 return where_there(operands[0], operation.result()->type,
@@ -167,7 +167,7 @@ private:
                 return total(left ? b_.matmul(left, copy(operands[1])) : nullptr,
                              right ? b_.matmul(copy(operands[0]), right) : nullptr);
             }
-            case Op::loaded:  // there between two passes of reverse mode only
+            case Op::loaded:  // only exists between two passes of reverse mode
             case Op::if_:
             case Op::for_:
             case Op::while_:
@@ -175,12 +175,12 @@ private:
             case Op::store:
 #define WEFT_CLASS_atomic(id) case Op::id:
 #include "ir/ops.def"
-                break;  // visit() has them
+                break;  // visit() handles these
         }
         throw InternalError(std::string("forward mode: no rule for '") + ir::op_name(operation.op) + "'");
     }
 
-    // Where it shows the descriptor of a mesh, that of the mesh's tangents.
+    // For the descriptor of a mesh, the descriptor of the mesh's tangents; else null.
     Value* of_descriptor(const Operation& operation) {
         const Operation* object = operation.operands[0]->definition;
         if (!object || object->op != Op::object || object->ints[0] != static_cast<std::int64_t>(ObjectKind::mesh))
@@ -205,7 +205,6 @@ private:
         return result;
     }
 
-    // The library has the tangent of a function of its own.
     Value* of_library(const Operation& operation) {
         const ir::LibraryFunction& function = *operation.library;
         if (!has_tangent(operation.result()->type) || ir::has_constant_result(operation)) return nullptr;
@@ -226,7 +225,7 @@ private:
         return sum(b_, a, b);
     }
 
-    // A function with a derivative of its own: its gradient is asked for each component of what it returns.
+    // For a function with custom derivatives, the gradient is called once for each component of the results.
     void call(const Operation& operation) {
         append_copy(operation);
         const std::vector<Value*> values = copies(operation.operands);
@@ -294,7 +293,8 @@ private:
             indices.push_back(copy(operation.operands[static_cast<std::size_t>(i)]));
         Value* t = tangent_or_zero(operation.operands.back());
         const bool adds = operation.op == Op::atomic_add || operation.op == Op::atomic_sub;
-        // An adjoint takes the gradient of an extreme, and with it the tangent, to the thread that it belongs to.
+        // The adjoint of a minimum or maximum moves the gradient, and with it the tangent, to the thread that it
+        // belongs to.
         const bool takes = options_.of_adjoint && operation.op == Op::atomic_exch;
         if (operation.op == Op::store) {
             where_there(array, {}, [&]() -> Value* {
@@ -310,8 +310,8 @@ private:
         }
     }
 
-    // What `body` gives where the tangent array of `array` is there, and zero elsewhere. That of an array from a
-    // struct, a branch or memory may not be.
+    // The result of `body` if the tangent array of `array` exists, otherwise zero. Tangent arrays of arrays that come
+    // from a struct, a branch or memory may be null.
     template <class Body>
     Value* where_there(const Value* array, Type type, const Body& body) {
         const Value* root = ir::root_of(array);

@@ -1,4 +1,4 @@
-// Views of memory at the address of an array: the pass finds the array, so that its gradient comes along.
+// Views of memory at the address of an array. The pass finds the array, so that the view keeps its gradient.
 //
 //     %p = address %a; %q = add %p, %d; %v = array_at %q, %n    →    %v = overlay %a, %d, %n
 #include <unordered_set>
@@ -20,7 +20,8 @@ struct ArrayOffset {
     std::vector<std::pair<Op, Value*>> distances;  // add or sub: bytes from its start
 };
 
-// The array that a sum of its address and distances leads into; false where it is no such sum. `seen` has what is none.
+// Finds the array whose address, plus distances, makes this one; false if it is no such sum. `seen` holds the values
+// that have been searched in vain.
 bool find_place(const Value* address, ArrayOffset& place, std::unordered_set<const Value*>& seen) {
     const Operation* definition = address->definition;
     if (!definition || !seen.insert(address).second) return false;

@@ -1,8 +1,8 @@
-// Values that are computed already at a place in the program: common subexpressions.
+// Common subexpressions: operations whose value has been computed already.
 //
-// Scopes follow regions, so whatever is found dominates the place it is asked from. Loads count as equal only within
-// one epoch of memory: everything that may write starts a new one. Arrays may overlap, so any write ends the epoch of
-// all.
+// Scopes follow regions, so a value that is found dominates the operation that asks for it. Loads count as equal only
+// within one epoch of memory. Everything that may write starts a new epoch, and, as arrays may overlap, it does so for
+// all arrays.
 #pragma once
 
 #include <deque>
@@ -15,18 +15,18 @@ namespace weft::transform {
 
 class CommonSubexpressions {
 public:
-    // The value that `operation` would give again, or null; from then on `operation` gives it. Operations that are
-    // never merged (effects, regions) give null.
+    // The value that `operation` would compute again, or null; then later calls find its own. Null for operations that
+    // are never merged (effects, regions).
     ir::Value* find_or_add(const ir::Operation& operation);
 
-    // After a store: a load from the same place gives the stored value.
+    // After a store: a load from the same element gives the stored value.
     void note_store(const ir::Operation& store);
 
     int epoch() const { return epoch_; }
     void set_epoch(int epoch) { epoch_ = epoch; }
     void new_epoch() { epoch_ = ++last_epoch_; }
 
-    // What is added during the life of a Scope is forgotten at its end.
+    // Forgets at its end the values that were added during its life.
     class Scope {
     public:
         explicit Scope(CommonSubexpressions& values) : values_(values), size_(values.log_.size()) {}
@@ -42,7 +42,7 @@ public:
 private:
     struct Entry {
         const ir::Operation* operation;
-        int epoch;  // 0 for what does not read memory
+        int epoch;  // 0 for operations that do not read memory
         ir::Value* value;
     };
     struct Hash {

@@ -12,10 +12,10 @@ namespace {
 
 bool is_yield_only(const Region& region) { return region.operations.size() == 1; }
 
-// Values that a select may choose between: those that live in registers.
+// Types that a select may choose between: those that live in registers.
 bool is_selectable(Type type) { return type.is_scalar() || type.is_numeric_aggregate(); }
 
-// How often lo, lo + step, ... below (or above) hi runs, where that is 0 or 1; -1 where it is more.
+// The trip count of lo, lo + step, ... below (or above) hi, if it is 0 or 1; -1 if it is larger.
 int short_trip_count(const Number& lo, const Number& hi, const Number& step, bool is_signed) {
     const auto before = [&](std::int64_t a, std::int64_t b) {
         return is_signed ? a < b : static_cast<std::uint64_t>(a) < static_cast<std::uint64_t>(b);
@@ -31,7 +31,7 @@ int short_trip_count(const Number& lo, const Number& hi, const Number& step, boo
 
 }  // namespace
 
-// Once for a round: regions of loops with many breaks lie deep in each other.
+// Called once per round, as loops with many breaks have deeply nested regions.
 bool Simplifier::find_writing(const Region& region) {
     bool any = false;
     for (const Operation* operation : region.operations) {
@@ -59,7 +59,7 @@ bool Simplifier::splice_arm(Operation& operation) {
     return true;
 }
 
-// A result that both arms yield alike is that value; of arms that only yield, it is a select.
+// A result that both arms yield alike is that value; if the arms only yield, it is a select.
 void Simplifier::merge_equal_yields(Operation& operation) {
     const Operation& yes = *operation.body(0).terminator();
     const Operation& no = *operation.body(1).terminator();
@@ -98,7 +98,7 @@ void Simplifier::if_(Operation& operation) {
     keep(operation);
 }
 
-// A carried value that the body yields as it got it is what it started as, in the loop and after it.
+// A carried value that the body yields unchanged is its initial value, in the loop and after it.
 void Simplifier::drop_unchanged(Operation& loop, std::size_t first_init, std::span<Region* const> with_arguments,
                                 std::size_t first_argument, const Region& body) {
     const Operation& yield = *body.terminator();
@@ -164,7 +164,7 @@ void Simplifier::for_(Operation& operation) {
     region(body);
     if (writing) available_.new_epoch();
 
-    // A guard that is never lowered is none.
+    // A guard that never becomes false is dropped.
     if (operation.guarded && go && go->i) {
         const Number* next = uniform_constant(body.terminator()->operands.back());
         if (next && next->i) {
@@ -184,7 +184,7 @@ void Simplifier::while_(Operation& operation) {
     region(condition);
     if (writing) available_.new_epoch();
 
-    // while false { A } → nothing, where asking has no effect
+    // while false { A } → nothing, if the condition has no effects
     const Number* goes_on = uniform_constant(condition.terminator()->operands[0]);
     bool asking_has_effects = false;
     for (const Operation* inner : condition.operations) asking_has_effects |= ir::has_effects(*inner);

@@ -1,7 +1,7 @@
-// Dead code, by marking what is needed. Needed are effects and what the function returns, and whatever those need. A
-// carried value is a slot of its loop: init, arguments, yield and result are needed together or not at all, which also
-// removes values that only feed themselves round the loop. What is stored on a stack is needed where something is
-// loaded from it.
+// Dead code elimination, by marking the values that are needed: operands of effects, the function's results, and the
+// operands of all of these. A carried value is a slot of its loop: its init, arguments, yield and result are needed
+// together or not at all. This also removes values that only feed themselves round the loop. A store to a stack is
+// needed if something is loaded from the stack.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -17,8 +17,8 @@ using ir::Operation;
 using ir::Region;
 using ir::Value;
 
-// What a store or atomic writes to, where only this thread or this launch can ever see it: a stack or a copy. Null
-// for other operations. It is needed where something is loaded from there.
+// The target of a store or atomic that only this thread or this launch can ever see: a stack or a copy. Null for other
+// operations. The write is needed if something is loaded from the target.
 const Value* private_target(const Function& function, const Operation& operation) {
     if (!ir::writes(operation.op)) return nullptr;
     const Value* array = ir::origin_of(operation.operands[0]);
@@ -50,7 +50,8 @@ private:
         work_.push_back(value);
     }
 
-    // Operations with effects and what steers them. True where the region holds one.
+    // Needs the operands of operations with effects, and the conditions under which they run. True if the region has
+    // any.
     bool roots(const Region& region) {
         bool any = false;
         for (const Operation* operation : region.operations) {
@@ -70,7 +71,7 @@ private:
         return any;
     }
 
-    // What decides whether and how often the regions run.
+    // Needs the values that decide whether and how often the regions run.
     void need_control(const Operation& operation) {
         switch (operation.op) {
             case Op::if_:
@@ -85,8 +86,8 @@ private:
         }
     }
 
-    // Whatever is in a region that runs at all needs what makes it run. Each region is gone through once: regions of
-    // loops with many breaks lie deep in each other.
+    // An operation that is needed also needs the control flow that makes it run. Each region is visited once, as loops
+    // with many breaks have deeply nested regions.
     void need_owners(const Region* region) {
         for (; region && region->owner && running_.insert(region).second; region = region->owner->parent)
             need_control(*region->owner);
@@ -119,7 +120,7 @@ private:
         }
     }
 
-    // Copies of arrays that overlap do so again: what is stored through one of them may be loaded through another.
+    // Copies of arrays that overlap do so again: a value stored through one of them may be loaded through another.
     void stored_on_copies(const Value& loaded) {
         for (const Value* copy : function_.parameters()) {
             if (!function_.is_copy(copy)) continue;
@@ -128,7 +129,7 @@ private:
         }
     }
 
-    // Result `index` of a structured operation with all that flows into it. -1 is the counter of a for.
+    // Needs result `index` of a structured operation with all that flows into it. -1 is the counter of a for.
     void slot(const Operation& operation, int index) {
         if (index < 0) return;
         const std::size_t i = static_cast<std::size_t>(index);
@@ -153,14 +154,14 @@ class Sweeper {
 public:
     Sweeper(const Function& function, const Marker& marker) : function_(function), marker_(marker) {}
 
-    // True where something went.
+    // True if something was removed.
     bool run(Region& body) {
         region(body);
         return any_;
     }
 
 private:
-    // True where something with effects stays.
+    // True if an operation with effects stays.
     bool region(Region& region) {
         bool any_effects = false;
         std::size_t kept = 0;

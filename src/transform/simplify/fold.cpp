@@ -26,7 +26,7 @@ struct FloatUnary {
     Op op;
     double (*value)(double a);
 };
-// Of these, only sqrt rounds; the square root of an f32 or 16-bit float taken in double and rounded once more is the
+// Of these, only sqrt rounds. The square root of an f32 or 16-bit float taken in double and rounded once more is the
 // correctly rounded one (Figueroa, "When is double rounding innocuous?", 1995), and so are +, -, * and / below.
 constexpr FloatUnary kFloatUnary[] = {
     {Op::neg, [](double a) { return -a; }},
@@ -41,7 +41,7 @@ constexpr FloatUnary kFloatUnary[] = {
     {Op::detach_reverse, [](double a) { return a; }},
 };
 
-// Operands that the type has extended to 64 bits, with its sign or with zeros.
+// Operands, extended to 64 bits with sign or zeros as the type requires.
 struct IntOperands {
     std::uint64_t a, b;
     int bits;
@@ -91,7 +91,7 @@ struct FloatBinary {
     std::optional<double> (*value)(double a, double b);
 };
 using Real = std::optional<double>;
-// The zero that min(-0, 0) gives is the machine's choice.
+// The sign of min(-0, 0) depends on the machine.
 bool zeros_of_both_signs(double a, double b) { return a == 0 && b == 0 && std::signbit(a) != std::signbit(b); }
 const FloatBinary kFloatBinary[] = {
     {Op::add, [](double a, double b) -> Real { return a + b; }},
@@ -153,7 +153,7 @@ std::optional<Number> fold_fma(Scalar scalar, Number a, Number b, Number c) {
     if (scalar == Scalar::f32) {
         return rounded(std::fma(static_cast<float>(a.f), static_cast<float>(b.f), static_cast<float>(c.f)), scalar);
     }
-    return std::nullopt;  // targets differ in how they round the 16-bit ones
+    return std::nullopt;  // targets round 16-bit floats differently
 }
 
 namespace {

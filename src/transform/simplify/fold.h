@@ -1,6 +1,6 @@
-// Values of operations on constants. Folding must not be seen: only what every target computes to the same bits is
-// folded, so not sin, exp, pow ..., not division by zero (a fault in debug builds), and nothing that gives a NaN (whose
-// sign and payload differ between machines).
+// Values of operations on constants. Folding must not be observable: an operation is folded only if every target
+// computes the same bits. So sin, exp, pow and the like are not folded, nor division by zero (a fault in debug builds),
+// nor results that are NaN (sign and payload differ between machines).
 #pragma once
 
 #include <optional>

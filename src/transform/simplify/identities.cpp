@@ -1,4 +1,4 @@
-// Arithmetic: constants are folded, and operations that leave a value as it is are dropped. Every rule holds for all
+// Arithmetic: constants are folded, and operations that leave a value unchanged are dropped. Every rule holds for all
 // values, NaN, infinities and both zeros included.
 #include <cmath>
 #include <limits>
@@ -16,7 +16,7 @@ using ir::Value;
 
 namespace {
 
-// fold(i) for each component, or nothing where one of them cannot be folded.
+// fold(i) for each component; empty if one of them cannot be folded.
 template <class Fold>
 std::optional<std::vector<Number>> each(std::size_t count, Fold&& fold) {
     std::vector<Number> numbers;
@@ -98,7 +98,7 @@ enum class Result { other, constant, negated, inverted, zero, one, squared };
 struct Identity {
     Op op;
     Domain domain;
-    Side side;         // where the constant stands
+    Side side;         // the side of the constant
     Pattern constant;  // in all components
     Result result;
 };
@@ -171,7 +171,7 @@ bool matches(const Number& number, Pattern pattern, const ScalarInfo& scalar) {
             return number.as_double() == 1;
         case Pattern::two:
             return number.as_double() == 2;
-        // Without sign, the multiplication by all bits is that by -1.
+        // For unsigned integers, a factor with all bits set is -1.
         case Pattern::minus_one:
             return number.is_float ? number.f == -1 : all_bits;
         case Pattern::all_bits:
@@ -249,7 +249,7 @@ Value* Simplifier::unary_identity(Operation& operation) {
             break;
         case Op::invert: {
             if (inner->op == Op::invert) return inner->operands[0];
-            // not (a < b) → a >= b, which for floats only holds of == and !=
+            // not (a < b) → a >= b; for floats only == and != may be inverted
             const bool ordered =
                 inner->op == Op::cmp_eq || inner->op == Op::cmp_ne ||
                 (ir::op_class(inner->op) == ir::OpClass::compare && !inner->operands[0]->type.is_float());

@@ -1,4 +1,4 @@
-// Values made of parts: what is taken out of a value just put together is the part itself.
+// Values made of parts: a part that is taken out of a value just put together is used directly.
 #include <algorithm>
 
 #include "ir/typing.h"
@@ -18,7 +18,7 @@ bool starts_with(const Path& path, const Path& with) {
     return path.size() >= with.size() && std::equal(with.begin(), with.end(), path.begin());
 }
 
-// How many scalars of `type` lie before the part at `path`.
+// The number of scalars in `type` before the part at `path`.
 std::int64_t leaf_offset(Type type, std::span<const std::int64_t> path) {
     std::int64_t offset = 0;
     for (const std::int64_t at : path) {
@@ -80,7 +80,7 @@ Value* Simplifier::extract(Operation& operation) {
                     change(operation, Op::extract, {made->operands[1]},
                            Path(path.begin() + static_cast<std::ptrdiff_t>(made->ints.size()), path.end()));
                 } else if (starts_with(made->ints, path)) {
-                    return nullptr;  // a part of what is asked for was replaced
+                    return nullptr;  // part of the requested value was replaced
                 } else {
                     change(operation, Op::extract, {made->operands[0]}, Path(path));
                 }
@@ -139,8 +139,8 @@ Value* Simplifier::insert(Operation& operation) {
     return constant(operation.results[0]->type, std::move(numbers), operation.span);
 }
 
-// extract_at v[2] → extract v[2], and the same for insert_at, where every index is a constant inside the value. One
-// that is outside stays: it is a fault in debug builds.
+// extract_at v[2] → extract v[2], and the same for insert_at, if every index is a constant inside the value. Others
+// stay: an index out of range is a fault in debug builds.
 bool Simplifier::make_static(Operation& operation) {
     const bool inserts = operation.op == Op::insert_at;
     const std::size_t first = inserts ? 2 : 1;

@@ -13,7 +13,7 @@ using ir::Value;
 
 void simplify(ir::Function& function) {
     // Each round can open the way for the next (a folded condition frees an arm, which makes a loop trivial). Programs
-    // that need more than a few rounds are rare and lose nothing but a little speed.
+    // that need more rounds than these are rare and lose only a little speed.
     constexpr int kMostRounds = 6;
     for (int round = 0; round < kMostRounds; ++round) {
         const bool changed = Simplifier(function).run();
@@ -94,7 +94,7 @@ void Simplifier::keep(Operation& operation) {
 }
 
 void Simplifier::replace(const Value* value, Value* by) {
-    // Operands are mapped before they are looked at, so `by` itself stands for nothing else and chains do not arise.
+    // Operands are mapped before they are read, so `by` itself is not replaced and no chains arise.
     map_.set(value, by);
     if (by->name.empty() && !constant_numbers(by)) by->name = value->name;
     changed_ = true;

@@ -1,10 +1,10 @@
-// The inside of simplify(), cut by subject. Reading order: simplify.cpp (the walk), identities.cpp and parts.cpp (what
-// one operation becomes), control.cpp (what a branch or loop becomes), common_subexpressions.h (which values are there
-// already), dead.cpp (what nobody needs).
+// The inside of simplify(), cut by subject. Reading order: simplify.cpp (the walk), identities.cpp and parts.cpp
+// (simplification of one operation), control.cpp (branches and loops), common_subexpressions.h (repeated operations),
+// dead.cpp (dead code).
 //
-// One walk visits every operation once, in program order, with all operands already simplified; it writes the new list
+// One walk visits every operation once, in program order, with all operands already simplified. It writes the new list
 // of operations as it goes. Hence a rule only looks at an operation and at the definitions of its operands, and a round
-// is linear in the size of the function. Rounds are repeated while they find something (two are the rule).
+// is linear in the size of the function. Rounds are repeated while they find something, usually twice.
 #pragma once
 
 #include <unordered_set>
@@ -20,7 +20,7 @@ class Simplifier {
 public:
     explicit Simplifier(ir::Function& function);
 
-    // One round; true where something changed.
+    // One round; true if something changed.
     bool run();
 
 private:
@@ -29,8 +29,8 @@ private:
     void visit(ir::Operation& operation);
     void keep(ir::Operation& operation);
     void replace(const ir::Value* value, ir::Value* by);
-    // What `operation` is the same as: an existing value, or a new constant; null where it stays (perhaps as a simpler
-    // operation, changed in place).
+    // The equivalent of `operation`: an existing value, or a new constant. Null if it stays, perhaps changed in place
+    // to a simpler operation.
     ir::Value* simplified(ir::Operation& operation);
 
     // ---- identities.cpp: arithmetic ----
@@ -54,7 +54,7 @@ private:
     void for_(ir::Operation& operation);
     void while_(ir::Operation& operation);
     bool find_writing(const ir::Region& region);
-    // Something in the regions of the branch or loop may change memory, or might when the round began.
+    // Whether the regions of the branch or loop may change memory, or might have when the round began.
     bool writes(const ir::Operation& structured) const { return writing_.contains(&structured); }
     bool splice_arm(ir::Operation& operation);
     void merge_equal_yields(ir::Operation& operation);
@@ -72,7 +72,7 @@ private:
 
     ir::Function& function_;
     ir::ValueMap map_;
-    std::vector<bool> used_;  // by value id: some operation used it when the round began
+    std::vector<bool> used_;  // by value id: whether some operation used it when the round began
     std::unordered_set<const ir::Operation*> writing_;
     CommonSubexpressions available_;
     ir::Region* current_ = nullptr;
@@ -81,11 +81,11 @@ private:
 
 // The numbers of a constant; null for any other value.
 const std::vector<Number>* constant_numbers(const ir::Value* value);
-// The number that all components of a constant are; null where they differ or it is no constant.
+// The number that all components of a constant share; null if they differ or it is no constant.
 const Number* uniform_constant(const ir::Value* value);
 
-// Removes operations without effects whose results nobody needs, also where they only need each other round a loop,
-// with the results, carried values and yields of structured operations that nobody needs. True where something went.
+// Removes operations without effects whose results are unused, also if they only use each other round a loop. Removes
+// unused results, carried values and yields of structured operations too. True if something was removed.
 bool remove_dead(ir::Function& function);
 
 }  // namespace weft::transform

@@ -14,7 +14,7 @@ namespace weft::transform {
 
 using ir::Op;
 
-// Sums of products that are formed at the same time: each waits for itself alone.
+// The number of sums formed together. Their chains are independent, which hides the latency of each.
 static constexpr int kTogether = 8;
 
 VectorsInMemory::Operation* VectorsInMemory::counted(std::int64_t first, std::int64_t end, std::int64_t step,
@@ -94,7 +94,7 @@ VectorsInMemory::Value* VectorsInMemory::component_of(const Operation& operation
     return b_.append(operation.op, std::move(parts), {scalar})->result();
 }
 
-// The part that stands at most places, and then the others.
+// Fills `to` with the most frequent part, and then stores the others.
 void VectorsInMemory::store_parts(Value* to, const std::vector<Value*>& parts) {
     std::unordered_map<const Value*, int> counts;
     Value* most = parts[0];
@@ -106,7 +106,7 @@ void VectorsInMemory::store_parts(Value* to, const std::vector<Value*>& parts) {
         if (!fills || parts[i] != most) b_.store(to, {number(static_cast<std::int64_t>(i))}, map_[parts[i]]);
 }
 
-// True where the operation is written as loops, or lies nowhere.
+// True if the operation has been written as loops, or its result is computed at its uses.
 bool VectorsInMemory::lower_in_loops(Operation& operation) {
     if (!operation.regions.empty()) return false;
     const auto in_loops = [&](const Value* value) { return large_.in_loops(value); };
@@ -155,7 +155,7 @@ bool VectorsInMemory::lower_in_loops(Operation& operation) {
     return true;
 }
 
-// A vector on the left is a row, on the right a column. Sums that stand side by side in a row of the product read
+// A vector on the left is a row, on the right a column. Sums that are side by side in a row of the product read
 // neighbours of the right operand.
 void VectorsInMemory::lower_product(const Operation& operation) {
     const Type left = operation.operands[0]->type, right = operation.operands[1]->type;
@@ -181,7 +181,7 @@ void VectorsInMemory::lower_product(const Operation& operation) {
         blocks(number(0));
 }
 
-// `count` entries of a product, from (row, col) on: side by side, or in a column one below the other.
+// `count` entries of a product, from (row, col) on: side by side, or one below the other in a column.
 void VectorsInMemory::store_products(const Operation& operation, Value* row, Value* col, int count) {
     Value *left = operation.operands[0], *right = operation.operands[1];
     const Type type = operation.result()->type;
@@ -259,7 +259,7 @@ void VectorsInMemory::lower_atomic(const Operation& operation) {
     });
 }
 
-// What is printed lies in an array of its own, number by number.
+// Large operands are printed from a local array, component by component.
 void VectorsInMemory::lower_print(Operation& operation) {
     for (Value*& operand : operation.operands) {
         if (!large_.in_loops(operand)) {

@@ -83,7 +83,7 @@ private:
     bool any_ = false;
 };
 
-// A parameter, put together from what is read where it is needed.
+// A parameter, put together from parts that are read from memory.
 class Parameter {
 public:
     Parameter(ir::Builder& builder, Value* parameter, int most_unrolled)
@@ -92,7 +92,7 @@ public:
     Value* read() { return part(b_.argument(parameter_), {}); }
 
 private:
-    // Fields that are small, arrays among them, stay what they were.
+    // Small fields, arrays among them, are extracted from the parameter as before.
     Value* part(Value* memory, const std::vector<std::int64_t>& path) {
         const Type type = memory->type.element();
         if (ir::most_components(type) <= most_unrolled_) return b_.extract(parameter_, path);

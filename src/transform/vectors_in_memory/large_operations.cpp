@@ -18,7 +18,7 @@ using ir::Value;
 
 bool has_components(const Value* value) { return value->type.is_vector() || value->type.is_matrix(); }
 
-// What an operation makes of a value by reading each component once, where the operation stands.
+// Whether the operation reads each component of the value once, at its own place.
 bool reads_once(const Operation& operation, const Value* value) {
     switch (operation.op) {
         case Op::store:
@@ -72,7 +72,7 @@ LargeOperations::LargeOperations(const ir::Function& function, const VectorsInMe
 
 bool LargeOperations::take(const Value* value) { return has_components(value) && in_loops_.insert(value).second; }
 
-// From large values to what they are computed from and to what is computed from them, until nothing is new.
+// Takes large values, then their operands and the values computed from them, until there are no more.
 void LargeOperations::find(const ir::Function& function, int most_unrolled) {
     const auto take_large = [&](const std::vector<Value*>& values) {
         for (const Value* value : values)
@@ -88,7 +88,7 @@ void LargeOperations::find(const ir::Function& function, int most_unrolled) {
     if (!any()) return;
 
     bool is_new = true;
-    // What goes together, where one of the values is there and one is too large to be spread out beside it.
+    // Takes all of these values that have more than `most_spread` components, if one of them is taken already.
     const auto together = [&](std::initializer_list<const Value*> values, int most_spread) {
         if (std::none_of(values.begin(), values.end(), [&](const Value* value) { return in_loops(value); })) return;
         for (const Value* value : values)
@@ -143,12 +143,12 @@ bool LargeOperations::reads_components(const Operation& operation) const {
 
 bool LargeOperations::is_computed_once(const Operation& operation) const {
     const auto found = uses_.find(operation.result());
-    if (found == uses_.end()) return true;  // nobody uses it
+    if (found == uses_.end()) return true;  // unused
     const std::vector<const Operation*>& uses = found->second;
     return uses.size() == 1 && uses[0]->parent == operation.parent && reads_once(*uses[0], operation.result());
 }
 
-// Whether nothing changes memory until the last component has been read.
+// Whether memory stays unchanged until the last component has been read.
 bool LargeOperations::is_undisturbed(const Operation& load) const {
     const Operation* last = &load;
     while (last == &load || (last->results.size() == 1 && is_computed(last->result()))) {
@@ -159,7 +159,7 @@ bool LargeOperations::is_undisturbed(const Operation& load) const {
     }
     const std::vector<Operation*>& all = load.parent->operations;
     const auto begin = std::find(all.begin(), all.end(), &load), end = std::find(begin, all.end(), last);
-    // A loop starts with it, before its body runs.
+    // If the last one is a loop, it reads the value before its body runs.
     return end != all.end() && std::none_of(begin + 1, end, [](const Operation* between) {
                return ir::has_effects(*between) && !ir::only_reports(between->op);
            });
@@ -174,7 +174,7 @@ void LargeOperations::find_computed(const ir::Function& function, const VectorsI
     ir::for_each_operation(function.body, [&](const Operation& operation) {
         if (operation.results.size() != 1 || !in_loops(operation.result()) || !operation.regions.empty()) return;
         bool is_computed = false;
-        // An index is checked where memory is read with it.
+        // An index is checked when memory is read with it.
         const auto is_indexed = [](const Operation* use) { return use->op == Op::extract_at; };
         if (options.checks_parts && std::ranges::any_of(uses_[operation.result()], is_indexed))
             return;
@@ -192,7 +192,7 @@ void LargeOperations::find_computed(const ir::Function& function, const VectorsI
     const std::set<Memory> read_only = options.noalias ? read_only_memories(function) : std::set<Memory>();
     for (const Operation* load : loads) {
         const Memory memory = memory_of(function, load->operands[0]);
-        // Products go through a vector again and again.
+        // A product reads its vector operand repeatedly.
         const std::vector<const Operation*>& uses = uses_[load->result()];
         const bool is_kept =
             memory.is_known() && read_only.contains(memory) &&

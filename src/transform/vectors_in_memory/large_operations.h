@@ -1,8 +1,8 @@
-// Which operations on large values are loops over components.
+// Decides which operations on large values become loops over components.
 //
-// An operation on a matrix of some hundred entries is thousands of instructions where its components stand in
-// registers. So values above a size never do: they lie in memory of the thread, or nowhere, and each of their
-// components is computed where it is used:
+// An operation on a matrix of some hundred entries would be thousands of instructions if its components were in
+// registers. So values above a size never are. They lie in memory of the thread, or nowhere: then each component is
+// computed at its use.
 //
 //     %p = transpose %m; %d = mul %h, %h; %e = sub %ones, %d; store %a[%i], %e     →     a loop that stores
 //     1 - h[k] * h[k] at %a[%i][k]
@@ -22,23 +22,23 @@ public:
     LargeOperations(const ir::Function& function, const VectorsInMemoryOptions& options);
 
     bool any() const { return !in_loops_.empty(); }
-    // Whether it is large, or an operand or result of an operation that is a loop for the sake of another one.
+    // Whether the value is large, or an operand or result of an operation that becomes a loop because of a large one.
     bool in_loops(const ir::Value* value) const { return in_loops_.contains(value); }
-    // Whether it is one of these that lies nowhere.
+    // Whether the value is in loops and lies nowhere: its components are computed at their uses.
     bool is_computed(const ir::Value* value) const { return computed_.contains(value); }
 
-    // The values in memory that a component of `value` is computed from; itself where it lies there. `in_step`: only
-    // from the component at the same position.
+    // The values in memory that a component of `value` is computed from; `value` itself if it lies in memory.
+    // `in_step`: only the component at the same position is read.
     struct Source {
         const ir::Value* value;
         bool in_step;
     };
     std::vector<Source> sources(const ir::Value* value) const;
 
-    // Whether no operand stands in registers, component by component.
+    // Whether no operand is a vector or matrix in registers.
     bool reads_components(const ir::Operation& operation) const;
 
-    // Whether a component's position has to be known as row and column.
+    // Whether the position of a component must be known as row and column.
     bool needs_rows(const ir::Value* value) const;
 
 private:
@@ -49,10 +49,10 @@ private:
     bool take(const ir::Value* value);
 
     std::unordered_set<const ir::Value*> in_loops_, computed_;
-    std::unordered_map<const ir::Value*, std::vector<const ir::Operation*>> uses_;  // of those in loops
+    std::unordered_map<const ir::Value*, std::vector<const ir::Operation*>> uses_;  // of values in loops
 };
 
-// Whether each component of the result depends on the components of the operands at its position alone.
+// Whether each component of the result depends only on the operands' components at the same position.
 bool is_componentwise(ir::Op op);
 // A product of a column and a row.
 bool is_outer_product(const ir::Operation& operation);

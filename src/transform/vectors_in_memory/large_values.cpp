@@ -1,11 +1,13 @@
 // Large vectors that are indexed at run time go to memory of the thread (memory_slots.h):
 //
-//     before:  %s = for %k = %0 to %n step %1 carry (%v = %zeros) { %x = load %a[%k]; %w = insert_at %v[%k], %x; yield
-//     %w } after:   fill %m with 0; for %k = %0 to %n step %1 { %x = load %a[%k]; store %m[%k], %x }
+//     before:  %s = for %k = %0 to %n step %1 carry (%v = %zeros) {
+//                  %x = load %a[%k]; %w = insert_at %v[%k], %x; yield %w
+//              }
+//     after:   fill %m with 0; for %k = %0 to %n step %1 { %x = load %a[%k]; store %m[%k], %x }
 //
-// What is read there is what the index chose before, also where it lies outside: the first component. What is written
-// outside goes to an element behind the others, which nobody reads. So do the values of operations that are loops over
-// components (large_operations.h).
+// Reads give the same component as before the pass: the first one if the index is out of range. Writes out of range go
+// to an extra element behind the others, which is never read. Operands and results of operations that are loops over
+// components (large_operations.h) go to memory too.
 #include "transform/vectors_in_memory/large_values.h"
 
 #include <algorithm>
@@ -28,10 +30,10 @@ using ir::Value;
 
 namespace {
 
-// Of all memory together, for one thread: it lies on the stack of the worker.
+// The limit for all memory of one thread: it lies on the stack of the worker.
 constexpr std::int64_t kMostBytes = 2 * 1024 * 1024;
 
-// Of the largest value of a function.
+// The number of components of the largest value of a function.
 int most_components(const ir::Function& function) {
     int most = 0;
     const auto look = [&](const std::vector<Value*>& values) {
@@ -84,10 +86,10 @@ Value* VectorsInMemory::make_memory(Type type) {
     return made;
 }
 
-// From registers to memory.
+// Stores a value in registers to memory.
 void VectorsInMemory::store_whole(Value* to, Value* value) {
     const Type type = value->type;
-    Value* same = nullptr;  // in all components
+    Value* same = nullptr;  // the scalar in all components, if they are equal
     if (value->definition && value->definition->op == Op::splat) same = map_[value->definition->operands[0]];
     if (const Number* number = uniform_constant(value)) same = b_.constant(type.scalar_type(), {*number});
     if (same) return for_each(type.components(), [&](Value* k) { b_.store(to, {k}, same); });
@@ -98,7 +100,7 @@ void VectorsInMemory::store_whole(Value* to, Value* value) {
     }
 }
 
-// The number that most components are, and then the others.
+// Fills `to` with the most frequent number, and then stores the others.
 void VectorsInMemory::store_numbers(Value* to, Type type, const std::vector<Number>& numbers) {
     const auto bits = [](const Number& number) {
         return number.is_float ? std::bit_cast<std::int64_t>(number.f) : number.i;
@@ -115,7 +117,7 @@ void VectorsInMemory::store_numbers(Value* to, Type type, const std::vector<Numb
             b_.store(to, {number(static_cast<std::int64_t>(i))}, b_.constant(type.scalar_type(), {numbers[i]}));
 }
 
-// The value in registers.
+// The value in registers, loaded if necessary.
 Value* VectorsInMemory::whole(Value* value) {
     if (is_in_registers(value)) return map_[value];
     std::vector<Value*> parts;
@@ -123,7 +125,7 @@ Value* VectorsInMemory::whole(Value* value) {
     return b_.make(value->type, std::move(parts));
 }
 
-// Makes `to` what `from` is.
+// Stores `from` in the memory of `to`, if `to` has any.
 void VectorsInMemory::move(const Value* to, Value* from) {
     if (!is_placed(to)) return;
     if (is_in_registers(from)) return store_whole(memory(to), map_[from]);
@@ -138,7 +140,7 @@ void VectorsInMemory::copy(Value* to, Value* from) {
     });
 }
 
-// One after the other. What an earlier one would destroy is copied before.
+// Does the moves one after the other. Sources that an earlier move would overwrite are copied first.
 void VectorsInMemory::move_all(const std::vector<Move>& moves) {
     const auto sources = [&](Value* from) {
         std::vector<int> places;
@@ -172,8 +174,8 @@ void VectorsInMemory::move_all(const std::vector<Move>& moves) {
     }
 }
 
-// The number of the first component that indices from operand `first` on name, of a part of `width`; `outside` where
-// they name none.
+// The number of the first component that the indices from operand `first` on name, for a part of `width` components.
+// Gives that of part `outside` if the indices are out of range.
 Value* VectorsInMemory::position(const Operation& operation, Type type, std::size_t first, int width,
                                  std::int64_t outside) {
     const std::vector<Value*> indices(operation.operands.begin() + static_cast<std::ptrdiff_t>(first),
@@ -187,7 +189,7 @@ Value* VectorsInMemory::position(const Operation& operation, Type type, std::siz
     Value* inside = b_.compare(Op::cmp_lt, b_.bitcast(at, Scalar::u32), limit);
     at = b_.select(inside, at, b_.integer(outside));
     if (checks_parts_) {
-        // An index into zeros is checked as every other one is, and gives a zero.
+        // An index into zeros is checked like any other, and gives a zero.
         std::vector<Value*> mapped;
         for (Value* index : indices) mapped.push_back(map_[index]);
         Value* zero = b_.extract_at(b_.zero(type), mapped);
@@ -262,7 +264,7 @@ void VectorsInMemory::lower_extract(Operation& operation) {
     const Type type = from->type, part = operation.result()->type;
     Value* first = operation.op == Op::extract ? position(type, operation.ints)
                                                : position(operation, type, 1, part.components(), 0);
-    // Of a row, the component behind the first by so many.
+    // The component `next` places behind the first one.
     const auto read = [&](Value* next) -> Value* {
         Value* at = next ? behind(first, next) : first;
         if (!large_.needs_rows(from)) return component(from, {at});
@@ -309,7 +311,7 @@ void VectorsInMemory::lower_select(Operation& operation) {
     }
 }
 
-// What an arm yields, or an iteration hands on, becomes what it is there.
+// Moves the operands of a yield to the results of the branch, or to the arguments of the next iteration.
 void VectorsInMemory::lower_yield(Operation& yield) {
     const Operation& owner = *b_.region().owner;
     const bool tests = owner.op == Op::while_ && &b_.region() == owner.regions[0];

@@ -1,5 +1,5 @@
-// The inside of keep_vectors_in_memory(), cut by subject. Reading order: large_values.cpp (memory, branches,
-// loops, parts), component_loops.cpp (operations on whole values).
+// The inside of keep_vectors_in_memory(), cut by subject. Reading order: large_values.cpp (memory, branches, loops,
+// parts), component_loops.cpp (operations on whole values).
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ private:
     using Region = ir::Region;
     using Value = ir::Value;
 
-    // Of a component: its number, or row and column; of a vector the number alone.
+    // The position of a component: its number, or row and column; for a vector always the number.
     struct Position {
         Value* flat = nullptr;
         Value *row = nullptr, *col = nullptr;
@@ -65,7 +65,7 @@ private:
     Value* number(std::int64_t value) { return b_.integer(value, counter_); }
     Operation* counted(std::int64_t first, std::int64_t end, std::int64_t step = 1, std::vector<Value*> starts = {});
     void for_each(std::int64_t count, const std::function<void(Value*)>& body);
-    // Runs `body` with each position of a value of this type, in their order.
+    // Runs `body` for each position of a value of this type, in order.
     void for_each_position(Type type, bool by_rows, const AtPosition& body);
     Position position_of(Type type, std::int64_t flat);
     Value* flat(Type type, const Position& at);
@@ -85,7 +85,7 @@ private:
     const MemorySlots storage_;
     const LargeOperations& large_;
     const bool checks_parts_;
-    const Type counter_;  // of positions
+    const Type counter_;  // the type of positions
     ir::Builder b_;
     ir::ValueMap map_;
     std::vector<Value*> memories_;

@@ -38,7 +38,7 @@ private:
 bool is_loop(const Operation& operation) { return operation.op == Op::for_ || operation.op == Op::while_; }
 bool is_insert(const Operation& operation) { return operation.op == Op::insert || operation.op == Op::insert_at; }
 
-// What is copied to what, where the two have places of their own.
+// A copy, if the two values have different places.
 struct Move {
     const Value *from, *to;
 };
@@ -108,8 +108,9 @@ private:
 
     // ---- what may live in memory ----
 
-    // Large values that become each other, and of these those where a component is chosen at run time: what inserts,
-    // branches and loops give, and what is indexed. Anything else of them is computed in registers.
+    // Finds groups of large values that are versions of each other, and of these groups the ones with a component
+    // chosen at run time. Their candidates are results of inserts, branches and loops, and indexed values. Other values
+    // of a group are computed in registers.
     bool find_candidates() {
         std::unordered_map<const Value*, const Value*> leader;
         const auto find = [&](const Value* value) {
@@ -177,7 +178,7 @@ private:
         });
     }
 
-    // -1: it stays in registers.
+    // -1: the value stays in registers.
     int number(const Value* value) const {
         const auto found = number_.find(value);
         return found == number_.end() ? -1 : static_cast<int>(found->second);
@@ -185,7 +186,7 @@ private:
 
     // ---- which of them are needed at the same time ----
 
-    // A value from outside that a loop uses is needed as long as the loop runs.
+    // A value from outside that a loop uses is live as long as the loop runs.
     void find_uses_in_loops() {
         const auto use = [&](const Operation& operation, const Value* value) {
             const int n = number(value);
@@ -201,7 +202,7 @@ private:
         });
     }
 
-    // The values with places that a component of this one is read from.
+    // The values in memory that components of `value` are read from.
     std::vector<LargeOperations::Source> sources(const Value* value) const {
         if (large_.in_loops(value)) return large_.sources(value);
         return number(value) < 0 ? std::vector<LargeOperations::Source>()
@@ -221,7 +222,7 @@ private:
         interferes_[static_cast<std::size_t>(m)].add(static_cast<std::size_t>(n));
         interferes_[static_cast<std::size_t>(n)].add(static_cast<std::size_t>(m));
     }
-    // `value` is written while these are still needed.
+    // `value` is written while the values of `live` are still needed.
     void write(const Value* value, const Set& live) {
         const int m = number(value);
         if (m < 0) return;
@@ -234,7 +235,7 @@ private:
             for (const Value* other : values) separate(value, other);
         }
     }
-    // What is moved first must not destroy what is moved later.
+    // A move must not overwrite the source of a later one.
     void separate(const Moves& moves) {
         for (const Move& move : moves.list) {
             for (const Move& other : moves.list)
@@ -243,13 +244,13 @@ private:
             separate_out_of_step(move.to, move.from);
         }
     }
-    // What is written component by component must not destroy what other components are computed from.
+    // Writing one component must not overwrite those that other components are computed from.
     void separate_out_of_step(const Value* written, const Value* from, bool in_step = true) {
         for (const LargeOperations::Source& source : sources(from))
             if (!in_step || !source.in_step) separate(written, source.value);
     }
 
-    // Backwards; `live` is what is needed after the region, and then what is needed before it.
+    // Walks backwards. `live` holds the values needed after the region; the result holds those needed before it.
     Set walk(const Region& region, Set live) {
         for (std::size_t i = region.operations.size(); i-- > 0;) {
             const Operation& operation = *region.operations[i];
@@ -257,7 +258,7 @@ private:
                 walk_if(operation, live);
             else if (is_loop(operation))
                 walk_loop(operation, live);
-            else if (operation.op != Op::yield)  // its operands are moved by who owns the region
+            else if (operation.op != Op::yield)  // the owner of the region moves its operands
                 step(operation, live);
         }
         return live;
@@ -293,7 +294,7 @@ private:
         write(loop.results, live);
         for (const Value* result : loop.results) forget(live, result);
         if (const auto found = from_outside_.find(&loop); found != from_outside_.end()) live.add(found->second);
-        // From here on `live` is what the loop must leave alone.
+        // From here on `live` holds the values that the loop must not overwrite.
         for (const Region* region : loop.regions) write(region->arguments, live);
         Set end = live;
         for (const Value* carried : loop.regions.back()->terminator()->operands) need(end, carried);
@@ -324,7 +325,7 @@ private:
         interferes_[a].add(interferes_[b]);
     }
 
-    // What goes round a loop first: it is copied most often.
+    // Moves that go round a loop come first, as they are done most often.
     void coalesce() {
         leader_.resize(values_.size());
         std::iota(leader_.begin(), leader_.end(), std::size_t{0});
@@ -354,7 +355,7 @@ private:
         });
     }
 
-    // Values that are never needed at the same time share a place.
+    // Values that are never live at the same time share a place.
     MemorySlots places() {
         MemorySlots storage;
         std::vector<Set> of_place;
@@ -381,7 +382,7 @@ private:
     const LargeOperations& large_;
     std::vector<const Value*> values_;  // those that may live in memory
     std::unordered_map<const Value*, std::size_t> number_;
-    std::unordered_map<const Operation*, Set> from_outside_;  // of loops
+    std::unordered_map<const Operation*, Set> from_outside_;  // by loop
     std::vector<Set> interferes_, members_;                   // by value; of groups, at their leader
     std::vector<std::size_t> leader_;
 };

@@ -1,9 +1,9 @@
-// Which values of a function share one place in memory.
+// Decides which values of a function share one place in memory.
 //
-// A large vector whose components are chosen at run time cannot stay in registers: each choice would compare with every
+// A large vector whose components are chosen at run time cannot stay in registers. Each choice would compare with every
 // position, and each branch and loop would carry every component. In memory it is a variable again, as the user wrote
-// it. Values become one variable where they are versions of each other (what an insert makes of its operand, what a
-// branch yields, what a loop carries) and no version is still needed when the next one is written.
+// it. Values become one variable if they are versions of each other: operand and result of an insert, values that a
+// branch yields or a loop carries. No version may be needed still when the next one is written.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,13 @@ struct MemorySlots {
     }
 };
 
-// Promises: where a value is used, nothing has been written to its place since the value was. What a branch or a loop
-// makes of a value that has a place has one too; it may be another one, and then the value is copied. Copying those of
-// one loop's start one after the other destroys none that is copied later. What a yield hands on may be what an earlier
-// copy of that yield writes to: where two values change places in each iteration.
-// Vectors and matrices of more components than `most_in_registers` that are indexed at run time have a place, and those
-// of operations in loops that are not computed where they are used.
+// Assigns places to vectors and matrices of more than `most_in_registers` components that are indexed at run time, and
+// to operands and results of operations in loops that are not computed at their uses.
+//
+// Between the write of a value and its use, nothing else is written to its place. If a value has a place, so has its
+// version in the result of a branch or the argument of a loop; the value is copied if the two places differ. The copies
+// at the start of a loop may be done one after the other. Those of one yield may not: an earlier copy may overwrite the
+// source of a later one, for example if two values are exchanged in each iteration.
 MemorySlots assign_memory_slots(const ir::Function& function, int most_in_registers, const LargeOperations& operations);
 
 }  // namespace weft::transform
