@@ -1,5 +1,5 @@
-// The joint between the wings: what the compiler wing makes and the runtime wing runs. Plain data; the disk cache,
-// ahead-of-time files and embedding all carry exactly this.
+// The result of the compiler, which the runtime runs. Plain data: the disk cache, files compiled ahead of time and
+// embedding all carry exactly this.
 #pragma once
 
 #include <array>
@@ -23,45 +23,46 @@ struct Digest {
     auto operator<=>(const Digest&) const = default;
 };
 
-// Something to say about an operation of the kernel. A Binary names operations by their number in the kernel's IR, in
-// program order, and never by line: the same code may come from the cache for a kernel that stands elsewhere now, and
-// program/ finds the lines in the IR at hand.
+// A message about an operation of the kernel. A Binary names operations by their number in the kernel's IR, in program
+// order, and never by line. The cache may give the same code to a kernel that stands elsewhere now; program/ finds the
+// lines in the IR at hand.
 struct Remark {
     std::int32_t operation = 0;
     std::string text;
     bool operator==(const Remark&) const = default;
 };
 
-// Of code for a CPU.
+// The facts of code for a CPU.
 struct CpuEntry {
     std::int32_t lanes = 1;
-    // How many slices of the first axis at either end of a chunk are dearer: there, neighbouring chunks are met.
+    // The slices of the first axis at either end of a chunk that cost more, because neighbouring chunks update the same
+    // elements (from transform::Halo).
     std::int32_t boundary = 0;
-    double cost = 0.0;            // estimated nanoseconds of one thread, for the grain size of launches
-    bool has_atomics = false;     // that other launches may use the memory of
+    double cost = 0.0;            // nanoseconds of one thread, an estimate for the grain size of launches
+    bool has_atomics = false;     // on memory that other launches may use
     bool finds_objects = false;   // by their ids: meshes, grids, volumes
-    bool ordered = false;         // what it leaves in memory depends on the order in which atomics arrive
-    bool has_long_loops = false;  // one thread may run for long: launches can be interrupted in the midst of it
-    // Whether launches over one grid may run piece by piece with others; then the numbers of the array parameters of
-    // which each thread reads and writes elements of its own (transform::thread_private_elements).
+    bool ordered = false;         // its results depend on the order in which atomics arrive
+    bool has_long_loops = false;  // one thread may run for long: launches can be interrupted inside it
+    // Whether launches over one grid may be fused with others. If so, `own_arrays` are the array parameters of which
+    // each thread reads and writes elements of its own (transform::thread_private_elements).
     bool can_fuse = false;
     std::vector<std::int32_t> own_arrays;
-    double cost_exclusive = 0.0;  // the same where LaunchContext::exclusive; 0 where that makes no difference
+    double cost_exclusive = 0.0;  // `cost` under LaunchContext::exclusive; 0 if that makes no difference
 
     bool operator==(const CpuEntry&) const = default;
 };
 
-// Of code for a CUDA device.
+// The facts of code for a CUDA device.
 struct CudaEntry {
     std::int64_t argument_bytes = 0;
-    bool arguments_in_memory = false;  // the block does not fit the parameters of a kernel: they have its address
-    bool ordered = false;              // what it leaves in memory depends on the order in which atomics arrive
+    bool arguments_in_memory = false;  // the block is too large for kernel parameters: the kernel gets its address
+    bool ordered = false;              // its results depend on the order in which atomics arrive
     bool reports = false;              // it writes faults or prints: launches give it a CudaReports
-    bool prints = false;               // with room for what it prints
-    std::int32_t logs = 0;             // how many logs a thread keeps (CudaLaunch::logs)
-    std::int32_t most_threads = 0;     // of a block; 0: as many as the device allows
-    std::int32_t together = 1;         // how many elements a thread takes where CudaLaunch::together
-    std::vector<std::string> formats;  // of what it prints and raises; their numbers count from 1
+    bool prints = false;               // its CudaReports needs room for printed words
+    std::int32_t logs = 0;             // logs that a thread keeps (CudaLaunch::logs)
+    std::int32_t most_threads = 0;     // of a block; 0: the device's limit
+    std::int32_t together = 1;         // elements of a thread under CudaLaunch::together
+    std::vector<std::string> formats;  // texts that it prints and raises; their numbers count from 1
 
     bool operator==(const CudaEntry&) const = default;
 };
@@ -70,18 +71,18 @@ struct KernelEntry {
     std::string name;
     std::string symbol;
     std::int32_t tid_rank = 0;
-    std::vector<Remark> remarks;      // why it was not vectorised, where it was not
+    std::vector<Remark> remarks;      // the reasons why it was not vectorised, if it was not
     std::vector<std::int32_t> sites;  // debug builds: the operation that each check belongs to
-    // Numbers of the parameters of whose arrays this code takes different indices to be different elements. A launch
-    // that passes others needs the binary compiled without that.
+    // Parameters in whose arrays this code takes different indices to be different elements. A launch that passes other
+    // arrays needs the binary compiled without that.
     std::vector<std::int32_t> uncontended_parameters;
     std::vector<ParameterEffects> effects;   // by parameter; of an adjoint: those of the kernel that it belongs to
-    std::variant<CpuEntry, CudaEntry> code;  // what only its device knows of
+    std::variant<CpuEntry, CudaEntry> code;  // facts that depend on the device
 
     const CpuEntry& cpu() const { return std::get<CpuEntry>(code); }
     CpuEntry& cpu() { return std::get<CpuEntry>(code); }
     const CudaEntry& cuda() const { return std::get<CudaEntry>(code); }
-    // Threads that run as one, side by side in SIMD registers.
+    // Threads that run side by side in SIMD registers.
     int lanes() const {
         const CpuEntry* of_cpu = std::get_if<CpuEntry>(&code);
         return of_cpu ? of_cpu->lanes : 1;
@@ -94,17 +95,17 @@ inline std::string native_symbol(std::size_t number) { return "weft_native_" + s
 struct Binary {
     Target target;
     std::vector<std::byte> code;  // relocatable object file (cpu), PTX text with a NUL behind it (cuda)
-    // Of a GPU's code also what NVIDIA's compiler makes of it for the target's processor, where that was asked for:
-    // GPUs that it is not for have the PTX. Else empty.
+    // The output of NVIDIA's compiler for the target's processor, if it was asked for; else empty. Other GPUs get the
+    // PTX.
     std::vector<std::byte> machine_code;
     // Object files of functions in C++ (@wp.func_native): each defines `kNativeSymbol`, and the code calls number k by
     // native_symbol(k).
     std::vector<std::vector<std::byte>> natives;
     std::vector<KernelEntry> kernels;
-    Digest key;  // what it was compiled from (jit/disk_cache.h)
+    Digest key;  // hash of everything that it was compiled from (jit/disk_cache.h)
 };
 
-// Bytes with a version, lengths and a checksum over everything; deserialize throws UsageError on any damage.
+// Bytes with a version, lengths and a checksum over all of it. deserialize() throws UsageError on any damage.
 std::vector<std::byte> serialize(const Binary& binary);
 Binary deserialize(const std::vector<std::byte>& bytes);
 

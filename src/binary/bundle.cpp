@@ -1,5 +1,5 @@
-// The bytes of a Bundle: "WEFTAOT5", the checksum, then the fields in their order. A type is its kind, then what that
-// kind is made of; a Binary has the bytes of its own format.
+// The bytes of a Bundle: "WEFTAOT5", the checksum, then the fields in their order. A type is its kind and the parts of
+// that kind; a Binary has the bytes of its own format.
 #include "binary/bundle.h"
 
 #include "binary/bytes.h"
@@ -10,7 +10,7 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kBundleMagic = "WEFTAOT5";
-// Structs in structs: deeper is damage.
+// The nesting of structs; more is damage.
 constexpr int kDeepestType = 64;
 
 class BundleWriter : public Writer<BundleWriter> {

@@ -1,5 +1,5 @@
-// Kernels compiled ahead of time: the file that wp.compile_aot_module() writes and include/weft/program.h loads. It
-// holds what a launch has to know of a kernel besides its Binary.
+// Kernels compiled ahead of time: the file that wp.compile_aot_module() writes and include/weft/program.h loads. Beside
+// each Binary it holds all that a launch must know of the kernel.
 #pragma once
 
 #include <cstdint>
@@ -21,28 +21,28 @@ struct BundledParameter {
     Type type;
 };
 
-// What is derived from a kernel: its adjoint, for gradients of all its arrays of floats; or itself, keeping for the
-// adjoint what its atomics return.
+// A derivative of a kernel: its adjoint, for gradients of all its arrays of floats. Or the kernel itself, with the
+// results of its atomics kept for the adjoint.
 struct BundledDerived {
-    // A parameter behind those of the kernel: what the launch shows in it (ir::ImplicitParameter), of which of these.
+    // A parameter behind the kernel's own: its kind (ir::ImplicitParameter), and the parameter that it belongs to.
     struct Added {
         Type type;
         std::uint8_t kind = 0;
         std::int32_t of = -1;
     };
-    // Of an adjoint: whether it looks at what an array held before the launch that it belongs to, and after it, and at
-    // what arrays that lie in its elements held before it.
+    // Of an adjoint: whether it reads the contents of an array from before its launch, those from after it, and those
+    // of arrays inside its elements from before it.
     struct Reads {
         bool before = false, after = false, within = false;
     };
 
     Binary code;
     std::vector<Added> added;
-    std::vector<Reads> reads;           // by parameter; none of a kernel itself
+    std::vector<Reads> reads;           // by parameter; empty for the kernel itself
     std::vector<BundledNarrow> narrow;  // of code for huge arrays
 };
 
-// What a launch keeps of its atomics: values in their order, by threads or in a log.
+// The results of one atomic that a launch keeps: values in their order, by threads or in a log.
 struct BundledAtomicResult {
     Type element;
     bool is_log = false;
@@ -56,21 +56,21 @@ struct BundledKernel {
     Binary huge;                                // for arrays with more than 2^31 - 1 elements along a dimension; empty
                                                 // if that is the same as `general`
     std::vector<BundledNarrow> narrow;          // of `huge`
-    std::vector<BundledDerived> adjoints;       // none, or the same three, the last in the same way
-    std::string no_adjoint;                     // why there are none
-    std::vector<BundledAtomicResult> returned;  // what the adjoints need of a launch
-    std::vector<BundledDerived> recording;      // where they need any: the same three, which keep it
+    std::vector<BundledDerived> adjoints;       // none, or the same three, the last one empty in the same case
+    std::string no_adjoint;                     // the reason, if there are none
+    std::vector<BundledAtomicResult> returned;  // results of atomics of the launch that the adjoints need
+    std::vector<BundledDerived> recording;      // if they need any: the same three, which keep these results
 };
 
 struct Bundle {
     std::string name;  // of the module
     std::string triple;
     std::string processor;              // as LLVM calls it
-    std::vector<std::string> features;  // of the processor, that the code may use
+    std::vector<std::string> features;  // features of the processor that the code may use
     std::vector<BundledKernel> kernels;
 };
 
-// As serialize(const Binary&): deserialize_bundle throws UsageError on any damage.
+// As serialize(const Binary&). deserialize_bundle() throws UsageError on any damage.
 std::vector<std::byte> serialize(const Bundle& bundle);
 Bundle deserialize_bundle(const std::vector<std::byte>& bytes);
 

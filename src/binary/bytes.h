@@ -1,7 +1,7 @@
-// Numbers, texts and lists as bytes, and back: what the formats of this room are made of.
+// Numbers, texts and lists as bytes, and back: the elements of this room's formats.
 //
-// Numbers are little-endian; a text or a list is a u32 length and its items. A reader checks every length against what
-// is left before it believes it, so that damage that a checksum lets pass can still not do harm.
+// Numbers are little-endian; a text or a list is a u32 length and its items. A reader compares every length with the
+// bytes that are left before it uses the length. So damage that the checksum misses does no harm.
 #pragma once
 
 #include <bit>
@@ -18,8 +18,8 @@ namespace weft {
 
 static_assert(std::endian::native == std::endian::little, "the formats are the memory of little-endian machines");
 
-// Detects damage, not malice (a cache folder is as trusted as the program): four multiply-mix lanes over 8-byte words,
-// as in wyhash, at some bytes per cycle, so that it costs nothing beside reading the file.
+// Detects damage, not malice: a cache folder is trusted as much as the program. Four multiply-mix lanes over 8-byte
+// words, as in wyhash, take less time than reading the file.
 inline std::uint64_t checksum(const std::byte* data, std::size_t size) {
     constexpr std::uint64_t kMultiplier = 0x9e3779b97f4a7c15u;
     std::uint64_t lanes[4] = {1, 2, 3, 4};
@@ -40,7 +40,7 @@ inline std::uint64_t checksum(const std::byte* data, std::size_t size) {
     return sum;
 }
 
-// `Items` overloads write() for what is more than numbers and texts, and inherits from Writer<Items>.
+// `Items` inherits from Writer<Items> and overloads write() for types other than numbers and texts.
 template <typename Items>
 class Writer {
 public:
@@ -68,7 +68,7 @@ public:
         write_bytes(blob.data(), blob.size());
     }
 
-    // `magic`, the checksum of the rest, the rest.
+    // The file: `magic`, the checksum of the rest, the rest.
     static std::vector<std::byte> file(std::string_view magic, const Items& rest) {
         Items whole;
         whole.write_bytes(magic.data(), magic.size());
@@ -84,7 +84,7 @@ private:
 template <typename Items>
 class Reader {
 public:
-    // The bytes of a file of this magic; `what` names it in errors: "a Binary".
+    // The bytes of a file of this magic; errors name it `what`: "a Binary".
     Reader(const std::vector<std::byte>& bytes, std::string_view magic, std::string what)
         : bytes_(bytes), what_(std::move(what)) {
         if (bytes.size() < magic.size() + sizeof(std::uint64_t) ||
@@ -132,8 +132,8 @@ public:
 
 private:
     std::size_t left() const { return bytes_.size() - at_; }
-    // A length that cannot be right, given that each item takes at least `least` bytes, is damage and never an
-    // allocation.
+    // A number of items. One that exceeds the bytes left, at `least` bytes an item, is damage; memory is never reserved
+    // for it.
     std::size_t read_count(std::size_t least) {
         std::uint32_t count = 0;
         read(count);

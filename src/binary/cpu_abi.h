@@ -1,4 +1,4 @@
-// The ABI between launches and kernels on a CPU. Fault is that of all devices: types/layout.h.
+// The ABI between launches and kernels on a CPU. Fault is common to all devices: types/layout.h.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ class Interrupts;
 class Accesses;
 }  // namespace runtime
 
-// What every call of a kernel's entry gets beside its argument block.
+// The second argument of each call of a kernel's entry, beside the argument block.
 struct LaunchContext {
     std::int64_t dim[kMaxDims];                 // extent of each axis of tid(); 1 past the kernel's rank
     Fault* fault;                               // null unless the kernel was built with checks
     Fault* not_finite = nullptr;                // for FaultKind::not_finite, which is no error by itself
-    runtime::Interrupts* interrupts = nullptr;  // null unless one thread may run for long and be left
-    runtime::Accesses* accesses = nullptr;      // of a launch of one worker, noted
+    runtime::Interrupts* interrupts = nullptr;  // null unless a thread may run for long and be interrupted
+    runtime::Accesses* accesses = nullptr;      // the accesses that a launch of one worker notes
     bool exclusive = false;  // all threads are in one chunk, and no other launch with atomics runs meanwhile
 };
 

@@ -1,5 +1,5 @@
-// The ABI between launches and kernels on a CUDA device. src/devlib/cuda/reports.h has the structs that lie in memory
-// of the device again, in words that need no header; runtime/cuda/abi.cpp compares the two.
+// The ABI between launches and kernels on a CUDA device. src/devlib/cuda/reports.h repeats the structs that lie in the
+// device's memory, without headers; runtime/cuda/abi.cpp compares the two.
 #pragma once
 
 #include <algorithm>
@@ -12,52 +12,52 @@ namespace weft {
 
 // An entry is
 //     kernel symbol(CudaLaunch launch, byte arguments[n])     both by value, in the memory of parameters
-//     kernel symbol(CudaLaunch launch, const byte* arguments) where n is more than kMostCudaArgumentBytes
-//     kernel symbol(CudaLaunch launch)                        where n is 0
+//     kernel symbol(CudaLaunch launch, const byte* arguments) if n is more than kMostCudaArgumentBytes
+//     kernel symbol(CudaLaunch launch)                        if n is 0
 // It runs with any one-dimensional grid: each thread takes the elements index, index + threads, ... below `count`.
-// Where CudaLaunch::together instead, a thread has n = CudaEntry::together elements, and the grid is
+// Under CudaLaunch::together, a thread has n = CudaEntry::together elements instead, and the grid is
 //     of one axis       x: blocks of n * threads elements; those of a thread are a block's threads apart
 //     of several axes   x: the last axis, threads of a block by threads; y: the axis before it, n by n, which are those
 //                       of a thread; z: the others, the last of them first
 struct CudaReports;
 
-// How an index is taken apart into coordinates without a division: n / extent is mulhi(n, multiplier) >> shift for all
-// n below 2^63, and the same of `short_multiplier` in 32 bits for all n below 2^31, but for an extent of 1.
+// Constants that split an index into coordinates without a division: n / extent is mulhi(n, multiplier) >> shift for
+// all n below 2^63. `short_multiplier` does the same in 32 bits for all n below 2^31. An extent of 1 needs neither.
 // T. Granlund, P. L. Montgomery, "Division by invariant integers using multiplication", 1994, theorem 4.2 for 63 and 31
 // bits.
 struct CudaAxis {
     std::int64_t extent = 1;
     std::uint64_t multiplier = 0;
-    std::uint32_t shift = 0, short_multiplier = 0;  // the latter where the extent is below 2^31
+    std::uint32_t shift = 0, short_multiplier = 0;  // the latter if the extent is below 2^31
 };
 
 struct CudaLaunch {
     CudaAxis axes[kMaxDims];         // of the axes of tid()
     std::int64_t count = 0;          // elements in all
-    CudaReports* reports = nullptr;  // where CudaEntry::reports
-    // Where CudaEntry::logs: memory of threads, one part after the other of each thread, then those of the next log.
+    CudaReports* reports = nullptr;  // set under CudaEntry::reports
+    // Memory of threads, if CudaEntry::logs: the parts of all threads for the first log, then those for the next one.
     std::byte* logs = nullptr;
     std::int64_t log_bytes = 0;  // of one part
-    std::int64_t together = 0;   // whether threads have several elements: of launches up to kMostTogether
+    std::int64_t together = 0;   // whether threads have several elements: in launches up to kMostTogether
 };
 static_assert(sizeof(CudaLaunch) == 136);
 inline constexpr std::int64_t kMostTogether = std::int64_t{1} << 30;
 
-// Elements of arrays of parameters begin at multiples of what one access of several numbers takes at most, in code for
-// dense arrays.
+// The alignment of the elements of array parameters in code for dense arrays: the most bytes that one access of several
+// numbers takes.
 inline constexpr std::int64_t kMostCudaAccessBytes = 16;
 inline std::int64_t cuda_alignment(std::int64_t element_bytes) {
     return std::min(kMostCudaAccessBytes, element_bytes & -element_bytes);
 }
 
-// What the logs of one launch take together. Fewer threads have longer ones.
+// Memory of all logs of one launch. Fewer threads have longer logs.
 inline constexpr std::int64_t kCudaLogBytes = std::int64_t{256} << 20;
 inline constexpr std::int64_t kMostLoggingThreads = 8192;
 
-// Parameters of a kernel take 4 KiB on every GPU.
+// Parameters of a kernel take at most 4 KiB on every GPU.
 inline constexpr std::int64_t kMostCudaArgumentBytes = 3840;
 
-// What a thread has to say about a failed check. It names itself by its index; the launch finds the coordinates.
+// A failed check of a thread, which names itself by its index; the launch finds the coordinates.
 inline constexpr int kMostRaisedArguments = 29;
 struct CudaFault {
     std::int32_t claimed;  // 1: by the first thread, which writes the rest
@@ -68,12 +68,12 @@ struct CudaFault {
     std::int64_t arguments[kMostRaisedArguments];
 };
 
-// One for each launch that reports, in memory of the device and all zeros at first. The words behind it are what
-// threads print: records of the number of a format, the number of its arguments, and these.
+// One for each launch that reports, in memory of the device and zero at first. The words behind it hold the printed
+// records: the number of a format, the number of its arguments, and the arguments.
 inline constexpr std::int64_t kCudaPrintWords = 128 * 1024;
 struct CudaReports {
     CudaFault fault, not_finite;
-    std::int64_t printed;  // words that were asked for; there may be fewer
+    std::int64_t printed;  // words that threads asked for; there may be room for fewer
 };
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 // The bytes of a Binary:
 //
-//   "WEFTBIND"   8 bytes: what this is, and the version of the layout below
+//   "WEFTBIND"   8 bytes: the magic, with the version of the layout below
 //   checksum     u64 over all that follows
 //   key          32 bytes
 //   target       u8 kind, three texts

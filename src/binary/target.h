@@ -1,4 +1,4 @@
-// What machine code is for.
+// The target of machine code.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ struct Target {
     Kind kind = Kind::cpu;
     std::string triple;     // as LLVM spells it
     std::string processor;  // "skylake-avx512", "sm_90"
-    std::string features;   // of a CPU, with signs: "+avx2,-sse4a"; empty where the processor's name says it all
+    std::string features;   // of a CPU, with signs: "+avx2,-sse4a"; empty if the processor's name implies them
 
     bool operator==(const Target&) const = default;
 };
