@@ -9,7 +9,7 @@ namespace weft::program {
 
 namespace {
 
-// How many numbers its operations compute, those of functions for each call.
+// Counts the numbers that the kernel's operations compute, those of a function once for each call.
 class Size {
 public:
     double of(const ir::Function& function) {
@@ -28,7 +28,8 @@ private:
     std::unordered_map<const ir::Function*, double> functions_;
 };
 
-// Whether it may take more than some hundredths of a second to compile. Others are not worth another thread.
+// Whether the module may take more than some hundredths of a second to compile. Smaller ones are not worth another
+// thread.
 bool is_large(const ir::Module& module) {
     constexpr double kLarge = 500.0;
     return Size().of(*module.functions.front()) > kLarge;
@@ -50,7 +51,7 @@ std::shared_ptr<const KernelFacts> KernelCode::facts(const PassOptions& options)
 
 std::shared_ptr<const TransformedKernel> KernelCode::transformed(const PassOptions& options) {
     if (latest_.second && latest_.first == options) return latest_.second;
-    // Copied here, since the work may outlive this.
+    // The work may outlive this object: it gets a copy.
     const auto module = std::make_shared<std::unique_ptr<ir::Module>>(ir::clone(*analysed_));
     const std::string name = analysed_->functions.front()->name;
     auto made = interruptibly(name, is_large(*analysed_), [module, options] {

@@ -1,6 +1,6 @@
-// All that has been made of one analysed kernel: its transformed forms and their machine code. Kernels that one `def`
-// made more than once share it where they mean the same (reuse.h). So a gradient is always that of the program that
-// ran, also where the names that the kernel uses mean something else by now.
+// All that was made of one analysed kernel: its transformed forms and their machine code. Kernels that one `def` made
+// more than once share it if they mean the same (reuse.h). So a gradient is always that of the program that ran, even
+// if names that the kernel uses mean something else by now.
 #pragma once
 
 #include <memory>
@@ -17,17 +17,18 @@ class KernelCode {
 public:
     explicit KernelCode(std::unique_ptr<ir::Module> analysed) : analysed_(std::move(analysed)) {}
 
-    // As sema gives it, no pass run.
+    // As sema gives it, before any pass.
     const ir::Module& analysed() const { return *analysed_; }
-    // How many coordinates the kernel itself asks of tid().
+    // The coordinates that the kernel itself asks of tid().
     int tid_rank() const { return analysed_->functions.front()->tid_rank; }
 
-    // Each made at its first call. Facts and code are kept; of IR, which takes the most memory, the latest one until
-    // there is code. The caller holds the host's lock (host.h), which is given up meanwhile. Throws CompileError.
+    // Each is made at its first call. Facts and code are kept. The IR takes the most memory: only the latest one is
+    // kept, until there is code. The caller holds the host's lock (host.h), which is given up meanwhile. Throws
+    // CompileError.
     std::shared_ptr<const KernelFacts> facts(const PassOptions& options);
     std::shared_ptr<const TransformedKernel> transformed(const PassOptions& options);
     std::shared_ptr<const CompiledKernel> compiled(const CompileOptions& options);
-    // Null where it has not been compiled.
+    // Null if it has not been compiled.
     std::shared_ptr<const CompiledKernel> find(const CompileOptions& options) const;
 
 private:

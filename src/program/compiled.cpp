@@ -1,7 +1,7 @@
-// The way from a transformed kernel to code that runs: the key, then the disk cache or the compiler, the linker.
+// From a transformed kernel to code that runs: the key, then the disk cache or the compiler, then the linker.
 //
 // Threads that ask for one key at once do the work once: the first puts a promise into a map and the others wait for
-// it. A finished kernel leaves the map; who keeps it is the caller's business.
+// it. A finished kernel leaves the map; its lifetime is the caller's decision.
 #include "program/compiled.h"
 
 #include <pthread.h>
@@ -35,7 +35,7 @@ double since_ms(Clock::time_point start) {
     return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-// From the disk cache where it is there and links; compiled otherwise.
+// From the disk cache if it is there and links; compiled otherwise.
 std::shared_ptr<const runtime::Executable> executable_for(const TransformedKernel& transformed,
                                                           const jit::Options& options, const Digest& key,
                                                           const CodeOptions& chosen, CompiledKernel::Cache& use) {
@@ -56,7 +56,7 @@ std::shared_ptr<const runtime::Executable> executable_for(const TransformedKerne
     return runtime::load(std::move(binary));
 }
 
-// Properties of launches, which the key of the code does not contain.
+// Sets the properties of launches, which are not part of the code's key.
 void ask(CompiledKernel& compiled, const CodeOptions& options) {
     compiled.serial = options.serial;
     compiled.deterministic = options.deterministic;
@@ -91,7 +91,7 @@ struct InFlight {
     std::map<Digest, std::shared_future<Compiled>> kernels;
 };
 
-// A child of fork() starts with an empty map: the threads that would fill the promises of the old one are not in it.
+// A child of fork() starts with an empty map, as the threads that would fulfil the old promises are not in it.
 InFlight*& in_flight() {
     static InFlight* state = new InFlight;
     static const int registered = pthread_atfork(nullptr, nullptr, [] { in_flight() = new InFlight; });
@@ -108,7 +108,7 @@ Compiled build_once(const Digest& key, const Build& build) {
         if (const auto found = state.kernels.find(key); found != state.kernels.end()) {
             const std::shared_future<Compiled> theirs = found->second;
             lock.unlock();
-            return theirs.get();  // or the error that they ran into
+            return theirs.get();  // or the error of that thread
         }
         state.kernels.emplace(key, promise.get_future().share());
     }
@@ -128,8 +128,8 @@ Compiled build_once(const Digest& key, const Build& build) {
     }
 }
 
-// The kernel as it was asked for: with the places of `transformed`, which may not be those of the kernel that the code
-// was first made for, and with what the key does not know.
+// The kernel with the lines of `transformed` and the options of this launch. The code may have been made for a kernel
+// on other lines, and the key does not contain all options.
 Compiled as_asked(Compiled compiled, const TransformedKernel& transformed, const CodeOptions& options) {
     const KernelEntry& entry = compiled->description;
     if (entry.remarks.empty() && entry.sites.empty() && is_asked(*compiled, options)) return compiled;
@@ -174,8 +174,8 @@ jit::Options jit_options(const CompileOptions& options) {
     result.codegen.fast_math = code.fast_math;
     result.codegen.fuse_fp = code.fuse_fp;
     result.codegen.line_info = code.line_info;
-    result.codegen.lanes =
-        passes.nan_check || code.serial || code.huge ? 1 : code.lanes;  // a fault names the thread of a lane only there
+    // The thread of a fault is known only in code for one lane.
+    result.codegen.lanes = passes.nan_check || code.serial || code.huge ? 1 : code.lanes;
     result.codegen.short_rows = code.short_rows;
     result.codegen.dense = code.dense;
     result.codegen.noalias = passes.noalias;

@@ -1,4 +1,4 @@
-// Kernels as machine code: from the disk cache where it is there, compiled otherwise.
+// Kernels as machine code: from the disk cache if it has them, compiled otherwise.
 #pragma once
 
 #include <memory>
@@ -17,13 +17,13 @@ namespace weft::program {
 // One kernel ready to run.
 struct CompiledKernel : KernelFacts {
     std::shared_ptr<const runtime::Executable> executable;
-    const runtime::LoadedKernel* loaded = nullptr;  // of the executable
+    const runtime::LoadedKernel* loaded = nullptr;  // owned by the executable
     KernelEntry description;
-    std::vector<std::string> remarks;          // of the description, with the lines that the kernel has now
-    std::shared_ptr<const ir::Module> module;  // of code that checks: what a fault is explained by
+    std::vector<std::string> remarks;          // of the description, with the kernel's present lines
+    std::shared_ptr<const ir::Module> module;  // of code with checks: the source of a fault's lines and names
     std::vector<runtime::PrivateGradient> private_gradients;
     bool serial = false;                // one thread after the other
-    std::optional<bool> deterministic;  // of the kernel or its module, in place of wp.config
+    std::optional<bool> deterministic;  // option of the kernel or its module, in place of wp.config
     int cluster = 1;                    // blocks of a cluster on CUDA devices
     double compile_ms = 0.0;
     // Whether launches run their threads in order, for the same results in every run.
@@ -31,7 +31,7 @@ struct CompiledKernel : KernelFacts {
     enum class Cache { unused, found, stored, refused } cache = Cache::unused;  // refused: its folder cannot be written
 };
 
-// What launches follow, from an executable and what is known of its kernel `name`.
+// The runtime's view of the kernel `name` of an executable, with its facts.
 CompiledKernel prepare(std::shared_ptr<const runtime::Executable> executable, std::string_view name, KernelFacts facts);
 
 // A transformed kernel through codegen and the cache; `options.passes` are those of its passes.

@@ -21,7 +21,7 @@ public:
         Binary binary;
         binary.key = key_of(of);
         binary.code.assign(image.begin(), image.end());
-        cache().store(binary);  // where that fails, the cache of the kernel itself has failed too, and has said so
+        cache().store(binary);  // a failure needs no report: the kernel's own cache fails too, and reports it
     }
     void remove(const std::string& of) override { cache().remove(key_of(of)); }
 

@@ -1,5 +1,5 @@
-// The machine code reports the number of a check. KernelEntry::sites tells the operation that it belongs to, and the
-// IR module of the debug build all the rest: line, names, and the calls through which the operation came in.
+// The machine code reports the number of a check. KernelEntry::sites gives the operation of that check. The IR of the
+// debug build has the rest: line, names, and the calls through which the operation was inlined.
 #include "program/fault.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using ir::CallLocation;
 using ir::Operation;
 using ir::Value;
 
-// The name of a value in the function that `place` is a call of (null: in the kernel); "" where it has none.
+// The name of a value in the function that was inlined at `place` (null: in the kernel); "" if it has none.
 const std::string& name_in(const Value& value, const CallLocation* place) {
     if (!place) return value.name;
     static const std::string nothing;
@@ -30,8 +30,8 @@ const std::string& name_in(const Value& value, const CallLocation* place) {
     return value.definition && value.definition->inlined == place ? value.name : nothing;
 }
 
-// A value as the user wrote it, without the indices: "points", "args.points", "grid[...].cells"; "" where it has no
-// name to start with.
+// A value as the user wrote it, without the indices: "points", "args.points", "grid[...].cells"; "" if it has no name
+// to start with.
 std::string path_of(const Value& value, const CallLocation* place) {
     if (const std::string& name = name_in(value, place); !name.empty()) return name;
     if (!value.definition || value.definition->operands.empty()) return {};
@@ -137,7 +137,7 @@ std::string accessed_text(const CompiledKernel& kernel, const Operation& access,
     return argument.view ? text + element_text(*argument.view, argument.type, gradient != nullptr, address) : text;
 }
 
-// Of an operation that reads or writes.
+// Text for an operation that reads or writes memory.
 const char* access_text(const Operation& access) { return access.op == ir::Op::store ? "written" : "read"; }
 
 // One note for each call on the way from the kernel to the operation, the innermost first.
@@ -158,7 +158,7 @@ std::string quoted_or(const std::string& name, const std::string& otherwise) {
     return name.empty() ? otherwise : "'" + name + "'";
 }
 
-// The function in whose text the operation stands; empty where it is the kernel itself.
+// The function in whose text the operation stands; empty for the kernel itself.
 std::string function_of(const ir::Module& module, const Operation& operation) {
     if (operation.inlined) return operation.inlined->function;
     const ir::Region* region = operation.parent;

@@ -1,4 +1,4 @@
-// What a check of a debug build found, as a Python exception at the user's line.
+// The failed checks of debug builds, as Python exceptions at the user's line.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace weft::program {
 // the kernel, the thread, and the calls that led there.
 [[noreturn]] void throw_fault(const CompiledKernel& kernel, const Fault& fault, const std::byte* block);
 
-// Who wrote what is not finite: where, in which thread, and the calls that led there.
+// The writer of the first NaN or infinity: its line, its thread, and the calls that led there.
 struct Writer {
     Span span;
     std::string thread;
@@ -21,10 +21,10 @@ struct Writer {
 };
 Writer writer(const CompiledKernel& kernel, const Fault& not_finite);
 
-// For FaultKind::no_object: what the id, which its function calls `name`, stands for.
+// For FaultKind::no_object: a description of the id, which its function calls `name`.
 std::string no_object_text(const Fault& fault, const std::string& name);
 
-// The array or value that an index was out of range for, as its function calls it; "" where it has no name.
+// The array or value that an index was out of range for, as its function calls it; "" if it has no name.
 std::string indexed_name(const CompiledKernel& kernel, const Fault& fault);
 
 }  // namespace weft::program

@@ -33,7 +33,7 @@ struct Claims {
     }
 };
 
-// In a process that was forked, what other threads held is held by nobody.
+// A child of fork() starts without the claims of other threads, which do not exist in it.
 Claims* claims = [] {
     pthread_atfork(nullptr, nullptr, [] { claims = new Claims; });
     return new Claims;

@@ -11,10 +11,10 @@ namespace weft::program {
 // The memory of the gradients in an argument block.
 std::vector<Extent> gradients_in(const KernelFacts& kernel, const std::byte* block);
 
-// While it lives, nothing else that claims any of this memory runs in another thread: the elements that a thread of an
-// adjoint has for itself are added to without atomics, so two adjoints must not add to them at once. Waits until that
-// is so, without the host's lock. A thread that has a claim already may claim parts of it again, and memory that no
-// other thread knows.
+// While it lives, no other thread holds a claim on any of this memory. An adjoint adds without atomics to elements that
+// are private to one thread, so two adjoints must not add to them at once. The constructor waits for the other claims,
+// without the host's lock. A thread that holds a claim may claim parts of it again, and memory that no other thread can
+// know.
 class GradientClaim {
 public:
     explicit GradientClaim(std::vector<Extent> memory);

@@ -14,10 +14,10 @@ namespace {
 
 bool checks_known_zeros = false;
 
-// Where the gradient lies in its memory.
+// The gradient's bytes, as offsets in its buffer.
 runtime::ByteRange bytes_of(const Variable& of) {
     const auto [low, high] = of.array.extent();
-    // As numbers, which wrap: an array without elements may have no address.
+    // Differences of integers, which wrap: an array without elements may have no address.
     const std::uintptr_t before = of.array.address() - reinterpret_cast<std::uintptr_t>(low);
     const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(of.array.view.grad) - before -
                                  reinterpret_cast<std::uintptr_t>(of.gradient->data);
@@ -39,7 +39,7 @@ bool reads_numbers(const runtime::Array& gradient) {
     const auto size = static_cast<std::ptrdiff_t>(info(scalar).bytes());
     while (at != bytes.end()) {
         const auto number = bytes.begin() + (at - bytes.begin()) / size * size;
-        if (read_scalar(scalar, &*number).f != 0.0) return true;  // which -0 is
+        if (read_scalar(scalar, &*number).f != 0.0) return true;  // true for -0 too
         at = std::find_if(number + size, bytes.end(), is_set);
     }
     return false;
@@ -50,11 +50,11 @@ bool reads_numbers(const runtime::Array& gradient) {
 void GradientWrites::begin(const Variable& of, bool clears) {
     Write& made = all_.emplace_back(Write{of.gradient});
     runtime::Zeros& zeros = of.gradient->zeros;
-    // What a graph will write, nobody tells.
+    // A captured graph's writes are not reported: drop the zero range.
     if (runtime::current_recording(*of.array.device)) zeros.forget();
     if (!zeros.is_known()) return;
     made.is_told = true;
-    made.clears = clears && of.array.is_contiguous();  // what lies in gaps is not
+    made.clears = clears && of.array.is_contiguous();  // gaps are not cleared
     made.bytes = bytes_of(of);
     zeros.begin(made.bytes, this);
 }
@@ -72,7 +72,7 @@ bool is_known_zero(const Variable& of) {
     return true;
 }
 
-// In a capture the numbers are not there yet, and may be anything.
+// During a capture the values do not exist yet, and may be anything.
 bool has_numbers(const Variable& of) {
     if (runtime::current_recording(*of.array.device)) return true;
     return !is_known_zero(of) && reads_numbers(gradient_to_read(of));

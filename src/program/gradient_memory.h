@@ -1,9 +1,9 @@
-// The memory of gradients, as long as only backward passes know it: then what they leave zero is known to be zero, and
-// is not cleared again.
+// The memory of gradients while only backward passes know it. Ranges that these leave zero are known to be zero, and
+// are not cleared again.
 //
-// That ends for ever where anybody else may learn of the memory: gradient_of() gives the array of a gradient out, and
-// show_gradient() is for those who give out its address (variable.h). A launch that is recorded and its adjoint do
-// neither; the adjoint tells of its writes here.
+// That ends for ever when other code may learn of the memory: gradient_of() gives the array of a gradient out, and
+// show_gradient() announces that its address is given out (variable.h). A recorded launch and its adjoint do neither;
+// the adjoint reports its writes here.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@
 
 namespace weft::program {
 
-// Writes to gradients at the same time, which end with this object. Keeps their memory alive.
+// Writes to several gradients, which end with this object. Keeps their memory alive.
 class GradientWrites {
 public:
     explicit GradientWrites(std::size_t expected = 1) { all_.reserve(expected); }
@@ -20,10 +20,10 @@ public:
     GradientWrites(const GradientWrites&) = delete;
     GradientWrites& operator=(const GradientWrites&) = delete;
 
-    // The gradient, which there is, may be written from now on. `clears`: all of it will be zero when the writes are
-    // done, and none of the others meets it.
+    // Announces writes to the gradient, which must exist. `clears`: all of it will be zero at the end of the writes,
+    // and no other write of this object overlaps it.
     void begin(const Variable& of, bool clears);
-    // They have not failed.
+    // The writes have succeeded.
     void done() { is_done_ = true; }
 
 private:
@@ -36,15 +36,15 @@ private:
     bool is_done_ = false;
 };
 
-// Whether the gradient, which there is, is known to be zero; and whether it has something else than zeros, which reads
-// it where that is not known.
+// The gradient must exist. is_known_zero(): whether it is known to be zero. has_numbers(): whether it has an element
+// other than zero; reads the memory if that is not known.
 bool is_known_zero(const Variable& of);
 bool has_numbers(const Variable& of);
 
-// Sets the gradient, which there is, to zero. Counts a write, where there is something to do.
+// Sets the gradient, which must exist, to zero. Counts a write unless it was known to be zero.
 void clear_gradient(const Variable& of);
 
-// For tests: what is known to be zero is read, and an InternalError thrown where it is not.
+// For tests: ranges that are known to be zero are read, and a number in them throws InternalError.
 void check_known_zeros(bool on);
 
 }  // namespace weft::program

@@ -43,7 +43,7 @@ Grid make_grid(std::span<const std::int64_t> dims, int tid_rank, std::string_vie
     } else {
         std::copy_n(dims.begin(), std::min<std::size_t>(dims.size(), static_cast<std::size_t>(tid_rank)), grid.dim);
     }
-    // wp.tid() is an int32: an extent that it cannot count would run threads with wrong indices.
+    // wp.tid() is an int32: threads of a longer axis would run with wrong indices.
     for (int axis = 0; axis < tid_rank; ++axis) {
         if (grid.dim[axis] > std::int64_t{1} << 31) {
             throw UsageError("launch()",

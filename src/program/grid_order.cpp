@@ -15,7 +15,7 @@ using ir::ImplicitParameter;
 
 namespace {
 
-// To copy what so many points have takes about the time that a thread saves by the copies.
+// At this many points a thread, the copies take about as long as they save.
 constexpr std::int64_t kMostPointsOfThread = 32;
 
 const spatial::HashGridDescriptor& grid_with(std::uint64_t id) {
@@ -30,7 +30,7 @@ std::uint64_t id_at(const std::byte* block, std::int64_t offset) {
     return id;
 }
 
-// Where the number with this number stands (transform::SortedCopy).
+// The offset of the u64 leaf with this number among the arguments (transform::SortedCopy).
 std::int64_t id_offset(const KernelFacts& kernel, int number) {
     std::int64_t found = -1;
     const std::span own(kernel.parameter_types.data(), kernel.own_count());
@@ -49,7 +49,7 @@ std::int64_t id_offset(const KernelFacts& kernel, int number) {
 
 }  // namespace
 
-// Sums that are to be the same in every run are those of threads in their own order.
+// Deterministic sums add in the threads' own order.
 bool GridOrder::is_possible(const KernelFacts& kernel, const runtime::Device& device, const Grid& grid) {
     return !kernel.grid_queries.empty() && kernel.tid_rank == 1 && device.is_host_memory &&
            spatial::may_need_order(grid.count) && !(kernel.grid_order_rounds && is_deterministic(std::nullopt));
@@ -59,7 +59,7 @@ GridOrder::GridOrder(const KernelFacts& kernel, runtime::Device& device, const s
                      bool has_host)
     : device_(device), has_host_(has_host) {
     if (!is_possible(kernel, device, grid)) return;
-    if (runtime::current_stream(device).recording()) return;  // it will run later, perhaps with another grid
+    if (runtime::current_stream(device).recording()) return;  // a recorded launch runs later, perhaps with another grid
     read_lease_.emplace();
     for (const GridQuery& query : kernel.grid_queries) {
         const std::uint64_t id = id_at(block, query.id);
@@ -90,7 +90,7 @@ bool GridOrder::show(const KernelFacts& kernel, std::byte* block) {
         shown.grad = sums_.emplace_back(given, by.grid, element, runtime::allocate_zeroed(size, device_)).buffer->data;
     }
     if (copies_.empty() || spatial::SnapshotScope::current()) return true;
-    // Another thread may build the grids anew meanwhile.
+    // Another thread may rebuild the grids during the launch.
     if (found_.empty()) found_.push_back(order_);
     auto all = std::make_shared<spatial::PreviousObjects>(/*are_all=*/false);
     for (const FoundGrid& one : found_) all->add(one.id, one.grid, nullptr);
@@ -108,7 +108,7 @@ void GridOrder::add_up(const std::byte* block) {
     }
 }
 
-// All copies are of one state of each grid.
+// All copies of a launch see one state of each grid.
 GridOrder::FoundGrid GridOrder::found(std::uint64_t id) {
     if (found_.empty()) found_.push_back(order_);
     for (const FoundGrid& one : found_)

@@ -1,11 +1,10 @@
 // Threads that run in the order of a hash grid.
 //
-// A loop over neighbours reads what lies near the thread's point in space. Where the points are in no order in memory,
-// each thread reads memory that no other has read lately, and waits for most of it. So such a launch runs code whose
-// threads take their coordinates from the grid (transform::follow_grid_order()): points of a cell, and cells side by
-// side, one after the other. The order is a permutation of all coordinates. Which grid it is from, and whether points
-// have moved since, matters to the time that the launch takes and to nothing else. What is read of neighbours is copied
-// into that order first.
+// A loop over neighbours reads memory near the thread's point in space. If the points are in no order in memory, each
+// thread reads memory that no other has read lately, and waits for most of it. So such a launch runs code whose threads
+// take their coordinates from the grid (transform::follow_grid_order()): points of a cell, and cells side by side, one
+// after the other. The order is a permutation of all coordinates. The choice of the grid, and whether points have moved
+// since it was built, affect only the time of the launch. Data read of neighbours is copied into that order first.
 #pragma once
 
 #include <cstddef>
@@ -23,19 +22,19 @@ namespace weft::program {
 
 class GridOrder {
 public:
-    // The one that a launch with these arguments had better follow, if there is one. `has_host`: the caller has the
-    // host's lock, which is given up while copies are made.
+    // Finds the order for a launch with these arguments, if one pays. `has_host`: the caller has the host's lock, which
+    // is given up while copies are made.
     GridOrder(const KernelFacts& kernel, runtime::Device& device, const std::byte* block, const Grid& grid,
               bool has_host = true);
-    // Whether a launch may ever follow one, whatever its arrays hold.
+    // Whether a launch may ever follow an order, for any contents of its arrays.
     static bool is_possible(const KernelFacts& kernel, const runtime::Device& device, const Grid& grid);
     explicit operator bool() const { return order_.grid != nullptr; }
 
-    // Shows it to code that follows it (Variant::grid_order), with copies of what this reads of neighbours. To be kept
-    // until that has run. False where the arguments have less elements than there are neighbours, or a grid has many
-    // more points than the launch has threads.
+    // Puts the order, and copies of the neighbours' data in that order, into the arguments of code that follows it
+    // (Variant::grid_order). This object must outlive that launch. False if the arguments have fewer elements than
+    // there are neighbours, or a grid has many more points than the launch has threads.
     bool show(const KernelFacts& kernel, std::byte* block);
-    // When that has run: what was added to gradients of copies arrives in those of the arrays of the block.
+    // After the launch: adds the gradients of copies to those of the arrays of the block.
     void add_up(const std::byte* block);
 
 private:
@@ -44,7 +43,7 @@ private:
         const runtime::spatial::HashGridDescriptor* grid = nullptr;
     };
     struct Copy {
-        std::int64_t of;  // where the array stands in the block
+        std::int64_t of;  // offset of the array in the block
         const runtime::spatial::HashGridDescriptor* by;
         runtime::BufferPtr buffer;
     };
@@ -68,12 +67,12 @@ private:
     std::vector<Copy> copies_;
     std::vector<Sum> sums_;
     std::optional<runtime::spatial::SnapshotScope>
-        snapshot_scope_;  // the code finds these grids, of which the copies are
+        snapshot_scope_;  // the code finds the grids that the copies were made from
 };
 
-// What a launch runs that was prepared before, without the kernel and the host's lock: a graph's, or one of a program
-// of another system. `ordered` is the code of the same launch in the order of a grid; null where there is none. To be
-// kept until that has run.
+// A launch that was prepared before and runs without the kernel and the host's lock: of a graph, or of a program of
+// another system. `ordered` is the code of the same launch in the order of a grid, or null. This object must outlive
+// the launch.
 class PreparedLaunch {
 public:
     PreparedLaunch(const CompiledKernel& plain, const CompiledKernel* ordered, runtime::Device& device,

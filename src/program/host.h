@@ -1,4 +1,5 @@
-// What this room asks of the program that Weft runs in: Python, through bindings/, or one in C++, through embed/.
+// The services that this room needs from the program around it: Python, through bindings/, or a C++ program, through
+// embed/.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +13,20 @@ void print_to_stdout(const std::string& text);
 // The numbers of Python's logging module, and the names wp.LOG_DEBUG, ... for them.
 enum class LogLevel { debug = 10, info = 20, warning = 30, error = 40 };
 
-// All but `print` may be null: then nothing is asked and nothing is told.
+// All but `print` may be null; the service is then left out.
 struct Host {
-    // A long launch asks now and then whether it should end; where it does, `stop` throws what the caller gets.
+    // A long launch asks now and then whether it should end. If so, `stop` throws the caller's exception.
     bool (*interrupted)() = nullptr;
     void (*stop)() = nullptr;
-    // Between these two other threads of the program may call in. `leave` gives what `enter` takes.
+    // Between these two, other threads of the program may call in. `enter` takes the result of `leave`.
     void* (*leave)() = nullptr;
     void (*enter)(void*) = nullptr;
-    // What kernels print; to C's stdout where nobody says otherwise.
+    // Output of kernels; by default to C's stdout.
     void (*print)(const std::string& text) = print_to_stdout;
-    // A launch waits for the compiler of a kernel: told several times a second if that takes long, with the seconds so
-    // far, and once without when it has ended. Called without the host's lock.
+    // Progress of a compilation that a launch waits for: called several times a second if it takes long, with the
+    // seconds so far, and once without them at its end. Called without the host's lock.
     void (*compiling)(const std::string& kernel, std::optional<double> seconds) = nullptr;
-    // What Weft says about its own work.
+    // Messages of Weft about its own work.
     void (*log)(LogLevel level, const std::string& text) = nullptr;
 };
 Host& host();
@@ -44,7 +45,7 @@ private:
     void* state_;
 };
 
-// Runs `work`, without the host's lock where it moves enough bytes to be worth that.
+// Runs `work`, without the host's lock if it moves enough bytes to make up for that.
 template <typename Work>
 void without_host(std::int64_t size_bytes, Work&& work) {
     constexpr std::int64_t kWorthLeaving = 1 << 18;

@@ -37,7 +37,7 @@ namespace {
     }
 }
 
-// What sema finds when it looks up names: the builtin table.
+// The names that sema may look up: the builtin table.
 class BuiltinsOnly : public sema::Environment {
 public:
     sema::Binding lookup(std::string_view name) override {
@@ -59,7 +59,7 @@ std::int64_t components_of(Type type) {
     return sum;
 }
 
-// How many operations on single numbers it stands for.
+// Operations on single numbers that this one stands for.
 std::int64_t operations_of(const ir::Operation& operation) {
     const std::int64_t results = operation.results.empty() ? 1 : components_of(operation.result()->type);
     if (operation.op != ir::Op::matmul) return std::max<std::int64_t>(results, 1);
@@ -89,7 +89,7 @@ HostFunction::HostFunction(const builtins::Match& match, const std::vector<bool>
     function.is_kernel = true;
     ir::Builder builder(function, function.body);
 
-    // Parameters first: the arguments as they are, then an array of one element for each value that comes back.
+    // Parameters: the arguments as they are, then an array of one element for each result.
     const builtins::Signature& signature = builtins::signature(*match.entry);
     std::vector<Type> types;
     const auto add_parameter = [&](Type type, const std::string& name) {
@@ -189,7 +189,7 @@ HostFunction::HostFunction(std::vector<Printed> arguments, bool cache) : name_("
     compile_for_host(sema::analyze(source), cache);
 }
 
-// The parameters of the block in order: the arguments that are passed, then the views of what comes back.
+// The parameters of the block in order: the arguments that are passed, then the views of the results.
 void HostFunction::lay_out(const std::vector<Type>& parameters) {
     const ArgumentLayout layout = argument_layout(parameters);
     block_.resize(static_cast<std::size_t>(layout.size_bytes));

@@ -1,10 +1,10 @@
-// Builtins called from the host: `wp.dot(a, b)` in Python. There is no second implementation of the mathematics: the
+// Builtins called from the host: `wp.dot(a, b)` in Python. There is no second implementation of the mathematics. The
 // matched overload is expanded into a kernel of one thread, which goes the way of every kernel (passes, disk cache,
-// compiler) and stores what the builtin gives through arrays of one element. Its checks are those of debug mode: an
-// index out of range or an integer division by zero is an error on the host.
+// compiler) and stores the results in arrays of one element. Its checks are those of debug mode: an index out of range
+// or an integer division by zero is an error on the host.
 //
-// The code has an instruction for each component, and is compiled while the caller waits: calls of values so large that
-// it would take many seconds are an error. In kernels, where they are, it is the user's own decision.
+// The code has an instruction for each component, and the caller waits for the compiler. So calls with values that
+// would take many seconds to compile are an error. In kernels such values are allowed.
 #pragma once
 
 #include <cstddef>
@@ -19,34 +19,34 @@
 
 namespace weft::program {
 
-// What a call from the host may have at most: components in its arguments and results together, and operations on
-// single numbers.
+// The limits of a call from the host: components of its arguments and results together, and operations on single
+// numbers.
 inline constexpr std::int64_t kMostHostComponents = 4096, kMostHostOperations = 16384;
 
 class HostFunction {
 public:
-    // Where a value goes in the argument block.
+    // The offset of a value in the argument block.
     struct ArgumentSlot {
         Type type;
         std::int64_t offset = 0;
     };
 
-    // `is_given`, for each of match.parameter_types: left-out parameters have their default. Throws UsageError where
-    // the builtin has no meaning outside of kernels, and where the call is larger than said above.
+    // `is_given` has a value for each of match.parameter_types: omitted parameters have their default. Throws
+    // UsageError if the builtin has no meaning outside of kernels, and if the call exceeds the limits above.
     HostFunction(const builtins::Match& match, const std::vector<bool>& is_given, bool cache);
 
     // wp.printf(), which is part of the language: `arguments` are texts (the format first) and types of scalars. Throws
-    // CompileError, without a place, where format and scalars do not go together.
+    // CompileError, without a place, if format and scalars do not match.
     using Printed = std::variant<std::string, Type>;
     HostFunction(std::vector<Printed> arguments, bool cache);
 
-    // For each of match.parameter_types; Type::none() where it is static or left out.
-    // (Of wp.printf(): for each argument; none for a text.)
+    // For each of match.parameter_types; Type::none() if it is static or omitted. Of wp.printf(): for each argument;
+    // none for a text.
     const std::vector<ArgumentSlot>& arguments() const { return arguments_; }
-    // What the call gives: nothing, one value, or the elements of a tuple; the offsets are those of their views.
+    // The results of the call: nothing, one value, or the elements of a tuple; the offsets are those of their views.
     const std::vector<ArgumentSlot>& results() const { return results_; }
     bool gives_tuple() const { return gives_tuple_; }
-    // The arguments that the call changes: numbers into arguments(), and the views of their new values.
+    // The arguments that the call changes: indices into arguments(), and the views of their new values.
     struct Changed {
         std::size_t argument;
         ArgumentSlot place;
@@ -57,7 +57,7 @@ public:
     // The block before a call: the caller fills the arguments and points the views to memory (set_target).
     void prepare(std::byte* block) const;
     static void set_target(std::byte* block, const ArgumentSlot& place, void* memory);
-    // Throws UsageError where a check failed.
+    // Throws UsageError if a check failed.
     void run(const std::byte* block) const;
 
 private:

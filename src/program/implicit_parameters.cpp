@@ -30,7 +30,7 @@ void point_implicit_parameters(const KernelFacts& kernel, std::byte* block, cons
         from += kernel.layout.offsets[static_cast<std::size_t>(implicit.of)];
         std::memcpy(to, from, static_cast<std::size_t>(type.size_bytes()));
     }
-    // What is shown besides the arguments has no gradient.
+    // Arrays beside the arguments have no gradient.
     for (const BlockArray& place : kernel.arrays)
         if (static_cast<std::size_t>(place.parameter) >= own) view_at(block, place.offset).grad = nullptr;
 }

@@ -1,4 +1,4 @@
-// The parameters that the compiler added behind the user's (ir::ImplicitParameter), as a launch fills them.
+// The parameters that the compiler added after the user's (ir::ImplicitParameter), as a launch fills them.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace weft::program {
 
-// The block of such a kernel has room for KernelFacts::implicit parameters behind the arguments. Those from after the
-// launch are the arrays of the block `after`, what atomics returned is in `returned`. Copies first show what they are
-// copies of, so that launch_layout() may look at them; then they are made, arrays that overlap in one piece. What is
-// returned holds them.
+// point_implicit_parameters() fills the implicit parameters in `block`, which has room for them behind the arguments.
+// Contents from after the launch are the arrays of the block `after`; the results of atomics are in `returned`.
+// Parameters that are copies show the originals, for launch_layout(). make_copies() then copies these, arrays that
+// overlap in one piece, and returns the memory of the copies.
 void point_implicit_parameters(const KernelFacts& kernel, std::byte* block, const std::byte* after,
                                std::span<const ArrayView> returned);
 std::vector<runtime::BufferPtr> make_copies(const KernelFacts& kernel, std::byte* block, runtime::Device& device);

@@ -1,8 +1,8 @@
-// The threads are kept, since each has code generators of its own that take as long to make as a small kernel to
-// compile (jit/cpu.cpp). There are as many as compilations at a time.
+// The threads are kept: each has code generators of its own, which take as long to make as a small kernel to compile
+// (jit/cpu.cpp). There are as many threads as compilations at a time.
 //
-// A process may end while a compilation that was left is going on. Destructors of static objects, LLVM's among them,
-// would run beside it; so the process then ends without these.
+// A process may end during a compilation that its caller left. Destructors of static objects, LLVM's among them, would
+// run beside it; so such a process ends without them.
 #include "program/interruptible_compilation.h"
 
 #include <pthread.h>
@@ -34,7 +34,7 @@ struct Job {
         } catch (...) {
             thrown = std::current_exception();
         }
-        work = nullptr;  // what it owns goes on this thread, before anyone is told
+        work = nullptr;  // objects that the work owns are destroyed on this thread, before its end is announced
         const std::lock_guard lock(mutex);
         error = std::move(thrown);
         is_done = true;
@@ -86,9 +86,9 @@ void* serve(void* state) {
     return nullptr;
 }
 
-// False where the system has no thread for it. Signals go to the program's own threads.
+// False if the system has no thread for it. Signals go to the program's own threads.
 bool start_worker(Workers& all) {
-    constexpr std::size_t kStackBytes = std::size_t{64} << 20;  // reserved, not used: large kernels nest deeply
+    constexpr std::size_t kStackBytes = std::size_t{64} << 20;  // reserved, not committed: large kernels nest deeply
     sigset_t none, before;
     sigfillset(&none);
     pthread_sigmask(SIG_BLOCK, &none, &before);
@@ -128,7 +128,7 @@ void end_without_destructors_if_busy() {
     WEFT_CHECK(registered == 0, "cannot register the handler for the end of the process");
 }
 
-// Tells the host of a compilation that takes long, and of its end.
+// Reports a compilation that takes long, and its end, to the host.
 class Report {
 public:
     explicit Report(const std::string& kernel) : kernel_(kernel) {}
@@ -155,7 +155,7 @@ private:
     bool told_ = false;
 };
 
-// False where the host wants to go on without the job.
+// False if the host wants to go on without the job.
 bool wait_for(Job& job, const std::string& kernel) {
     constexpr std::chrono::milliseconds kBetweenQuestions{20};
     Report report(kernel);
@@ -173,7 +173,7 @@ bool wait_for(Job& job, const std::string& kernel) {
 }  // namespace
 
 void run_interruptibly(const std::string& kernel, std::function<void()> work) {
-    if (is_worker) return work();  // which has no lock to give up
+    if (is_worker) return work();  // a worker has no lock to give up
     if (!host().interrupted) {
         const WithoutHost without;
         return work();

@@ -12,13 +12,13 @@
 
 namespace weft::program {
 
-// Runs `work` on another thread without the host's lock, and waits. If the host wants to go on without it, throws what
-// Host::stop throws within some tens of milliseconds; the work goes on by itself, so it must own all that it uses.
-// Throws what `work` throws. The caller holds the host's lock. In a host that never interrupts, `work` runs here. Long
-// work is told of as the compilation of `kernel` (Host::compiling).
+// Runs `work` on another thread without the host's lock, and waits. If the host wants to go on without it, throws the
+// exception of Host::stop within some tens of milliseconds. The work then goes on by itself, so it must own all that it
+// uses. Exceptions of `work` are passed on. The caller holds the host's lock. In a host that never interrupts, `work`
+// runs on this thread. Long work is reported as the compilation of `kernel` (Host::compiling).
 void run_interruptibly(const std::string& kernel, std::function<void()> work);
 
-// The same with a result. Work that does not take long runs here, without the host's lock.
+// The same with a result. Short work runs on this thread, without the host's lock.
 template <typename Work>
 auto interruptibly(const std::string& kernel, bool is_long, Work work) {
     using Result = std::invoke_result_t<Work>;

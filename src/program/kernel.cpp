@@ -16,7 +16,8 @@ namespace weft::program {
 
 namespace {
 
-// What happened, and why lanes are slower than they could be; where the work is for nothing, a warning, once.
+// Logs a compilation and the reasons why code runs without lanes; a warning, once, if the cache folder cannot be
+// written.
 void log_compile(const CompiledKernel& compiled, const PassOptions& passes) {
     using Cache = CompiledKernel::Cache;
     const auto is_logged = [](LogLevel level) { return host().log && static_cast<int>(level) >= settings().log_level; };
@@ -59,7 +60,7 @@ Kernel::Kernel(std::string name, std::shared_ptr<const sema::FunctionSource> sou
       options_(std::move(options)) {
     for (std::size_t i = 0; i < types_.size(); ++i) {
         if (!types_[i].is_array()) numbers_.emplace_back(layout_.offsets[i], types_[i].size_bytes());
-        // A generic array's elements have no type.
+        // The elements of a generic array have no type.
         const Type value = types_[i].is_array() ? types_[i].element() : types_[i];
         has_structs_ |= value.is_struct();
     }
@@ -67,7 +68,7 @@ Kernel::Kernel(std::string name, std::shared_ptr<const sema::FunctionSource> sou
 
 // ---- options ----
 
-// Whose faults name the line.
+// Faults of these devices name the line.
 static bool is_emulated(const runtime::Device& device) { return device.ordinal >= 0 && device.cuda()->is_emulated; }
 
 Variant Kernel::configured(const runtime::Device& device) const {
@@ -155,10 +156,10 @@ CompileOptions Kernel::compile_options(Variant variant, LaunchLayout launch_layo
     passes.grid_order = variant.grid_order;
     const bool in_lanes = code_options.lanes > 1 ||
                           (code_options.lanes == 0 && codegen::has_quick_lanes(jit::describe(code_options.target)));
-    // An adjoint gains by them whatever the lanes: it goes through the items once, and not three times.
+    // An adjoint gains by neighbour rows with any number of lanes: it visits the items once, and not three times.
     const bool gains_by_neighbour_rows = (in_lanes && !variant.serial) || !derivation.gradients.empty();
     passes.neighbour_rows = gains_by_neighbour_rows && !variant.debug && !is_gpu;
-    // Not all functions that kernels share know the thread.
+    // Functions that remain calls do not always know the thread.
     passes.keeps_calls = code_options.lanes <= 1 && !variant.nulls && !variant.notes_accesses;
     passes.gradients = derivation.gradients;
     passes.tangents = derivation.tangents;
@@ -264,7 +265,7 @@ std::vector<int> Kernel::compiled_for() const {
 
 // ---- change ----
 
-// Everything of the analysed kernel, and the options that shape code: but not its name, nor where it stands.
+// Everything of the analysed kernel, and the options that shape code, but neither its name nor its lines.
 Digest Kernel::hash() {
     const Variant variant = configured();
     const CodeOptions shaping = compile_options(variant, {}, {}).code;

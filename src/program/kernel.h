@@ -1,12 +1,12 @@
-// A kernel as launches know it: where it comes from, its parameters, its options, and the machine code for each way in
-// which it has been launched.
+// A kernel as launches know it: its source, its parameters, its options, and the machine code for each way in which it
+// has been launched.
 //
-// Three questions lead to code. What the options and the grid ask for (Variant) decides how the passes transform the
-// kernel; with that is known what its parameters are and which of them it writes; and how the arrays of a launch lie in
-// memory (LaunchLayout), which is looked at then, decides about the code. So nothing is compiled that no launch needs.
+// Three steps lead to code. The Variant (options and grid) decides how the passes transform the kernel. The passes give
+// its parameters and the arrays that it writes. The LaunchLayout, how the arrays of this launch lie in memory, then
+// decides the code. So nothing is compiled that no launch needs.
 //
-// Not for several threads at once: the caller has a lock (of Python, the GIL). It is given up while code is made, so
-// that another thread may ask meanwhile; what has been handed out stays valid as long as the kernel lives.
+// Not thread-safe: the caller has a lock (of Python, the GIL). It is given up while code is made, so another thread may
+// ask meanwhile. Results stay valid as long as the kernel lives.
 //
 // The stages of a kernel, by class:
 //
@@ -48,8 +48,8 @@ struct LaunchNeeds;
 
 class Kernel {
 public:
-    // `types` are the parameters'; `name` is for messages. A generic kernel's instances are kernels of their own, whose
-    // source leaves the types open.
+    // `types` are the parameters'; `name` is for messages. Instances of a generic kernel are kernels of their own,
+    // whose source leaves the types open.
     Kernel(std::string name, std::shared_ptr<const sema::FunctionSource> source, std::vector<Type> types,
            KernelOptions options);
 
@@ -58,49 +58,50 @@ public:
     const std::string& parameter_name(std::size_t i) const { return source_->tree->parameters[i].name; }
     const ArgumentLayout& layout() const { return layout_; }
     const std::vector<BlockArray>& arrays() const { return arrays_; }
-    // The bytes of its parameters that are no arrays: where they begin, and how many.
+    // The bytes of its parameters that are no arrays, as (offset, size).
     const std::vector<std::pair<std::int64_t, std::int64_t>>& numbers() const { return numbers_; }
     // Whether some parameter is a struct, or an array of them.
     bool has_structs() const { return has_structs_; }
     const KernelOptions& options() const { return options_; }
     // How many names wp.tid() is unpacked to; 0 before there is code.
     int tid_names() const { return tid_names_; }
-    // Whether it has constants from names that may get other values, and whether one has since the kernel was analysed:
-    // as text, once.
+    // Whether it has constants from names that may get other values. changed_name() is one that has changed since the
+    // kernel was analysed, as text, once.
     bool has_watches() const { return !watches_.empty(); }
     std::string changed_name();
-    // True once: launch_names.h.
+    // True at the first call only: launch_names.h.
     bool is_first_with_few_dimensions() { return !std::exchange(had_few_dimensions_, true); }
 
-    // What wp.config and the kernel's options ask for, and besides what a launch with this grid and block does there.
+    // configured() has the wishes of wp.config and the kernel's options; variant_of() adds those of a launch with this
+    // grid and block.
     Variant configured(const runtime::Device& device = runtime::host_device()) const;
     Variant variant_of(const runtime::Device& device, std::span<const std::int64_t> dims, const std::byte* block) const;
     int optimization_level(Variant variant) const;
 
-    // All throw CompileError where the kernel has a mistake, or no derivative, and UsageError for a derivative where
-    // it was declared with enable_backward=False.
+    // All throw CompileError if the kernel has a mistake or no derivative. A derivative of a kernel declared with
+    // enable_backward=False throws UsageError.
     KernelCode& code(bool debug);
     const KernelFacts& facts(Variant variant, LaunchLayout launch_layout = {}, const Derivation& derivation = {});
     const CompiledKernel& compiled(Variant variant, LaunchLayout launch_layout = {}, const Derivation& derivation = {});
     // The code for a launch with this block.
     const CompiledKernel& choose(Variant variant, const std::byte* block);
-    // `target`: in place of that of the variant's device, which need not be there.
+    // `target`: replaces that of the variant's device, which need not exist.
     CompileOptions compile_options(Variant variant, LaunchLayout launch_layout, const Derivation& derivation,
                                    const Target* target = nullptr);
 
-    // What decides about the machine code, and the options: equal for kernels that do the same.
+    // A digest of the kernel and the options that decide the machine code: equal for kernels that do the same.
     Digest hash();
-    // For which devices there is code of the kernel itself, as Variant::gpu.
+    // The devices that have code of the kernel itself, as Variant::gpu.
     std::vector<int> compiled_for() const;
     bool knows_hash() const { return code_[0] || code_[1]; }
     // Whether the latest code was made for another kernel of the same `def`.
     bool was_shared() const { return was_shared_; }
 
-    // What tapes have found out about its launches (launch_needs.h).
+    // Needs of its launches that tapes have computed (launch_needs.h).
     std::vector<std::shared_ptr<const LaunchNeeds>>& known_needs() { return known_needs_; }
 
-    // Other options; or functions that it calls may have been defined anew: everything is made again. What was handed
-    // out stays valid.
+    // Changes options; forget() is for functions that were defined anew. Everything is made again at its next use.
+    // Results given out before stay valid.
     void set_options(const KernelOptions& changed);
     void forget();
 
@@ -139,7 +140,7 @@ private:
     // By Variant::index(), the bytes that loops may keep, and the derivation.
     using Key = std::tuple<std::size_t, std::int64_t, Derivation>;
     std::map<Key, std::unique_ptr<Specialization>> specializations_;
-    // Those of the kernel itself, by Variant::index(): few, so that looking through them is quick.
+    // The specializations of the kernel itself, by Variant::index(): few, so that a linear search is quick.
     std::vector<std::pair<std::size_t, Specialization*>> plain_;
     std::vector<std::shared_ptr<const LaunchNeeds>> known_needs_;
     // From before forget(): launches and recorded launches may still use them.

@@ -24,7 +24,7 @@ std::vector<ArrayView> views_of(std::span<const runtime::Array> arrays) {
     return views;
 }
 
-// The user's arguments, with room behind them for what is not the user's.
+// The user's arguments, with room behind them for the implicit parameters.
 std::vector<std::byte> with_room(const Kernel& kernel, const std::byte* block, const KernelFacts& facts) {
     std::vector<std::byte> larger(static_cast<std::size_t>(facts.layout.size_bytes));
     std::memcpy(larger.data(), block, static_cast<std::size_t>(kernel.layout().size_bytes));
@@ -35,7 +35,7 @@ std::vector<std::byte> with_room(const Kernel& kernel, const std::byte* block, c
 
 // ---- the kernel itself ----
 
-// Empty where its threads keep their order. The options are those of this moment: a command may have been recorded with
+// Empty if its threads keep their order. The options are the present ones: a command may have been recorded with
 // others.
 static std::optional<Variant> variant_in_grid_order(Kernel& kernel, const CompiledKernel& compiled,
                                                     runtime::Device& device, const std::byte* block, const Grid& grid) {
@@ -46,7 +46,7 @@ static std::optional<Variant> variant_in_grid_order(Kernel& kernel, const Compil
     return variant;
 }
 
-// False where its threads run in their own order.
+// False if its threads run in their own order.
 static bool launch_in_grid_order(Kernel& kernel, const CompiledKernel& compiled, runtime::Device& device,
                                  const std::byte* block, const Grid& grid) {
     GridOrder order(compiled, device, block, grid);
@@ -68,7 +68,7 @@ std::shared_ptr<const CompiledKernel> code_in_grid_order(Kernel& kernel, const C
     if (!GridOrder::is_possible(compiled, device, grid)) return nullptr;
     const std::optional<Variant> variant = variant_in_grid_order(kernel, compiled, device, block, grid);
     if (!variant) return nullptr;
-    // Copies are packed, and show no memory yet.
+    // Copies are packed, and have no memory yet.
     const std::vector<std::byte> larger = with_room(kernel, block, kernel.facts(*variant));
     return std::make_shared<const CompiledKernel>(kernel.choose(*variant, larger.data()));
 }
@@ -115,7 +115,7 @@ namespace {
 
 const char* api_of(const DerivedLaunch& what) { return what.tangents ? "jvp()" : "launch()"; }
 
-// Numbers of the arguments that have gradients, in memory of the device: both are laid out like the arguments.
+// Numbers of the arguments and their gradients, in memory of the device, both laid out like the arguments.
 class NumbersInMemory {
 public:
     NumbersInMemory(const Kernel& kernel, const DerivedLaunch& what)
@@ -143,7 +143,7 @@ public:
         }
     }
 
-    // When the launch is done.
+    // To be called after the launch.
     void read(std::byte* gradients) const {
         runtime::current_stream(device_).synchronize();
         runtime::read_bytes(device_, gradients, gradients_->data, size_bytes_);
@@ -155,7 +155,7 @@ private:
     runtime::BufferPtr values_, gradients_;
 };
 
-// The arguments of such a launch with room for what is not the user's, which is filled in.
+// The arguments of such a launch with its implicit parameters filled in.
 std::vector<std::byte> block_of(const Kernel& kernel, const DerivedLaunch& what, const KernelFacts& facts,
                                 const std::optional<NumbersInMemory>& numbers = {}) {
     std::vector<std::byte> block = with_room(kernel, what.before, facts);
@@ -167,7 +167,7 @@ std::vector<std::byte> block_of(const Kernel& kernel, const DerivedLaunch& what,
         for (std::vector<std::byte>* each : {&block, &after})
             std::memcpy(each->data() + to, what.tangents + from, size);
     }
-    // Without them there is nothing to point to; who runs the kernel has found that out.
+    // Null views if there are no results; the caller has checked that none are read.
     std::vector<ArrayView> returned = views_of(what.returned);
     if (returned.empty()) returned.resize(facts.implicit_parameters.size());
     point_implicit_parameters(facts, block.data(), after.data(), returned);
@@ -184,8 +184,8 @@ void check_atomic_results(const Kernel& kernel, const DerivedLaunch& what, const
                                      "launch it in 'with tape:' and call tape.backward()");
 }
 
-// Of an adjoint with tangents. What extremes look at after the launch has no tangent; what users' derivatives do may
-// have.
+// Of an adjoint with tangents. Contents from after the launch have no tangent. The gradients of extremes need none;
+// custom derivatives may.
 void check_after(const Kernel& kernel, const KernelFacts& adjoint) {
     const int own = static_cast<int>(adjoint.effects.size());
     for (const ir::ImplicitParameter& implicit : adjoint.implicit_parameters) {
@@ -199,7 +199,7 @@ void check_after(const Kernel& kernel, const KernelFacts& adjoint) {
     }
 }
 
-// Whether each worker gets scattered gradients of its own. Which of them adds what differs from run to run.
+// Whether each worker gets scattered gradients of its own. The worker that adds an element differs from run to run.
 bool wants_private_gradients(const Variant& variant, const KernelFacts& adjoint, const std::byte* block,
                              std::int64_t threads, const runtime::Device& device) {
     if (variant.serial || variant.nan_check || is_deterministic(std::nullopt)) return false;

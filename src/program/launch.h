@@ -1,5 +1,5 @@
-// Launches: of a kernel, of its adjoint, and in forward mode. The caller has brought the arguments into the form that
-// machine code takes, a block of bytes laid out as Kernel::layout() says.
+// Launches of a kernel, of its adjoint, and in forward mode. The caller has packed the arguments for the machine code:
+// a block of bytes laid out as Kernel::layout() says.
 #pragma once
 
 #include <cstddef>
@@ -32,44 +32,44 @@ private:
     std::unique_ptr<std::byte[]> heap_;
 };
 
-// Runs it, or code that does the same sooner with these arguments (grid_order.h). Where wp.config.verify_fp asks for
-// that, `check` has the arrays that the kernel writes as they were; null otherwise.
+// Runs `compiled`, or equivalent code that is faster for these arguments (grid_order.h). Under wp.config.verify_fp,
+// `check` has the former contents of the arrays that the kernel writes; null otherwise.
 void launch(Kernel& kernel, const CompiledKernel& compiled, runtime::Device& device, const std::byte* block,
             const Grid& grid, const NanCheck* check = nullptr);
 
-// Code of such a launch whose threads run in the order of a hash grid, for a PreparedLaunch; null where it would never
-// do so. Arrays need not be there yet.
+// Code of such a launch whose threads run in the order of a hash grid, for a PreparedLaunch; null if it could never use
+// that order. The arrays need not exist yet.
 std::shared_ptr<const CompiledKernel> code_in_grid_order(Kernel& kernel, const CompiledKernel& compiled,
                                                          runtime::Device& device, const std::byte* block,
                                                          const Grid& grid);
 
-// The same with what its atomics give kept in `returned`, for the adjoint; they are as open_atomic_results() gave
-// them. Returns the code that ran.
+// The same, with the results of its atomics kept in `returned` for the adjoint; these must come from
+// open_atomic_results(). Returns the code that ran.
 const CompiledKernel& launch_keeping_atomic_results(Kernel& kernel, runtime::Device& device,
                                                     std::span<const std::int64_t> dims, const std::byte* block,
                                                     std::span<runtime::Array> returned,
                                                     const NanCheck* check = nullptr);
 
-// A launch of something that is derived from a kernel.
+// A launch of a derivative of a kernel.
 struct DerivedLaunch {
     Derivation derivation;
     std::span<const std::int64_t> dims;
-    // The arguments, arrays with their contents from before the launch that this one belongs to, and with the gradients
-    // to work on; the same with contents from after that launch; and the tangents, laid out like the arguments.
+    // Argument blocks. `before`: contents of arrays from before the original launch, with the gradients to work on.
+    // `after`: the contents from after it. Then the tangents, laid out like the arguments.
     const std::byte* before;
     const std::byte* after;
     const std::byte* tangents = nullptr;
-    std::span<runtime::Array> returned;  // what atomics of that launch gave
-    // With Derivation::numbers: their gradients, laid out like the arguments, to which the launch adds.
+    std::span<runtime::Array> returned;  // results of the original launch's atomics
+    // With Derivation::numbers: gradients of the numbers, laid out like the arguments, to which the launch adds.
     std::byte* number_gradients = nullptr;
     runtime::Device* device;
 
     bool of_adjoint() const { return !derivation.gradients.empty(); }
 };
-// Returns the code that ran. Throws UsageError where it needs what atomics returned and there is nothing.
+// Returns the code that ran. Throws UsageError if it needs the results of atomics and `returned` is empty.
 const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, const NanCheck* check = nullptr);
 
-// Whether that needs what only the launch itself gives.
+// Whether it needs atomic results that the forward launch recorded.
 bool needs_launch(Kernel& kernel, const DerivedLaunch& what);
 
 }  // namespace weft::program

@@ -11,12 +11,12 @@ namespace weft::program {
 
 namespace {
 
-// Smaller grids are in the cache anyway.
+// The data of smaller grids is in the cache anyway.
 constexpr std::int64_t kLeastThreads = 1 << 16;
 // Half of a second-level cache of today; measured (docs/performance.md).
 constexpr std::int64_t kPieceBytes = 256 << 10;
 
-// An array that a launch gets.
+// An array argument of a launch.
 struct ArrayUse {
     BlockArray place;
     const ArrayView& view;
@@ -50,7 +50,7 @@ bool may_run_apart(const ArrayUse& a, const ArrayUse& b) {
 
 bool is_joinable(const FixedLaunch& launch) {
     const CompiledKernel& kernel = *launch.kernel;
-    // That the kernel does nothing besides, CpuEntry::can_fuse says.
+    // CpuEntry::can_fuse says that the kernel does nothing else.
     return kernel.description.cpu().can_fuse && kernel.description.sites.empty() &&
            launch.grid->count >= kLeastThreads && !kernel.serial && kernel.private_gradients.empty();
 }
@@ -71,7 +71,7 @@ bool may_fuse(const FixedLaunch& launch, std::span<const FixedLaunch> before) {
 }
 
 std::int64_t fused_piece(std::span<const FixedLaunch> launches) {
-    // By what a step of the last coordinate of the thread moves in each array, counted once.
+    // Bytes that one step of the thread's last coordinate advances in each array, each array counted once.
     std::vector<ArrayUse> seen;
     std::int64_t bytes = 0;
     for (const FixedLaunch& launch : launches) {

@@ -1,5 +1,5 @@
-// Launches of a graph that run as one, piece by piece of their grid: what the first writes is still in the cache when
-// the next one reads it.
+// Launches of a graph that run as one, a piece of their grid at a time: data that the first writes is still in the
+// cache when the next one reads it.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ struct FixedLaunch {
     const Grid* grid;
 };
 
-// Whether a launch may join those before it, which may join each other: nobody can tell then in which order threads of
-// different launches have run. That holds where memory that one of them writes and another one touches is the same
-// array for both, of which each thread has elements to itself. It has to be worth it, too: on small grids it is not.
+// Whether a launch may be fused with those before it, which may be fused with each other. The order of threads of
+// different launches is then undefined. So memory that one writes and another touches must be the same array for both,
+// with elements that are private to each thread. On small grids fusion does not pay.
 bool may_fuse(const FixedLaunch& launch, std::span<const FixedLaunch> before);
 
-// How many threads a piece has, so that what they touch stays in the cache of a core.
+// Threads of a piece, such that their data stays in the cache of a core.
 std::int64_t fused_piece(std::span<const FixedLaunch> launches);
 
 }  // namespace weft::program

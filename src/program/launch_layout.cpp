@@ -25,7 +25,7 @@ Extent extent(const ArrayView& view, const BlockArray& place) {
     return {reinterpret_cast<const std::byte*>(low), reinterpret_cast<const std::byte*>(high + place.element_bytes)};
 }
 
-// Axis by axis, from the shortest stride on, a step has to lead past all that the axes before reach.
+// Axes in order of their strides: each step must lead past all that the axes before reach.
 bool shows_twice(const ArrayView& view, const BlockArray& place) {
     std::array<std::pair<std::int64_t, std::int64_t>, kMaxDims> axes;  // (stride, extent), sorted
     std::size_t count = 0;
@@ -57,7 +57,7 @@ bool needs_strided(const KernelFacts& kernel, const std::byte* block) {
     return false;
 }
 
-// Whether an element begins between multiples of what code for GPUs takes at once.
+// Whether an element is not aligned for the accesses of several numbers in code for GPUs.
 bool is_misaligned(const KernelFacts& kernel, const std::byte* block) {
     for (const BlockArray& place : kernel.arrays) {
         const std::int64_t alignment = cuda_alignment(place.element_bytes);
@@ -96,7 +96,7 @@ struct Touched {
 // Whether two of them show the same bytes and one of the two changes them. Sorts them.
 bool any_meet(std::span<Touched> touched) {
     std::ranges::sort(touched, {}, &Touched::begin);
-    // The ends of what came before in memory: of all, and of what is changed.
+    // The end of all ranges so far, and of those that are changed.
     const std::byte *end = nullptr, *changed_end = nullptr;
     for (const Touched& one : touched) {
         if (one.begin < (one.changes ? end : changed_end)) return true;
@@ -106,8 +106,8 @@ bool any_meet(std::span<Touched> touched) {
     return false;
 }
 
-// The same where those that change something are the first `changed`: takes longer where these are many and is quicker
-// where they are few. Without branches, which nobody could predict: addresses lie in any order.
+// The same, if the ranges that are changed are the first `changed`. Slower for many of these and faster for few.
+// Without branches, which would be unpredictable: addresses lie in any order.
 bool any_pair_meets(std::span<const Touched> touched, std::size_t changed) {
     for (std::size_t i = 0; i < changed; ++i) {
         const std::byte *const begin = touched[i].begin, *const end = touched[i].end;
@@ -136,7 +136,7 @@ bool has_shared_memory(const KernelFacts& kernel, const std::byte* block, std::s
     for (const BlockArray& place : kernel.arrays) {
         const auto parameter = static_cast<std::size_t>(place.parameter);
         if (parameter >= kernel.effects.size())
-            break;  // implicit parameters: copies, which are apart, and what is read only
+            break;  // implicit parameters: copies, which are apart, and data that is only read
         const ArrayView& view = view_at(block, place.offset);
         add(view, place, kernel.effects[parameter].writes);
         if (!kWithGradients || !view.grad) continue;
@@ -152,11 +152,11 @@ bool has_shared_memory(const KernelFacts& kernel, const std::byte* block, std::s
 
 template <bool kWithGradients>
 bool has_shared_memory(const KernelFacts& kernel, const std::byte* block) {
-    constexpr std::size_t kFew = 64;  // that many need no allocation
+    constexpr std::size_t kFew = 64;  // so few need no allocation
     const std::size_t most = kernel.arrays.size() * (kWithGradients ? 2 : 1);
     if (most < 2) return false;
     if (most <= kFew) {
-        Touched few[kFew];  // not cleared
+        Touched few[kFew];  // uninitialised on purpose
         return has_shared_memory<kWithGradients>(kernel, block, few);
     }
     std::vector<Touched> many(most);

@@ -1,4 +1,4 @@
-// How the arrays of a launch lie in memory, which decides about its code.
+// The layout in memory of a launch's arrays, which decides about its code.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@ namespace weft::program {
 
 // Most arrays are packed, do not overlap, and show each element once.
 struct LaunchLayout {
-    // The innermost dimension of some array is not packed; or on a GPU, elements do not begin where accesses of several
-    // numbers may (cuda_alignment()).
+    // The innermost dimension of some array is not packed. Or, on a GPU, elements are not aligned for accesses of
+    // several numbers (cuda_alignment()).
     bool strided = false;
     bool overlapping = false;  // an array that the kernel writes shares memory with another one
-    // Some array shows one element at several indices, as one that is broadcast does, and threads take its elements to
-    // be different (KernelFacts::uncontended_parameters).
+    // Some array shows one element at several indices, as a broadcast one does, and threads take its elements to be
+    // different (KernelFacts::uncontended_parameters).
     bool repeating = false;
 
     bool huge = false;  // some array has more than 2^31 - 1 elements along a dimension
@@ -26,12 +26,12 @@ struct LaunchLayout {
     std::size_t index() const { return strided | overlapping << 1 | repeating << 2 | huge << 3; }
 };
 
-// Whether memory that an adjoint for the arguments in `block` changes, the gradients among it, is shown by another
-// array or gradient, or by one gradient twice: arrangement(kernel, block, true).overlapping.
+// Whether memory that an adjoint for the arguments in `block` changes, its gradients included, is shown by another
+// array or gradient, or twice by one gradient: launch_layout(kernel, block, true).overlapping.
 bool gradients_overlap(const KernelFacts& kernel, const std::byte* block);
 
-// Of the arguments in `block`. `with_gradients`: of an adjoint; then gradients that share memory with an array or
-// another gradient are overlapping too.
+// The layout of the arguments in `block`. `with_gradients`: of an adjoint, for which gradients that share memory with
+// an array or another gradient count as overlapping too.
 LaunchLayout launch_layout(const KernelFacts& kernel, const std::byte* block, bool with_gradients = false,
                            bool on_gpu = false);
 
@@ -44,7 +44,7 @@ struct CutExtent {
 };
 std::optional<CutExtent> cut_extent(const KernelFacts& kernel, const std::byte* block);
 
-// Throws UsageError, at the user's line, where code for huge arrays takes an extent of more than 32 bits as an int32.
+// Throws UsageError, at the user's line, if code for huge arrays takes an extent of more than 32 bits as an int32.
 void require_narrow_extents(const KernelFacts& kernel, const std::byte* block, const std::string& name);
 
 // Whether some array of the block has no memory: it is None, or empty.
@@ -54,7 +54,7 @@ inline bool has_null(std::span<const BlockArray> arrays, const std::byte* block)
     return false;
 }
 
-// Whether different indices may reach one element, as where an array is broadcast.
+// Whether different indices may reach one element, as in a broadcast array.
 bool shows_twice(const ArrayView& view, const BlockArray& place);
 
 // The memory that one array argument touches.

@@ -20,14 +20,14 @@ using ir::Op;
 using ir::Operation;
 using ir::Value;
 
-// The coordinate of a thread that this value is; empty where it is none.
+// The axis of tid() that this value is the coordinate of; empty if it is none.
 std::optional<std::size_t> coordinate(const Value* value) {
     if (const Value* const written = ir::as_written(value)) value = written;
     if (!value->definition || value->definition->op != Op::tid) return {};
     return static_cast<std::size_t>(value->definition->ints[0]);
 }
 
-// Where the kernel, or a function that it calls, asks for this coordinate.
+// The line at which the kernel, or a function that it calls, asks for this coordinate.
 Span place_of(const ir::Module& module, std::size_t axis) {
     Span found;
     for (const auto& function : module.functions)
@@ -48,7 +48,7 @@ std::string mismatch(const Kernel& kernel, std::span<const std::int64_t> dims) {
            kernel.name() + "' unpacks wp.tid() to " + counted(static_cast<std::size_t>(kernel.tid_names()), "name");
 }
 
-// dims with further extents.
+// `dims` followed by further extents.
 std::string completed(std::span<const std::int64_t> dims, const std::vector<std::int64_t>& rest) {
     std::vector<std::int64_t> whole(dims.begin(), dims.end());
     whole.insert(whole.end(), rest.begin(), rest.end());

@@ -1,4 +1,4 @@
-// Launches with fewer dimensions than wp.tid() is unpacked to. The last names are 0 then, which some programs mean.
+// Launches with fewer dimensions than wp.tid() is unpacked to. The last names are 0 then, which some programs intend.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace weft::program {
 
-// Of a launch with fewer extents than kernel.tid_names(). Debug mode throws UsageError with the line. Otherwise logs a
-// warning, once for the kernel, if the kernel writes an array of the block along an axis at a name that is 0, and that
-// axis has more elements: the launch leaves nearly all of them out.
+// For a launch with fewer extents than kernel.tid_names(). Debug mode throws UsageError with the line. Otherwise logs a
+// warning, once a kernel, if the kernel writes an array along an axis at a name that is 0, and that axis has more
+// elements: the launch leaves nearly all of them out.
 void check_names(Kernel& kernel, bool debug, std::span<const std::int64_t> dims, const std::byte* block);
 
 }  // namespace weft::program

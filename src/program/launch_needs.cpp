@@ -20,8 +20,8 @@ std::vector<Gradient> present_gradients(std::span<const std::uint8_t> arguments)
     return found;
 }
 
-// Gradients that there may be by the time of the backward pass: those that there are, and of outputs that may get one
-// later, where some input has one.
+// Gradients that may exist by the time of the backward pass: the present ones, and those of outputs that may get one
+// later because some input has one.
 std::vector<Gradient> expected_gradients(const KernelFacts& facts, std::span<const std::uint8_t> arguments,
                                          std::vector<Gradient> gradients, bool leads_on) {
     const bool any =
@@ -56,7 +56,7 @@ LaunchNeeds find_needs(Kernel& kernel, Variant variant, LaunchNeeds::Key key) {
     const KernelFacts* adjoint = nullptr;
     const bool may_have_adjoint = kernel.options().enable_backward;
     if (may_have_adjoint && expected != gradients && writes_gradients(expected)) {
-        // Only gradients that are there make an error of what has none, or have atomics recorded.
+        // Only gradients that exist already make a missing derivative an error, or have atomics recorded.
         try {
             adjoint = &kernel.facts(variant, arranged, {expected, {}});
             if (!adjoint->returned.empty()) adjoint = nullptr;

@@ -1,4 +1,4 @@
-// What a tape has to know of a launch before it runs: what it writes, and what its adjoint will look at.
+// The facts of a launch that a tape needs before it runs: its writes, and the reads of its adjoint.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,13 @@
 
 namespace weft::program {
 
-// Of one argument, as bits: an array, and not None; it has a gradient; it leads to objects whose arrays have gradients.
+// Bits of one argument: it is an array and not None; it has a gradient; it leads to objects whose arrays have
+// gradients.
 enum : std::uint8_t { kIsArray = 1, kHasGradient = 2, kLeadsToGradient = 4 };
 
-// The lists are by parameter.
+// All lists are by parameter.
 struct LaunchNeeds {
-    // What it was found out for; a kernel's launches that agree in it share one.
+    // The properties of a launch that these needs depend on; launches of a kernel with equal keys share them.
     struct Key {
         std::size_t variant;
         std::int64_t loop_bytes;
@@ -28,20 +29,20 @@ struct LaunchNeeds {
     } key;
 
     std::vector<transform::Contents> contents;  // that the adjoint looks at
-    std::vector<bool> reads;                    // the launch: the array, or what lies in its elements
-    std::vector<bool> writes, writes_within;    // the array; arrays that lie in its elements
-    // The axes of the grid of which the array has to have the extents, so that the launch overwrites all of it, and
-    // does nothing else with it; empty where it does something else.
+    std::vector<bool> reads;                    // the launch reads the array or arrays inside its elements
+    std::vector<bool> writes, writes_within;    // it writes the array; arrays inside its elements
+    // The axes of the grid whose extents the array must have, so that the launch overwrites all of it and does nothing
+    // else with it. Empty if no such axes make that true.
     std::vector<std::vector<int>> overwritten;
-    std::vector<transform::Gradient> gradients;       // that the adjoint is for
-    std::vector<KernelFacts::AtomicResult> returned;  // what the launch has to keep of its atomics
+    std::vector<transform::Gradient> gradients;       // that the adjoint computes
+    std::vector<KernelFacts::AtomicResult> returned;  // results of atomics that the launch keeps
     int tid_rank = 0;
     bool has_adjoint = false;  // the launch writes something that may have a gradient
-    bool is_left_out = false;  // there is none only because of enable_backward=False
+    bool is_left_out = false;  // enable_backward=False is the only reason that there is none
 };
 
-// For a launch with these arguments. `facts` are those of any code for it. Throws CompileError where it has a gradient
-// and the program has no derivative that could be computed here.
+// For a launch with these arguments. `facts` are those of any code for it. Throws CompileError if an argument has a
+// gradient and the program has no derivative.
 std::shared_ptr<const LaunchNeeds> launch_needs(Kernel& kernel, const runtime::Device& device, const KernelFacts& facts,
                                                 std::span<const std::int64_t> dims, const std::byte* block,
                                                 std::span<const std::uint8_t> arguments);

@@ -13,7 +13,7 @@ namespace {
 
 using runtime::Array;
 
-// A float inside an element: where, of which type, and how a message names it (".position[1]").
+// A float inside an element: its offset, its type, and its name in messages (".position[1]").
 struct FloatField {
     std::int64_t offset;
     Scalar scalar;

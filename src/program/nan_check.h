@@ -1,4 +1,5 @@
-// wp.config.verify_fp: which launch, or operation on whole arrays, put the first NaN or infinity into an array.
+// wp.config.verify_fp: names the launch, or operation on whole arrays, that put the first NaN or infinity into an
+// array.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +12,14 @@
 
 namespace weft::program {
 
-// Remembers what arrays hold before something writes them; afterwards names the first element that has become NaN or
-// infinite. What was so before, and what came from the host, is nobody's fault here.
+// Copies arrays before they are written, and afterwards names the first element that has become NaN or infinite.
+// Numbers that were so before, or came from the host, are not reported.
 class NanCheck {
 public:
-    // `name` is the parameter's, or that of a struct's field ("body.velocity"); arrays of other numbers are passed
-    // over.
+    // `name` is the parameter's, or that of a struct's field ("body.velocity"). Arrays without floats are ignored.
     void watch(std::string name, const runtime::Array& array);
-    // Throws UsageError of `api`; `subject` is "kernel 'step'", `what` "" or "the gradient of ". Where it is known who
-    // wrote such a number first, it says so.
+    // Throws UsageError of `api`; `subject` is "kernel 'step'", `what` is "" or "the gradient of ". The message names
+    // the writer `first` if it is known.
     void check(const std::string& api, const std::string& subject, const std::string& what,
                const std::optional<Writer>& first = {}) const;
 
@@ -32,7 +32,7 @@ private:
     std::vector<Watched> watched_;
 };
 
-// Nobody where the kernel noted nothing.
+// Empty if the kernel noted no write.
 std::optional<Writer> writer_of(const CompiledKernel& compiled, const Fault& not_finite);
 
 }  // namespace weft::program

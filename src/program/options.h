@@ -1,5 +1,5 @@
-// What decides about the machine code of a kernel besides the kernel itself: options of its own and of wp.config, and
-// how it is launched. How the arrays of a launch lie in memory does, too: launch_layout.h.
+// Everything that decides the machine code of a kernel besides the kernel itself and the layout of its arrays
+// (launch_layout.h): its options, those of wp.config, and the kind of its launch.
 #pragma once
 
 #include <cstdint>
@@ -14,30 +14,30 @@
 
 namespace weft::program {
 
-// What the passes on the IR depend on.
+// The options that passes on the IR depend on.
 struct PassOptions {
-    int launch_rank = 0;  // transform::fit_to_launch(); 0 where it is as many as tid() has names
+    int launch_rank = 0;  // transform::fit_to_launch(); 0: as many as tid() has names
     bool debug = false;
     bool noalias = true;                // false: for launches whose arrays overlap
     bool distinct = true;               // false: for launches with arrays that show an element at several indices
-    bool keeps_atomic_results = false;  // keep what atomics give, for the adjoint
-    bool nan_check = false;             // note who writes what is not finite
+    bool keeps_atomic_results = false;  // results of atomics are kept for the adjoint
+    bool nan_check = false;             // the first write of a NaN or infinity is noted
     bool grid_order = false;            // threads in the order of a hash grid (grid_order.h)
-    bool huge = false;                  // for launches with extents beyond 32 bits: finds where these are cut to 32
+    bool huge = false;                  // for launches with extents beyond 32 bits: finds casts of these to 32 bits
     bool neighbour_rows = false;        // transform::PipelineOptions::neighbour_rows
     bool keeps_calls = false;           // transform::PipelineOptions::keeps_calls
     // The adjoint in place of the kernel, for these gradients: one of transform::Gradient for each parameter.
     std::vector<transform::Gradient> gradients;
-    std::vector<bool> numbers;  // of that adjoint: which parameters have gradients of their numbers; empty: none
+    std::vector<bool> numbers;  // parameters of that adjoint with gradients of their numbers; empty: none
     std::int64_t stack_bytes = transform::AdjointOptions().stack_bytes;
-    std::optional<std::int64_t> stack_slots;  // transform::AdjointOptions::stack_slots, where the target asks for it
-    // Forward mode, of the kernel or of that adjoint: which parameters have tangents.
+    std::optional<std::int64_t> stack_slots;  // transform::AdjointOptions::stack_slots, if the target asks for it
+    // Forward mode, of the kernel or of that adjoint: the parameters with tangents.
     std::vector<bool> tangents;
 
     bool operator==(const PassOptions&) const = default;
 };
 
-// What code generation depends on besides.
+// The further options that code generation depends on.
 struct CodeOptions {
     Target target = jit::host_target();
     bool notes_accesses = false;  // codegen::Options::notes_accesses
@@ -58,7 +58,7 @@ struct CodeOptions {
     int cluster = 1;                    // KernelOptions::cluster
     bool cache = true;
     std::filesystem::path cache_folder;  // empty: jit::cache_folder() chooses
-    std::string host_compiler;           // of functions in C++; empty: one is looked for
+    std::string host_compiler;           // of functions in C++; empty: the first that is found
 
     bool operator==(const CodeOptions&) const = default;
 };
@@ -70,7 +70,7 @@ struct CompileOptions {
     bool operator==(const CompileOptions&) const = default;
 };
 
-// Options of @wp.kernel and of its module; empty means "as wp.config says".
+// Options of @wp.kernel and of its module; an empty one leaves the choice to wp.config.
 struct KernelOptions {
     std::optional<bool> debug, fast_math, fuse_fp, line_info;
     std::optional<int> optimization_level, max_unroll;
@@ -83,20 +83,20 @@ struct KernelOptions {
     bool enable_backward = true;
 };
 
-// What a launch asks for before it looks at where its arrays lie.
+// The properties that a launch asks code for before the layout of its arrays is known.
 struct Variant {
     bool debug = false, fast_math = false, line_info = false;
-    bool keeps_atomic_results = false;  // keeps what its atomics give, for its adjoint
-    bool nan_check = false;             // notes who writes what is not finite
+    bool keeps_atomic_results = false;  // results of its atomics are kept for its adjoint
+    bool nan_check = false;             // the first write of a NaN or infinity is noted
     bool private_gradients = false;     // adjoints only: scattered gradients are of one worker
     bool nulls = false;                 // some array is None or empty
     bool short_rows = false;            // codegen::Options::short_rows
     bool single = false;                // for a launch of one thread: not in lanes
     bool serial = false;                // one thread after the other
     bool grid_order = false;            // PassOptions::grid_order
-    bool notes_accesses = false;        // finds races, and reads of what was never written; with `debug`
+    bool notes_accesses = false;        // finds races, and reads of memory that was never written; with `debug`
     int launch_rank = 0;                // transform::fit_to_launch()
-    int gpu = 0;                        // one more than the number of the CUDA device that it is for; 0: for CPUs
+    int gpu = 0;                        // one more than the number of its CUDA device; 0: for CPUs
 
     static constexpr int kGpuShift = 16;  // of `gpu`, the last part of the index
     std::size_t index() const {
@@ -106,10 +106,10 @@ struct Variant {
     }
 };
 
-// The kernel itself where both are empty; else its adjoint, forward mode, or forward mode of the adjoint.
+// The kernel itself if both are empty; else its adjoint, forward mode, or forward mode of the adjoint.
 struct Derivation {
     std::vector<transform::Gradient> gradients;  // one for each parameter
-    std::vector<bool> tangents;                  // which parameters have one
+    std::vector<bool> tangents;                  // by parameter: whether it has one
     std::vector<bool> numbers = {};              // PassOptions::numbers
 
     auto operator<=>(const Derivation&) const = default;

@@ -236,7 +236,7 @@ bool RecordedLaunch::has_derivative(const Use& written, const Use& read) const {
     try {
         return facts_for(derivation).adds_to_gradient[by];
     } catch (const CompileError&) {
-        return true;  // which is not known
+        return true;  // not known: assume that it has
     }
 }
 
@@ -252,7 +252,7 @@ void RecordedLaunch::backward(const Backward& backward) {
     if (needs_->is_left_out) {
         for (const auto& [array, before] : arrays_) {
             if (!array || !array->array.view.grad || overwritten(*array) < 0) continue;
-            clear_gradient(*array);  // what was there before had no part in what followed
+            clear_gradient(*array);  // the overwritten contents had no part in later results
         }
         return;
     }
@@ -262,7 +262,7 @@ void RecordedLaunch::backward(const Backward& backward) {
     run_adjoint(backward.memory, backward.supplied);
 }
 
-// False where there are gradients that nobody expected.
+// False if there are gradients that the needs did not expect.
 bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const SuppliedGradient> supplied) {
     const std::vector<BlockArray>& places = kernel_->arrays();
     for (const auto& [array, need] : arrays_) {
@@ -305,7 +305,7 @@ bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const Suppl
     const runtime::spatial::PreviousObjectsPtr former = previous_objects(memory, [](const Variable&) { return true; });
     std::vector<runtime::BufferPtr> holders;
     if (any_nested_kept()) holders = show_nested(before.data(), after.data());
-    // Other threads may give arrays other gradients meanwhile, whose memory this keeps.
+    // Other threads may give arrays other gradients meanwhile; this keeps the memory of the present ones.
     GradientWrites writes(arrays_.size());
     const Grid grid = make_grid(dims_.span(), needs_->tid_rank, kernel_->name());
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -336,7 +336,7 @@ bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const Suppl
 
 namespace {
 
-// The names of the arrays of a parameter, in the order of Kernel::arrays(): "body.velocity".
+// Appends the names of the arrays of a parameter, in the order of Kernel::arrays(): "body.velocity".
 void add_names(Type type, const std::string& name, std::vector<std::string>& names) {
     if (type.is_array()) names.push_back(name);
     if (!type.is_struct()) return;
@@ -381,8 +381,8 @@ bool RecordedLaunch::has_new_gradients() const {
     return false;
 }
 
-// Gradients have come since the launch was recorded, and with them other contents that the adjoint reads. They have to
-// be there still.
+// Gradients have come since the launch was recorded, and with them further contents that the adjoint reads. These must
+// still be there.
 void RecordedLaunch::catch_up(TapeMemory& memory, const Group& written_after) {
     const std::vector<BlockArray>& places = kernel_->arrays();
     const std::vector<std::byte> block = this->block();

@@ -28,35 +28,35 @@ struct Extents {
     std::size_t count = 0;
 };
 
-// One launch: its arguments, packed once, and what its adjoint reads as it was then. Who makes one keeps alive what
-// the arguments point to.
+// One launch: its packed arguments, and the contents that its adjoint reads, as they were then. The maker keeps alive
+// all that the arguments point to.
 class RecordedLaunch : public TapeEntry {
 public:
-    // Arrays that lie in the elements of an argument, at any depth.
+    // Arrays inside the elements of an argument, at any depth.
     struct Nested {
         std::size_t parameter;
         Group arrays;
-        std::vector<SavedPrimalPtr> needs;  // of these; empty where the adjoint does not read them
+        std::vector<SavedPrimalPtr> needs;  // saved primals of these; empty if the adjoint does not read them
     };
 
     // An array of the block.
     struct Argument {
-        const Variable* array = nullptr;  // null for None and for memory that is nobody's array
-        SavedPrimalPtr before;            // null where the adjoint does not read it
+        const Variable* array = nullptr;  // null for None and for memory that no array owns
+        SavedPrimalPtr before;            // null if the adjoint does not read it
     };
 
     // `arrays` are those of the block, in the order of Kernel::arrays().
     RecordedLaunch(Kernel& kernel, runtime::Device& device, const std::byte* block, std::span<const std::int64_t> dims,
                    std::vector<Argument> arrays);
 
-    // Finds out what it needs. To be called once, before the tape records it. `facts` and `block` as for
-    // launch_needs(). `is_seen`: the launch will be made with the arrays for atomic results that are opened here;
-    // otherwise it must not need any.
+    // Finds its needs. To be called once, before the tape records it. `facts` and `block` as for launch_needs().
+    // `is_seen`: the launch will be made with the arrays for atomic results that are opened here; otherwise it must not
+    // need any.
     void find_needs(const KernelFacts& facts, const std::byte* block, bool is_seen);
     void set_nested(std::vector<Nested> nested) { nested_ = std::move(nested); }
     void record(TapeMemory& memory) override;
 
-    // Throws UsageError where arrays have got gradients since, and what the adjoint reads for these is gone.
+    // Throws UsageError if arrays have got gradients since, and contents that the adjoint reads for these are gone.
     void backward(const Backward& backward) override;
 
     bool is_launch() const override { return true; }
@@ -75,20 +75,20 @@ public:
     const LaunchNeeds& needs() const { return *needs_; }
     std::span<const Argument> arrays() const { return arrays_; }
     const ReferencedObjects* objects() const { return objects_.get(); }
-    // What its adjoint finds by ids; null where it finds nothing. Throws UsageError where that cannot be known.
+    // The objects that its adjoint finds by ids; null if it finds none. Throws UsageError if they cannot be known.
     std::shared_ptr<runtime::spatial::PreviousObjects> previous_objects(
         const TapeMemory& memory, const ReferencedObjects::WithGradient& with_gradient) const;
-    // To be asked when an adjoint has run that was given these.
+    // To be called after an adjoint that was given these objects.
     void check_found(const runtime::spatial::PreviousObjectsPtr& former) const;
     const std::vector<Nested>& nested() const { return nested_; }
-    // Its arguments, with the gradients that arrays have now.
+    // Its arguments, with the present gradients of arrays.
     std::vector<std::byte> block() const;
-    std::span<const std::pair<std::size_t, SavedPrimalPtr>> after() const { return after_; }  // with the parameter
-    std::vector<runtime::Array> returned;  // what its atomics returned
+    std::span<const std::pair<std::size_t, SavedPrimalPtr>> after() const { return after_; }  // by parameter
+    std::vector<runtime::Array> returned;                                                     // results of its atomics
 
 protected:
-    // Where elements of arguments lead to arrays of which contents were kept: shows the adjoint, in the arguments
-    // `before` and `after` the launch, copies that lead to these. What is returned keeps them alive.
+    // If elements of arguments lead to arrays whose contents were saved: replaces the arrays in the adjoint's blocks
+    // `before` and `after` by copies whose elements lead to the saved contents. The result owns the copies.
     virtual std::vector<runtime::BufferPtr> show_nested(std::byte*, std::byte*) const { return {}; }
     // As ReferencedObjects::ArraysOf.
     virtual Group arrays_of_object(std::uint64_t) { return {}; }
@@ -114,13 +114,14 @@ private:
     runtime::Device* device_;
     bool is_seen_ = false;
     Extents dims_;
-    // The arguments that are no arrays, one behind the other; all of them where some array is nobody's.
+    // The arguments that are no arrays, one behind the other; all arguments if some array is memory that no array
+    // object owns.
     std::vector<std::byte> numbers_;
     std::vector<Argument> arrays_;
     std::shared_ptr<const LaunchNeeds> needs_;
     std::vector<std::pair<std::size_t, SavedPrimalPtr>> after_;
     std::vector<Nested> nested_;
-    std::unique_ptr<ReferencedObjects> objects_;  // null where the kernel finds none
+    std::unique_ptr<ReferencedObjects> objects_;  // null if the kernel finds none
 };
 
 }  // namespace weft::program

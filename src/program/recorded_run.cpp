@@ -21,7 +21,7 @@
 namespace weft::program {
 namespace {
 
-// A launch that was interrupted: the host says why when it has its lock again.
+// Thrown by an interrupted launch; the host gives the reason when it has its lock again.
 struct Interrupted {};
 
 // Set while a graph runs without the host's lock.
@@ -84,7 +84,7 @@ public:
 
 private:
     FixedLaunch fixed() const { return {kernel_.get(), block_.data(), &grid_}; }
-    // Shorter where some node is no launch on this device.
+    // Shorter than `nodes` if some node is no launch on this device.
     std::vector<FixedLaunch> launches_of(std::span<const runtime::NodePtr> nodes) const {
         std::vector<FixedLaunch> launches;
         for (const runtime::NodePtr& node : nodes) {
@@ -102,7 +102,7 @@ private:
     runtime::LaunchOptions options_;
 };
 
-// A launch that its device has captured: what it finds comes when the graph has run.
+// A launch that its device has captured: faults and output are read after the graph has run.
 class CapturedLaunch final : public runtime::Node {
 public:
     CapturedLaunch(std::shared_ptr<const CompiledKernel> kernel, const std::byte* block, const Grid& grid)
@@ -150,7 +150,7 @@ void add_addresses(Type type, const std::byte* at, std::vector<const void*>& add
     }
 }
 
-// An object that a launch finds: it stays, with its arrays, though its owner let go of it.
+// Keeps an object that a launch finds, with its arrays, after its owner has released it.
 class KeptObject {
 public:
     explicit KeptObject(std::uint64_t id)
@@ -248,7 +248,7 @@ bool holds(const runtime::Array& condition) {
     return value != 0;
 }
 
-// Captures a condition once more: the bodies of a node of a graph that its device runs.
+// Captures the bodies of a condition again, for a node of a graph that its device runs.
 void put_bodies(const runtime::Array& condition, runtime::ConditionKind kind, runtime::Stream& stream,
                 std::array<const runtime::Graph*, 2> bodies, std::shared_ptr<runtime::Graph> (&made)[2]) {
     runtime::Recording& recording = *stream.recording();

@@ -19,7 +19,7 @@ Extent extent_of(const runtime::Array& array) {
     return {begin, end};
 }
 
-// Now, or when the graph runs that is being captured.
+// Adds now, or in a capture when the graph runs.
 void add(const runtime::Array& into, const runtime::Array& what) {
     if (runtime::Recording* const recording = runtime::current_recording(*into.device))
         recording->add("add", [into, what] { into.device->primitives().add(into, what); }, {});
@@ -56,7 +56,7 @@ void reverse_copy(const Variable& to, const Variable* from) {
                              " that shows some elements several times: which of those copied is left there is not "
                              "known, and so is its gradient. help: copy to an array of its own");
     runtime::Array into = gradient_to_read(*from);
-    into.dtype = gradient.dtype;  // a matrix of as many numbers as a vector, say
+    into.dtype = gradient.dtype;  // such as a matrix with as many numbers as the vector
     NanCheck check;
     const bool checks = settings().verify_fp;
     if (checks) check.watch("source", into);

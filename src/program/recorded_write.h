@@ -1,18 +1,18 @@
-// What the host writes to an array, on a tape: a copy, whose gradient goes back to what was copied, or numbers from
-// elsewhere, which take the gradient away.
+// A write of the host to an array, on a tape: a copy, whose gradient goes back to its source, or numbers from
+// elsewhere, which end the gradient.
 #pragma once
 
 #include "program/tape_entry.h"
 
 namespace weft::program {
 
-// The backward pass of a copy of all elements of `from` to those of `to`, in the same order: adds the gradient of `to`
-// to that of `from`, where it has one, and leaves zeros. The two may share memory, and lie on two devices. Their dtypes
-// are made of the same numbers. Throws UsageError where `to` shows an element several times, of which one was kept and
-// nobody knows which.
+// The backward pass of a copy of all elements of `from` to those of `to`, in the same order. Adds the gradient of `to`
+// to that of `from`, if it has one, and leaves zeros. The two may share memory, and lie on two devices. Their dtypes
+// consist of the same numbers. Throws UsageError if `to` shows an element several times: the element that was kept is
+// then unknown.
 void reverse_copy(const Variable& to, const Variable* from);
 
-// Who makes one keeps both arrays alive.
+// The maker keeps both arrays alive.
 class RecordedWrite : public TapeEntry {
 public:
     // `from` is null for numbers from elsewhere.

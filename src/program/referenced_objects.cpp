@@ -17,7 +17,7 @@ namespace {
 // Arrays with more numbers are not read.
 constexpr std::int64_t kMostRead = 1 << 16;
 
-// Where numbers of 64 bits without a sign stand in a value of this type.
+// Offsets of the unsigned 64-bit numbers in a value of this type.
 void add_places(Type type, std::int64_t offset, std::vector<std::int64_t>& places) {
     if (type.is_struct()) {
         for (const Type::Field& field : type.fields()) add_places(field.type, offset + field.offset, places);
@@ -31,13 +31,13 @@ void read_ids(const std::byte* from, std::span<const std::int64_t> places, std::
     for (const std::int64_t place : places) {
         std::uint64_t id = 0;
         std::memcpy(&id, from + place, sizeof id);
-        id &= ~kTreeOfMesh;  // whose tree it is
+        id &= ~kTreeOfMesh;  // the tree of that mesh
         const std::uint64_t kind = id >> 56;
         if (kind >= 1 && kind <= kObjectKinds) ids.push_back(id);
     }
 }
 
-// False where it is too long, or has no ids, and `has_ids` says that it has.
+// False if the array is too long, or has no ids although `has_ids` says so.
 bool read_array(const runtime::Array& array, bool has_ids, std::vector<std::uint64_t>& ids) {
     std::vector<std::int64_t> places;
     add_places(array.dtype, 0, places);
@@ -73,7 +73,7 @@ std::vector<std::uint64_t> ids_for(const CompiledKernel& kernel, const std::byte
     for (std::size_t i = 0; i < kernel.parameter_types.size() && i < effects.size(); ++i) {
         if (!effects[i].names_objects) continue;
         const Type type = kernel.parameter_types[i];
-        // Of a parameter that cannot hold ids it is said where nobody knows which one does.
+        // A parameter that cannot hold ids is marked when the source of an id is unknown (ir::effects()).
         if (!may_hold_ids(type) || type.is_array() || ir::holds_array(type)) return spatial::all_ids();
         std::vector<std::int64_t> places;
         add_places(type, kernel.layout.offsets[i], places);
@@ -93,7 +93,8 @@ ReferencedObjects::ReferencedObjects(const Kernel& kernel, const KernelFacts& fa
         std::vector<std::int64_t> places;
         add_places(types[i], kernel.layout().offsets[i], places);
         read_ids(block, places, ids);
-        // Where it is not known which parameters an id comes from, all of them may name objects (ir::effects()).
+        // If the source of an id is unknown, all parameters are marked (ir::effects()), also those that cannot hold
+        // ids.
         are_all_known &= may_hold_ids(types[i]);
     }
     for (std::size_t k = 0; k < arrays.size(); ++k) {
@@ -139,7 +140,7 @@ const Variable* ReferencedObjects::overlapping(const Variable& array) const {
 
 void ReferencedObjects::keep(runtime::Device& device) {
     for (ReferencedObject& found : found_) {
-        // What stores into a volume has to be done: it would take the snapshot for one from before.
+        // Launches that store into a volume must be done: they would take the snapshot for one from before.
         if (found.id >> 56 == static_cast<std::uint64_t>(ObjectKind::volume)) device.default_stream().synchronize();
         found.kept = spatial::Snapshot(found.id);
     }

@@ -1,13 +1,13 @@
-// What a launch finds by ids: meshes, BVHs, hash grids and volumes. A tape keeps them as the launch saw them, so that
-// the adjoint, which runs queries again, finds what the launch found.
+// Objects that a launch finds by ids: meshes, BVHs, hash grids and volumes. A tape keeps them as the launch saw them,
+// so that the adjoint, which runs queries again, finds the same.
 //
-// Trees and volumes are kept by snapshots (runtime/spatial/handles.h). The arrays of a mesh are the user's: what later
-// launches overwrite is kept as the contents of any array are (tape_memory.h), and the adjoint finds a descriptor with
+// Trees and volumes are kept by snapshots (runtime/spatial/handles.h). The arrays of a mesh are the user's: contents
+// that later launches overwrite are saved as those of any array (tape_memory.h). The adjoint finds a descriptor with
 // these contents and with the gradients that the arrays have by then.
 //
-// Ids stand among the numbers of the arguments or in arrays, which are read here. Where ids may come from elsewhere (an
-// array in an element of an array, a constant in the kernel) or an array is long, all objects that there are count as
-// found. An id that a kernel computes is noticed when the adjoint asks for it.
+// Ids stand among the numbers of the arguments or in arrays, which are read here. If ids may come from elsewhere (an
+// array in an element of an array, a constant in the kernel) or an array is long, all existing objects count as found.
+// An id that a kernel computes is noticed when the adjoint asks for it.
 #pragma once
 
 #include <algorithm>
@@ -23,17 +23,17 @@
 
 namespace weft::program {
 
-// Whether ids may lie in a parameter of this type: numbers of 64 bits without a sign, at any depth.
+// Whether ids may lie in a parameter of this type: unsigned numbers of 64 bits, at any depth.
 bool may_hold_ids(Type type);
 
-// The ids that a launch of compiled code with this block may find at any time: those that stand among its numbers; all
-// that there are where it may have them from an array or from elsewhere. None where it finds no objects.
+// The ids that a launch of compiled code with this block may find at any time: those among its numbers; all existing
+// ids if it may have them from an array or from elsewhere. Empty if it finds no objects.
 std::vector<std::uint64_t> ids_for(const CompiledKernel& kernel, const std::byte* block);
 
 class ReferencedObjects {
 public:
-    // The arrays of an object in the order in which its descriptor has them; null for one that it has not. Who gives
-    // them keeps them alive.
+    // The arrays of an object in the order of its descriptor; null for one that it has not. The callee keeps them
+    // alive.
     using ArraysOf = std::function<std::vector<const Variable*>(std::uint64_t id)>;
 
     // Whether launches of a kernel find objects.
@@ -41,38 +41,39 @@ public:
         return std::ranges::any_of(facts.effects, &ParameterEffects::names_objects);
     }
 
-    // Those that a launch of the kernel with this block may find. `arrays` are those of the block, in the order of
-    // Kernel::arrays(); null for None and for memory that is nobody's array.
+    // The objects that a launch of the kernel with this block may find. `arrays` are those of the block, in the order
+    // of Kernel::arrays(); null for None and for memory that no array owns.
     ReferencedObjects(const Kernel& kernel, const KernelFacts& facts, const std::byte* block,
                       std::span<const Variable* const> arrays, const ArraysOf& arrays_of);
 
     // Whether one of their arrays has a gradient.
     bool have_gradients() const;
-    // An array of one of them that shares memory with this one; null where none does.
+    // An array of one of them that shares memory with this one, or null.
     const Variable* overlapping(const Variable& array) const;
     void for_each_array(const std::function<void(const Variable&)>& visit) const;
 
-    // Keeps them as they are now, when the device's work is done.
+    // Snapshots them as they are now. Waits for the device first if a volume is among them.
     void keep(runtime::Device& device);
     bool are_kept() const { return is_kept_; }
-    // Whether nothing has happened to any object since the ids were read.
+    // Whether no object has changed since the ids were read.
     bool are_unchanged() const { return changes_ == runtime::spatial::changes(); }
-    // As the launch is recorded. `reads`: the adjoint reads their arrays.
+    // Records the arrays' contents on the tape, with the launch. `reads`: the adjoint reads their arrays.
     void record(TapeMemory& memory, bool reads);
-    // Where the adjoint turned out to read them later: need(array) gives the need of contents that are still there.
+    // For an adjoint that turned out later to read them: need(array) gives the saved primal of contents that are still
+    // there.
     void read_late(const std::function<SavedPrimalPtr(const Variable&)>& need);
     void add_needs(std::vector<SavedPrimalPtr*>& to);
 
-    // For the adjoint. What it adds to the gradient of an array arrives there where with_gradient(array) holds. Empty
-    // where something was written past the tape since: `reads` says whether that matters.
+    // The objects for the adjoint. Gradients that it adds arrive at the arrays for which with_gradient(array) holds.
+    // Null if memory was written outside the tape since then; `reads` says whether the contents of their arrays matter.
     using WithGradient = std::function<bool(const Variable&)>;
     std::shared_ptr<runtime::spatial::PreviousObjects> former(const TapeMemory& memory, bool reads,
                                                               const WithGradient& with_gradient) const;
-    // For forward mode, when they are kept: meshes get tangents that consist of those of their arrays. tangent(array)
-    // is null for an array that does not move.
+    // For forward mode, after keep(): meshes get tangents that consist of those of their arrays. tangent(array) is null
+    // for an array that does not move.
     using TangentOf = std::function<const ArrayView*(const Variable&)>;
     void add_tangents(const TangentOf& tangent, runtime::spatial::PreviousObjects& to) const;
-    // By array: what is kept of it, null where nothing is.
+    // Visits each array with its saved primal; null if it has none.
     void for_each_need(const std::function<void(const Variable&, const SavedPrimalPtr&)>& visit) const;
 
 private:
@@ -81,7 +82,7 @@ private:
         SavedPrimalPtr need;
         std::uint64_t writes_of_others = 0;  // when the launch was recorded
     };
-    struct ReferencedObject {  // or not: an id that finds nothing does so in the adjoint too
+    struct ReferencedObject {  // or none: such an id finds nothing in the adjoint either
         std::uint64_t id;
         runtime::spatial::Snapshot kept;
         std::vector<ObjectArray> parts;

@@ -17,8 +17,8 @@ using Kind = Binding::Kind;
 
 namespace {
 
-// Texts are preceded by their length, addresses and numbers ended by a space: different answers never read alike. Types
-// are interned and live for ever, so their addresses tell them apart.
+// Texts are preceded by their length, addresses and numbers end with a space: different answers never read alike. Types
+// are interned and live for ever, so their addresses identify them.
 void append_text(std::string& words, std::string_view text) {
     words += std::to_string(text.size()) + ":";
     words += text;
@@ -45,7 +45,7 @@ struct Node {
     Question question;
     std::unordered_map<std::string, std::unique_ptr<Node>> next;
     std::weak_ptr<KernelCode> code;                              // of a leaf
-    std::vector<std::shared_ptr<const syntax::Function>> trees;  // whose addresses the answers name
+    std::vector<std::shared_ptr<const syntax::Function>> trees;  // the answers contain their addresses
 };
 
 struct Root {
@@ -56,7 +56,7 @@ struct Root {
 struct State {
     std::unordered_map<const syntax::Function*, Root> roots;
     std::size_t sweep_at = 64;
-    // The latest ones live on without a kernel that uses them.
+    // The latest codes stay alive without a kernel that uses them.
     static constexpr std::size_t kMostKept = 1024;
     std::deque<std::shared_ptr<KernelCode>> kept;
 };
@@ -76,7 +76,7 @@ Root& root_of(const std::shared_ptr<const syntax::Function>& tree) {
     return root;
 }
 
-// Null where the question cannot be asked of these functions.
+// Null if the question cannot be asked of these functions.
 std::optional<Binding> ask(const Question& question, const Answers& answers) {
     Environment& environment = *answers.function(question.function).environment;
     try {
@@ -94,12 +94,12 @@ std::optional<Binding> ask(const Question& question, const Answers& answers) {
                 return environment.evaluate(question.expression, question.constants);
         }
     } catch (const UsageError&) {
-        return std::nullopt;  // the analysis will meet it, and has the place for the message
+        return std::nullopt;  // the analysis will meet the error, and knows its line
     }
     return std::nullopt;
 }
 
-// Whether a local can be handed to the expressions of another kernel: objects and functions belong to their own.
+// Whether a local can be passed to the expressions of another kernel: objects and functions belong to their own.
 bool is_plain(const Binding& binding) {
     if (binding.kind == Kind::object || binding.kind == Kind::function) return false;
     return std::all_of(binding.elements.begin(), binding.elements.end(), is_plain);
@@ -234,7 +234,7 @@ public:
         question.type = type;
         return log_.note(std::move(question), environment().method(type, name));
     }
-    // The same for these types as long as they are: the key of a struct has the rules of its dataclass.
+    // Answers about these types never change: the key of a struct contains the rules of its dataclass.
     std::optional<sema::Construction> construction(Type type) override { return environment().construction(type); }
     std::string module_with_operator(Type type, std::string_view name) override {
         return environment().module_with_operator(type, name);
@@ -296,9 +296,9 @@ std::string QuestionLog::question_words(const Question& question) {
 
 Binding QuestionLog::note(Question question, Binding answer) {
     std::string words = answers_.describe(answer);
-    // What has been asked before decides nothing.
+    // A repeated question decides nothing.
     if (asked_.insert(question_words(question)).second) notes_.emplace_back(std::move(question), std::move(words));
-    // Numbers of the functions that this answer has brought up.
+    // Number the functions that this answer has brought up.
     for (int i = static_cast<int>(numbers_.size()); i < answers_.function_count(); ++i)
         numbers_.emplace(&answers_.function(i), i);
     replace_functions(answer);

@@ -1,10 +1,10 @@
-// Kernels that one `def` made more than once (factories, closures) share their machine code where it would be the same.
+// Kernels that one `def` made more than once (factories, closures) share their machine code if it would be the same.
 //
-// What sema makes of a kernel is decided by its tree, its parameters' types, the options, and by the answers to its
-// questions about names: nothing else reaches it. So the analyses of one tree form a decision tree: each node is a
-// question, each edge an answer, each leaf an analysed kernel with its code. A kernel that is asked the same questions
-// and gives the same answers gets the code at the leaf, without being analysed. The next question depends on nothing
-// but the answers so far, so this is a proof and no heuristic.
+// Sema's result depends on the kernel's tree, its parameters' types, the options, and the answers to its questions
+// about names. Nothing else reaches it. So the analyses of one tree form a decision tree: each node is a question, each
+// edge an answer, each leaf an analysed kernel with its code. A kernel that is asked the same questions and gives the
+// same answers gets the code at the leaf, without being analysed. The next question depends on nothing but the answers
+// so far: this is a proof and no heuristic.
 //
 // Calls must not overlap: the bindings make them while they hold the GIL.
 #pragma once
@@ -21,8 +21,8 @@
 
 namespace weft::program {
 
-// Numbers the functions and objects that answers bring up, and puts answers into words that are equal exactly where
-// sema can make no difference between them.
+// Numbers the functions and objects that answers bring up, and encodes answers as text. Texts are equal exactly if sema
+// can make no difference between the answers.
 class Answers {
 public:
     explicit Answers(std::shared_ptr<const sema::FunctionSource> kernel) { number_of(std::move(kernel)); }
@@ -32,7 +32,7 @@ public:
     int function_count() const { return static_cast<int>(functions_.size()); }
     const std::shared_ptr<void>& object(int number) const { return objects_[static_cast<std::size_t>(number)]; }
     std::vector<std::shared_ptr<sema::Environment>> environments() const;
-    int number_of_object(const void* object) const;  // -1 where no answer was it
+    int number_of_object(const void* object) const;  // -1 if it was in no answer
 
 private:
     int number_of(std::shared_ptr<const sema::FunctionSource> function);
@@ -46,18 +46,18 @@ private:
 struct Question {
     enum class Kind { name, attribute, method, expression } kind = Kind::name;
     int function = 0;  // whose names: 0 is the kernel
-    int object = -1;   // attribute of which object
-    Type type;         // method of which struct
+    int object = -1;   // the object of an attribute
+    Type type;         // the struct of a method
     std::string name;
     int expression = -1;
     std::vector<sema::Environment::Local> constants;  // of an expression
 };
 
-// What identifies a kernel besides the answers: its types and what sema is asked for, as one text.
+// The key of a kernel besides the answers: its types and sema's options, as one text.
 std::string reuse_key(const sema::FunctionSource& kernel, const std::vector<Type>& types, const sema::Options& options);
 
-// Null where no kernel of this tree and key has given the same answers.
-// `asked` gets the environments of all functions that were asked.
+// Null if no kernel of this tree and key has given the same answers. `asked` gets the environments of all functions
+// that were asked.
 std::shared_ptr<KernelCode> find_code(const std::shared_ptr<const sema::FunctionSource>& kernel, const std::string& key,
                                       std::vector<std::shared_ptr<sema::Environment>>& asked);
 
@@ -66,11 +66,11 @@ class QuestionLog {
 public:
     explicit QuestionLog(std::shared_ptr<const sema::FunctionSource> kernel);
 
-    // To be analysed in place of the kernel: the same, with environments that note what they are asked.
+    // The kernel to analyse in place of the original: the same, with environments that note each question.
     const sema::FunctionSource& kernel() const { return *logged_; }
     std::vector<std::shared_ptr<sema::Environment>> asked() const { return answers_.environments(); }
-    // Keeps the code for kernels that give the same answers. A question that cannot be asked again (a wp.static that
-    // uses objects found at compile time) keeps nothing.
+    // Keeps the code for kernels that give the same answers. Keeps nothing if a question cannot be asked again (a
+    // wp.static that uses objects found at compile time).
     void remember(const std::string& key, std::shared_ptr<KernelCode> code);
 
 private:

@@ -19,7 +19,7 @@ void flush_prints() {
 
 namespace {
 
-// What goes wrong in it, or before it in its stream, is said here: wp.config.verify_cuda.
+// wp.config.verify_cuda: waits, and reports an error of the launch or of earlier work in its stream.
 void verify(const CompiledKernel& kernel, runtime::Stream& stream) {
     try {
         stream.synchronize();
@@ -32,8 +32,8 @@ void verify(const CompiledKernel& kernel, runtime::Stream& stream) {
     }
 }
 
-// Of a launch that is estimated to be short and has loops that may be long. The first question gives up the host's lock
-// for the rest of the launch.
+// For a launch that is estimated to be short and has loops that may be long. The first question about interrupts gives
+// up the host's lock for the rest of the launch.
 class LateWithoutHost {
 public:
     LateWithoutHost() : outer_(std::exchange(current, this)) {}
@@ -66,7 +66,7 @@ void run(const CompiledKernel& kernel, runtime::Stream& stream, const std::byte*
     if (grid.count == 0) return;
     if (runtime::Recording* const recording = stream.recording())
         return record_run(*recording, kernel, stream, block, grid, not_finite != nullptr);
-    Fault fault;  // not cleared: a launch takes less time than that
+    Fault fault;  // uninitialised on purpose: clearing it would take longer than a short launch
     runtime::LaunchOptions options{.fault = kernel.description.sites.empty() ? nullptr : &fault,
                                    .not_finite = not_finite,
                                    .serial = kernel.serial,

@@ -1,5 +1,5 @@
-// What the user has set in wp.config, as the compiler and the runtime read it. Set by the bindings whenever a
-// wp.config option is assigned; read at each launch.
+// The user's wp.config, for the compiler and the runtime. The bindings set it when a wp.config option is assigned; each
+// launch reads it.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace weft::program {
 
-// $WARP_SERIAL is set, and not 0.
+// Whether $WARP_SERIAL is set, and not 0.
 bool serial_by_environment();
 
 struct Settings {
@@ -24,17 +24,17 @@ struct Settings {
     bool deterministic = false;               // sums of floats by atomics are the same in every run
     bool serial = serial_by_environment();    // one thread after the other, in the order of the grid
     int log_level = 20;                       // config.log_level: bindings/python/log.h
-    std::optional<int> optimization_level;    // not set: 3, and 0 in debug mode
+    std::optional<int> optimization_level;    // empty: 3, and 0 in debug mode
     int max_unroll = 16;
     std::int64_t gradient_loop_bytes = std::int64_t{1} << 24;
     std::int64_t gradient_log_bytes = std::int64_t{1} << 30;
     std::filesystem::path cache_folder;  // config.kernel_cache_dir; empty: jit::cache_folder() chooses
-    std::string host_compiler;           // of functions in C++; empty: one is looked for
+    std::string host_compiler;           // of functions in C++; empty: the first that is found
 };
 extern Settings current_settings;
 inline Settings& settings() { return current_settings; }  // a launch asks several times
 
-// While it lives, launches of this thread are deterministic, or not, whatever their kernels and wp.config say.
+// While it lives, launches of this thread are deterministic, or not, in place of the options of kernels and wp.config.
 class Determinism {
 public:
     explicit Determinism(std::optional<bool> wanted) : before_(wanted_) { wanted_ = wanted; }
@@ -47,7 +47,7 @@ private:
     static thread_local std::optional<bool> wanted_;
     std::optional<bool> before_;
 };
-// Whether a launch of a kernel that says so, or nothing, gives the same sums in every run.
+// Whether launches of a kernel with this option (empty: none) give the same sums in every run.
 bool is_deterministic(std::optional<bool> of_kernel);
 
 }  // namespace weft::program

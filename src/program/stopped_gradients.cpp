@@ -14,13 +14,13 @@ namespace {
 
 using Use = TapeEntry::Use;
 
-// Tells memory apart. That of other libraries has a buffer for each launch that is given it.
+// Identifies memory by its address: memory of other libraries gets a new buffer for each launch.
 const void* memory_of(const Variable& array) { return array.array.buffer ? array.array.buffer->data : nullptr; }
 
 bool is_smooth(const Variable& array) { return ir::is_smooth(array.array.dtype); }
 
-// Goes back through a tape as its backward pass would, from entry to entry, and keeps which memory matters to what the
-// pass starts from.
+// Walks back through a tape as its backward pass would, entry by entry, and keeps the memory that the pass's start
+// depends on.
 class Search {
 public:
     Search(const Tape& tape, std::span<const Variable* const> seeds) : tape_(tape), from_all_(seeds.empty()) {
@@ -36,10 +36,10 @@ public:
     }
 
 private:
-    // Memory whose contents matter after an entry: who reads it, and whether as an array without gradient.
+    // Memory whose contents matter after an entry: its reader, and whether that reads it as an array with a gradient.
     struct Live {
         const std::byte *begin, *end;
-        const TapeEntry* reader;  // null for what the pass starts from
+        const TapeEntry* reader;  // null for the start of the pass
         Use use;
         bool has_gradient;
     };
@@ -76,7 +76,7 @@ private:
 
     void look_at(const TapeEntry& entry) {
         uses_ = entry.uses();
-        // What it writes that matters, with somebody who reads it without a gradient if there is one.
+        // A write that matters, with a reader that has no gradient for it, if there is one.
         struct Written {
             const Use* use;
             std::optional<Live> without;
@@ -129,7 +129,7 @@ private:
 
     const Tape& tape_;
     bool from_all_;
-    std::unordered_set<const void*> written_;                  // by memory
+    std::unordered_set<const void*> written_;                  // by address of memory
     std::unordered_map<const void*, std::vector<Live>> live_;  // the same
     std::vector<Use> uses_;
     std::vector<std::string> found_;

@@ -1,5 +1,5 @@
-// Gradients that a backward pass would not hand on, because an array between has none: it was written from arrays that
-// have one, and something that is differentiated reads it. Its part of the gradient would be missing without a word.
+// Gradients that a backward pass would lose, because an array between has none. It was written from arrays that have
+// one, and a differentiated launch reads it. Its part of the gradient would be missing silently.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@
 namespace weft::program {
 
 // Whether a gradient may stop on the tape at all: 0 if not, else a number that is the same for tapes of the same
-// launches whose arguments have gradients at the same places. Takes some nanoseconds for each entry.
+// launches whose arguments have gradients at the same places. Takes some nanoseconds an entry.
 std::size_t may_stop_gradients(const Tape& tape);
 
-// One text for each place at which a gradient stops in a backward pass of the tape from `seeds`, or, where there are
-// none, from all arrays with gradients. It names the argument, the launches that write and read it, and their lines.
+// One text for each place at which a gradient stops in a backward pass of the tape from `seeds`, or, if there are none,
+// from all arrays with gradients. It names the argument, the launches that write and read it, and their lines.
 std::vector<std::string> stopped_gradients(const Tape& tape, std::span<const Variable* const> seeds);
 
 }  // namespace weft::program

@@ -25,7 +25,7 @@ void Tape::forget_last() {
 }
 
 void Tape::backward(std::size_t index, std::span<const SuppliedGradient> supplied) {
-    const std::shared_ptr<TapeEntry> entry = entries_.at(index);  // which may outlive the tape's contents
+    const std::shared_ptr<TapeEntry> entry = entries_.at(index);  // it may outlive the tape's contents
     const std::function<TapeEntry::Group()> after = [&] { return written_after(index); };
     entry->backward({memory_, supplied, after});
 }

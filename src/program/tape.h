@@ -1,4 +1,4 @@
-// A tape: what was recorded, in order, and the memory that going back will read.
+// A tape: its entries in order, and the memory that its backward pass will read.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@ namespace weft::program {
 
 class Tape {
 public:
-    // What is about to run. Where it fails, the entry is to be forgotten.
+    // Records an entry that is about to run. If it fails, call forget_last().
     void record(std::shared_ptr<TapeEntry> entry);
     void forget_last();
 
-    // Through entry `index`.
+    // Runs the backward pass of entry `index`.
     void backward(std::size_t index, std::span<const SuppliedGradient> supplied);
 
     const std::vector<std::shared_ptr<TapeEntry>>& entries() const { return entries_; }

@@ -68,7 +68,7 @@ void UncopiedPrimals::erase(std::size_t first, std::size_t last) {
 
 // ---- memories ----
 
-// The slot of a buffer, or the free one that it would have.
+// The slot of a buffer, or the free one that it would get.
 std::size_t TapeMemory::Memories::slot_of(const runtime::Buffer* buffer) const {
     constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;  // 2^64 divided by the golden ratio
     std::size_t at = (reinterpret_cast<std::uintptr_t>(buffer) * kGolden) >> shift_;
@@ -111,7 +111,7 @@ void TapeMemory::begin_entry() {
     counted_.clear();
 }
 
-// They live until the last of them goes.
+// A block lives as long as one of its primals.
 struct TapeMemory::PrimalBlock {
     std::array<std::optional<SavedPrimal>, kPrimalsTogether> needs;
     std::size_t count = 0;
@@ -169,7 +169,7 @@ void TapeMemory::join_overlapping(std::span<SavedPrimalPtr*> needs) {
             SavedPrimalPtr before, made;
             for (; first < last; ++first) {
                 SavedPrimalPtr& need = *needs[first];
-                if (need != before) {  // one that stands here twice is one again
+                if (need != before) {  // the same one twice stays one
                     before = made = need;
                     if (std::ranges::find(added_, need.get()) ==
                         added_.end()) {  // an earlier entry's, which stays alone
@@ -187,7 +187,7 @@ void TapeMemory::join_overlapping(std::span<SavedPrimalPtr*> needs) {
 }
 
 std::vector<SavedPrimalPtr> TapeMemory::take(Memory& memory, const std::byte* begin, const std::byte* end) {
-    // As numbers: what lies so far before the first byte need not be an address.
+    // As integers: the difference need not be a valid address.
     const auto address = [](const std::byte* at) {
         return static_cast<std::int64_t>(std::bit_cast<std::uintptr_t>(at));
     };
@@ -213,7 +213,7 @@ void TapeMemory::keep(std::span<const SavedPrimalPtr> needs) {
         end = std::max(end, need->end);
     }
     std::vector<runtime::Array> copies = keep_together(arrays);
-    // This entry may have counted writes that it has not made yet.
+    // This entry may have counted writes that are still to come.
     const auto is_of_this = [&](const auto& counted) { return counted.first->buffer.get() == needs.front()->buffer; };
     const std::uint64_t others =
         writes_of_others(*needs.front()->of) + static_cast<std::uint64_t>(std::ranges::count_if(counted_, is_of_this));
@@ -272,8 +272,8 @@ void TapeMemory::count(Memory& memory) {
     counted_.emplace_back(&memory, memory.expected);
     ++memory.writes;
     const std::uint64_t version = memory.buffer->version, before = memory.expected.value_or(version);
-    // Written by something else since, or, where more are expected, by this entry before: an entry may write a memory
-    // through several arguments.
+    // Unknown if something else has written it since. More writes than the version shows are this entry's own: it may
+    // write a memory through several arguments.
     if (before == kUnknown || before < version)
         memory.expected = kUnknown;
     else

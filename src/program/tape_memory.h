@@ -1,8 +1,8 @@
-// What a tape knows of memory: which contents the adjoints of what it recorded will read again, the copies that it made
-// because something recorded overwrote them, and how often memory was written.
+// The tape's view of memory: contents that the adjoints of its entries will read again, copies of those that were
+// overwritten, and the number of writes.
 //
-// Nothing is copied unless something on the tape overwrites it: what is not is used with the contents that it has when
-// the tape goes back.
+// Contents are copied only when an entry of the tape overwrites them. All other memory is read as it is during the
+// backward pass.
 #pragma once
 
 #include <array>
@@ -19,29 +19,28 @@
 
 namespace weft::program {
 
-// Copies of arrays of one memory, with the same strides, gaps included, and without gradients: what overlaps does so in
-// the copies too.
+// Copies of arrays of one memory, with the same strides, gaps included, and without gradients. Arrays that overlap do
+// so in the copies too.
 std::vector<runtime::Array> keep_together(std::span<const runtime::Array* const> arrays);
 
-// That an entry of a tape reads an array, and its adjoint does so again. Entries between which nothing writes the array
-// share one.
+// A read of an array by an entry that its adjoint repeats. Entries without a write between them share one.
 struct SavedPrimal {
     explicit SavedPrimal(const Variable& of);
 
     const Variable* of;
-    runtime::Buffer* buffer;  // null where the array has no elements
+    runtime::Buffer* buffer;  // null if the array has no elements
     const std::byte *begin, *end;
     std::shared_ptr<const runtime::Array> copy;  // of the contents that the entry saw; null while the array has them
     std::uint64_t writes_of_others = 0;          // TapeMemory::writes_of_others() when the copy was made
-    // Those of one entry that are copied as one, because they show parts of the same memory: what the kernel stores
-    // through one argument it may read through another, and so does its adjoint. Null where it is alone.
+    // Those of one entry that are copied as one, because their arrays overlap: values that the kernel stores through
+    // one argument it may read through another, and so does its adjoint. Null if it is alone.
     std::shared_ptr<std::vector<SavedPrimal*>> together;
 
     const runtime::Array& contents() const { return copy ? *copy : of->array; }
 };
 using SavedPrimalPtr = std::shared_ptr<SavedPrimal>;
 
-// Needs in order of their first byte. Most memory has one, which takes no memory of its own.
+// Saved primals in order of their first byte. Most memory has one, which needs no allocation here.
 class UncopiedPrimals {
 public:
     std::span<SavedPrimalPtr> all() { return {many_.empty() ? &one_ : many_.data(), size()}; }
@@ -56,32 +55,33 @@ public:
     }
 
 private:
-    SavedPrimalPtr one_;  // where there is no other
+    SavedPrimalPtr one_;  // if there is no other
     std::vector<SavedPrimalPtr> many_;
 };
 
 class TapeMemory {
 public:
-    // An entry is about to be recorded, and to run then. What follows, up to the next one, is what it needs and writes:
-    // first needs of contents from before it, then its writes, then needs of what it leaves.
+    // Begins an entry that is about to run. The calls up to the next one report its needs and writes: first needs of
+    // contents from before it, then its writes, then needs of contents that it leaves.
     void begin_entry();
     SavedPrimalPtr need(const Variable& of);
     void need(const SavedPrimalPtr& made);
-    // Those of one entry that overlap will be kept as one. Call it before writes, where they may.
+    // Whether needs of this entry may overlap: then call join_overlapping() before writes, to save overlapping ones as
+    // one.
     bool may_overlap() const { return may_overlap_; }
     void join_overlapping(std::span<SavedPrimalPtr*> needs);
-    // Copies what somebody needs of this memory. `counts`: and counts a write to it.
+    // Saves contents of this memory that an entry needs. `counts`: and counts a write to it.
     void write(const Variable& to, bool counts = false);
     // Counts a write to each memory that these lie in, once.
     void count_writes(std::span<const Variable* const> to);
-    // How often its memory was written by what is not on the tape. Differences count: where there is none, the array
-    // has the contents that the tape knows of.
+    // The number of writes to its memory that are not on the tape. Equal numbers mean that the memory has the contents
+    // that the tape knows of.
     std::uint64_t writes_of_others(const Variable& of) const;
-    // The entry, which is still there, has failed: it needs nothing, and has not counted its writes.
+    // The entry, which is still on the tape, has failed: drops its needs and the writes that it counted.
     void forget_entry();
 
-    // Throws UsageError of Tape.backward() where memory of which contents were kept, and of which others are still to
-    // be read, was written by something that is not on the tape.
+    // Throws UsageError of Tape.backward() if memory that has saved contents and contents still to be read was written
+    // outside the tape.
     void check_versions() const;
 
     struct CopyStatistics {
@@ -90,33 +90,34 @@ public:
     const CopyStatistics& kept() const { return kept_; }
     void clear();  // all but the peak
 
-    // Told of needs whose contents were copied.
+    // Called with saved primals whose contents were copied.
     std::function<void(std::span<const SavedPrimalPtr>)> on_keep;
 
 private:
-    // The needs whose contents are still there, by their first byte: what a write meets is found without looking at all
-    // of them, as where every step of a rollout has a row of one array.
+    // Saved primals without a copy, by their first byte. A write finds those that it overlaps without a look at all of
+    // them: every step of a rollout may have a row of one array.
     struct Memory {
         runtime::BufferPtr buffer;
         UncopiedPrimals waiting;
         std::ptrdiff_t longest = 0;
         std::uint64_t entry = 0;   // the last one with a need here
-        std::uint64_t writes = 0;  // by what is on the tape
-        // Writes when the last recorded one is done; none before, and kUnknown where the two do not agree.
+        std::uint64_t writes = 0;  // by entries of the tape
+        // The writes to it at the end of the last recorded entry; empty before, and kUnknown if the two counts
+        // disagree.
         std::optional<std::uint64_t> expected;
-        std::string kept_shape;  // of an array of which contents were kept; empty where none were
+        std::string kept_shape;  // of an array whose contents were saved; empty if none were
     };
     static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
 
-    // A new one. Those of launches that follow each other lie in one piece of memory: launches have many.
+    // A new one. Saved primals of successive launches share a block of memory, as launches have many.
     SavedPrimalPtr make(const Variable& of);
     void wait(Memory& memory, const SavedPrimalPtr& need);
     std::vector<SavedPrimalPtr> take(Memory& memory, const std::byte* begin, const std::byte* end);
     void keep(std::span<const SavedPrimalPtr> needs);
     void count(Memory& memory);
 
-    // By buffer. A launch asks for that of each of its arrays, which often are new: so memories lie in blocks, which
-    // stay where they are, and are found by open addressing.
+    // By buffer. A launch looks up each of its arrays, which often are new. So memories lie in blocks that never move,
+    // and are found by open addressing.
     class Memories {
     public:
         Memories() = default;
@@ -124,7 +125,7 @@ private:
         Memories& operator=(Memories&&) = default;
 
         Memory* find(const runtime::Buffer* buffer) const;
-        Memory& of(const runtime::BufferPtr& buffer);  // made where it is not there yet
+        Memory& of(const runtime::BufferPtr& buffer);  // made at its first use
         void clear();
         std::size_t size() const { return count_; }
         const Memory& operator[](std::size_t i) const { return (*blocks_[i / kBlock])[i % kBlock]; }
@@ -144,11 +145,12 @@ private:
     struct PrimalBlock;
 
     Memories memories_;
-    std::shared_ptr<PrimalBlock> needs_;  // where the next one is made
+    std::shared_ptr<PrimalBlock> needs_;  // for the next one
     std::uint64_t entry_ = 0;
     bool may_overlap_ = false;               // two needs of this entry lie in one memory
     std::vector<const SavedPrimal*> added_;  // by this entry
-    std::vector<std::pair<Memory*, std::optional<std::uint64_t>>> counted_;  // by this entry, with what was expected
+    // by this entry, with the former `expected`
+    std::vector<std::pair<Memory*, std::optional<std::uint64_t>>> counted_;
     CopyStatistics kept_;
 };
 

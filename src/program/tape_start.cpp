@@ -23,7 +23,7 @@ bool is_float(Type dtype) {
 
 bool same(std::span<const std::int64_t> a, std::span<const std::int64_t> b) { return std::ranges::equal(a, b); }
 
-// Whether both show the same elements and the same gradients, with the gradient laid out as they are.
+// Whether both show the same elements and the same gradients, and the gradient has the array's strides.
 bool is_like(const Variable& one, const Variable& of, const Array& gradient) {
     return one.array.view.grad && one.array.extent() == of.array.extent() &&
            gradient_to_read(one).extent() == gradient_to_read(of).extent() && one.array.dtype == of.array.dtype &&

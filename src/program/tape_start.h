@@ -1,5 +1,5 @@
-// Where a tape starts from in its backward pass: a loss, given gradients, or gradients that are there already. What is
-// wrong is a UsageError of Tape.backward().
+// The start of a backward pass: a loss, given gradients, or gradients that exist already. Errors are UsageErrors of
+// Tape.backward().
 #pragma once
 
 #include <optional>
@@ -11,22 +11,22 @@
 
 namespace weft::program {
 
-// A loss is one element with a gradient.
+// A loss must be one element with a gradient.
 void check_loss(const Variable& loss);
 
-// A gradient to start from has dtype and shape of its array, which has a gradient or may have one.
+// A gradient to start from must have dtype and shape of its array, which has a gradient or may have one.
 void check_gradient(const Variable& of, const runtime::Array& gradient);
 
-// The arrays on the tape that stand for this one, which has just got a gradient: they show the same elements and have
-// none. Theirs has to be the same. Throws where one shows a part of the memory in another way.
+// The arrays on the tape that show the same elements as this one, which has just got a gradient, and have none. They
+// must share its gradient. Throws if one shows a part of the memory in another way.
 std::vector<const Variable*> standing_for(const Variable& of, const Tape& tape);
 
-// What to start from where the caller says nothing. Null where gradients are there already, where an entry that nobody
-// knows may bring some, and of a tape that has recorded nothing.
+// The loss if the caller names none. Null if gradients exist already, if an entry with an unknown backward pass may
+// bring some, and for an empty tape.
 const Variable* implied_loss(const Tape& tape);
 
-// The entry, by number, that may read a gradient from where the caller has it, and the argument: the last one that has
-// to do with the array, if all it does is to overwrite the whole of it. `others`: what else has gradients given.
+// The entry that may read a gradient directly from the caller's memory, and the argument: the last entry that uses the
+// array, if it only overwrites the whole of it. `others`: the further gradients that were given.
 struct Reader {
     std::size_t entry, argument;
 };

@@ -95,7 +95,7 @@ std::vector<bool> changed_gradients(const ir::Function& adjoint) {
     return changed;
 }
 
-// Leads along fields: gives their place in the value, and makes `type` that of the last.
+// Follows fields: returns the offset in the value, and sets `type` to that of the last.
 std::int64_t offset_of(Type& type, std::span<const std::int64_t> fields) {
     std::int64_t offset = 0;
     for (const std::int64_t field : fields) {
@@ -125,14 +125,13 @@ std::vector<GridQuery> placed(const std::vector<transform::OwnQuery>& queries, c
     return result;
 }
 
-// What depends on the order of threads in the options themselves: serial launches keep theirs, those that keep what
-// atomics gave have it by threads, and who wrote what is not finite is a thread.
+// Serial mode, atomic results and NaN reports expose the order of threads.
 bool may_have_grid_order(const PassOptions& options) {
     return options.noalias && options.distinct && !options.debug && !options.nan_check &&
            !options.keeps_atomic_results && options.tangents.empty();
 }
 
-// C++ of the user gets arrays with the addresses of their gradients.
+// The user's C++ gets arrays with the addresses of their gradients.
 bool may_look_at_gradients(const ir::Module& module) {
     bool found = false;
     for (const auto& function : module.functions)
@@ -195,7 +194,7 @@ TransformedKernel transform_kernel(std::unique_ptr<ir::Module> module, const Pas
     const Span span = module->functions.front()->span;
     dump_ir("sema", name, *module);
 
-    // What the kernel itself does, also where the passes make it its adjoint.
+    // Facts of the kernel itself, even if the passes turn it into its adjoint.
     std::vector<ParameterEffects> effects;
     std::vector<std::vector<int>> overwritten;
     std::vector<transform::OwnQuery> queries;

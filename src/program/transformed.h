@@ -1,5 +1,5 @@
-// A kernel after the passes, before there is machine code: what launches have to know of it, and the IR that the code
-// is made from. The listing, the adjoint and the launch all come this way.
+// A kernel after the passes, before machine code: the facts that launches need, and the IR that code is made from. The
+// listing, the adjoint and the launch all use it.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace weft::program {
 
-// An array in an argument block: by itself or in a struct.
+// An array in an argument block: a parameter, or in a struct.
 struct BlockArray {
     std::int64_t offset;
     Type type;
@@ -27,7 +27,7 @@ struct BlockArray {
     std::int64_t element_bytes;
 };
 
-// The array that lies at an offset of an argument block.
+// The array at an offset of an argument block.
 inline const ArrayView& view_at(const std::byte* block, std::int64_t offset) {
     return *reinterpret_cast<const ArrayView*>(block + offset);
 }
@@ -35,18 +35,18 @@ inline ArrayView& view_at(std::byte* block, std::int64_t offset) {
     return *reinterpret_cast<ArrayView*>(block + offset);
 }
 
-// The arrays of an argument block in order, those in structs too.
+// The arrays of an argument block in order, including those in structs.
 std::vector<BlockArray> block_arrays(const ArgumentLayout& layout, std::span<const Type> types);
 
-// A query of a hash grid with a place from points[tid], in an argument block (transform::OwnQuery).
+// A query of a hash grid around points[tid], in an argument block (transform::OwnQuery).
 struct GridQuery {
-    std::int64_t id;      // where the number of the grid stands
-    std::int64_t points;  // and the array
-    std::int64_t place;   // of the vector in an element
+    std::int64_t id;      // offset of the grid's id
+    std::int64_t points;  // offset of the array
+    std::int64_t place;   // offset of the vector in an element
     Scalar scalar;
 };
 
-// What is known of a kernel for one set of PassOptions, whatever device it will run on.
+// The facts of a kernel for one set of PassOptions, independent of the device.
 struct KernelFacts {
     KernelFacts() = default;
     KernelFacts(std::vector<Type> types, std::vector<ParameterEffects> effects);
@@ -55,32 +55,33 @@ struct KernelFacts {
     ArgumentLayout layout;
     std::vector<BlockArray> arrays;
     std::vector<ParameterEffects> effects;  // of an adjoint: those of the kernel that it belongs to
-    std::vector<std::uint32_t> written;     // the parameters that these say are written, in any way
-    bool keeps_arrays = false;  // of some parameter: the launch must keep alive what its memory points to afterwards
-    // Its own code may look at gradients of its arrays: it names them, hands arrays to the user's C++, or keeps_arrays.
+    std::vector<std::uint32_t> written;     // parameters that these call written, in any way
+    bool keeps_arrays = false;  // of some parameter: the launch must keep the targets of pointers in its memory alive
+    // Its own code may look at gradients of its arrays: it names them, passes arrays to the user's C++, or
+    // keeps_arrays.
     bool shows_gradients = false;
     int tid_rank = 0;
-    std::string place;                                       // where the user wrote it: "path:line:column"
+    std::string place;                                       // of the user's definition: "path:line:column"
     std::vector<std::vector<int>> overwritten;               // transform::overwritten(), of the kernel itself
     std::vector<transform::NarrowExtent> narrow_extents;     // with PassOptions::huge
     std::vector<int> uncontended_parameters;                 // ir::Function::uncontended_parameters
     std::vector<ir::ImplicitParameter> implicit_parameters;  // the last parameters; -1 for one that is not used
 
-    // Where its threads may run in the order of a hash grid: the queries that would be quicker for it.
+    // If its threads may run in the order of a hash grid: the queries that gain by it.
     std::vector<GridQuery> grid_queries;
-    bool grid_order_rounds = false;  // sums of floats are rounded in another way then
+    bool grid_order_rounds = false;  // that order rounds sums of floats differently
 
-    // Of adjoints without tangents.
-    std::vector<transform::Contents> contents;  // which it looks at, by parameter
+    // The next two are of adjoints without tangents.
+    std::vector<transform::Contents> contents;  // that it looks at, by parameter
     struct AtomicResult {
         Type element;
         bool is_log;
     };
-    std::vector<AtomicResult> returned;  // what the launch has to keep of its atomics; empty where nothing
+    std::vector<AtomicResult> returned;  // results of atomics that the launch must keep; empty if none
     std::vector<transform::Scattered> scattered;
-    std::vector<bool> adds_to_gradient;  // by parameter: whether there may be more in it than there was
+    std::vector<bool> adds_to_gradient;  // by parameter: whether the launch may add to it
 
-    // How many of the parameters are the user's.
+    // The number of the user's parameters.
     std::size_t own_count() const { return parameter_types.size() - implicit_parameters.size(); }
 };
 
@@ -89,11 +90,10 @@ struct TransformedKernel : KernelFacts {
     double passes_ms = 0.0;
 };
 
-// Runs the passes on an analysed module. Throws CompileError, at the user's line, where the program has no derivative
-// that could be computed here.
+// Runs the passes on an analysed module. Throws CompileError, at the user's line, if the program has no derivative.
 TransformedKernel transform_kernel(std::unique_ptr<ir::Module> module, const PassOptions& options);
 
-// $WEFT_DUMP is a list of stages, with commas: "sema", the name of any pass of transform/pipeline.cpp, "llvm",
+// $WEFT_DUMP is a comma-separated list of stages: "sema", the name of any pass of transform/pipeline.cpp, "llvm",
 // "optimized", "asm", or "all". Each is printed to stderr when it is reached.
 bool is_dumped(std::string_view stage);
 void dump(std::string_view stage, const std::string& kernel, const std::string& text);

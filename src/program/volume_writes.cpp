@@ -11,8 +11,8 @@ namespace weft::program {
 
 namespace {
 
-// Whether it writes to objects that a parameter names, or that it finds by a constant. Of what is written otherwise, no
-// ids can lie in the memory, and ir::effects() has named it among all parameters.
+// Whether it writes to objects that a parameter names, or that it finds by a constant. Memory that is written otherwise
+// holds no ids, and ir::effects() has then marked all parameters.
 bool stores(const ParameterEffects& effects, Type type) {
     const bool writes_memory = effects.writes_itself || effects.writes_within;
     return effects.names_objects && effects.writes && (may_hold_ids(type) || !writes_memory);
@@ -47,7 +47,7 @@ private:
 
     std::shared_ptr<const runtime::Executable> executable_;
     const runtime::LoadedKernel& kernel_;
-    std::vector<std::int64_t> ids_;  // where they stand among the arguments
+    std::vector<std::int64_t> ids_;  // offsets of the ids among the arguments
 };
 
 }  // namespace

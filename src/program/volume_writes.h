@@ -1,5 +1,5 @@
-// Kernels that store into volumes. Before each launch tapes are told, which keep volumes as earlier launches saw them
-// (runtime/spatial/handles.h). Other launches need not ask whether they do such a thing.
+// Kernels that store into volumes. Before each of their launches, tapes are told to keep the volumes as earlier
+// launches saw them (runtime/spatial/handles.h). Other launches pay nothing for this.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace weft::program {
 
 bool writes_volumes(const KernelFacts& facts);
 
-// The kernel of an executable, which lives as long, with that in front of its launches.
+// The kernel of an executable with that step before its launches. It keeps the executable alive.
 std::shared_ptr<const runtime::LoadedKernel> volume_writing_kernel(
     std::shared_ptr<const runtime::Executable> executable, const runtime::LoadedKernel& kernel,
     const KernelFacts& facts);
