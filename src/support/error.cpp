@@ -8,9 +8,9 @@ namespace {
 
 bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
-// The line of `span` and a caret below it. The line's own indentation is replaced by four spaces, so that deeply nested
-// code stays readable. Columns count characters while the text is UTF-8, so the caret is placed character by character;
-// tabs are repeated to keep it aligned.
+// Appends the line of `span` and a caret below it. Four spaces replace the line's own indentation, so that deeply
+// nested code stays readable. Columns count characters while the text is UTF-8, so the caret is placed character by
+// character; tabs are repeated to keep it aligned.
 void append_excerpt(std::string& out, const Span& span) {
     const std::string& text = span.source->line(span.line);
     std::size_t indent = 0;

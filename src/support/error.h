@@ -1,8 +1,8 @@
-// The three kinds of error of the whole system. Each says what was expected, what was found and what would work.
+// The three kinds of error of the whole system. Each states the expectation, the finding and a remedy.
 //
 //   CompileError   the kernel is wrong; points at the user's line
 //   UsageError     a call of the API is wrong; names the call
-//   InternalError  we are wrong; asks for a report
+//   InternalError  Weft is wrong; asks for a report
 //
 // The bindings turn each into a Python exception class of the same name that also derives from the builtin exception
 // that a caller would catch (`category`).
@@ -18,7 +18,7 @@
 
 namespace weft {
 
-// Which Python builtin the exception also derives from.
+// The Python builtin exception from which the error also derives.
 enum class ErrorCategory {
     type,
     value,
@@ -36,7 +36,7 @@ enum class ErrorCategory {
     lookup,
     not_implemented,
 };
-// The category of Python's exception of this name; Exception is that of RuntimeError.
+// The category of Python's exception of this name; Exception counts as RuntimeError.
 std::optional<ErrorCategory> category_named(std::string_view exception);
 
 class Error : public std::runtime_error {
@@ -45,14 +45,14 @@ public:
     ErrorCategory category;
 };
 
-// A note or a help line below the caret: "note: ..." facts, "help: ..." what would work.
+// A note or a help line below the caret: "note: ..." states facts, "help: ..." says how to go on.
 struct Note {
     enum class Kind { note, help } kind = Kind::note;
     std::string text;
     Span span;  // optional: printed as a second place with its own source line
 };
 
-// what() is "path:line:column: error: message", the source line, a caret, then the notes.
+// The text of a CompileError is "path:line:column: error: message", the source line, a caret, then the notes.
 class CompileError : public Error {
 public:
     CompileError(Span span, std::string message, std::vector<Note> notes = {},
@@ -66,7 +66,7 @@ class UsageError : public Error {
 public:
     // `api` is the name of the call as the user writes it: "launch()", "array()".
     UsageError(std::string_view api, const std::string& message, ErrorCategory category = ErrorCategory::runtime);
-    // A call that failed at a place of the kernel: shown as a CompileError is, after the name of the call.
+    // A call that failed at a place in a kernel: shown like a CompileError, after the name of the call.
     UsageError(std::string_view api, Span span, const std::string& message, const std::vector<Note>& notes,
                ErrorCategory category);
     Span span;
@@ -77,7 +77,7 @@ public:
     explicit InternalError(const std::string& message);
 };
 
-// Throws InternalError where one of our own invariants does not hold.
+// Throws InternalError if one of Weft's own invariants does not hold.
 #define WEFT_CHECK(condition, message)                                                             \
     do {                                                                                           \
         if (!(condition)) throw ::weft::InternalError(std::string(message) + " [" #condition "]"); \
@@ -86,7 +86,7 @@ public:
 // "a", "a or b", "a, b or c": for lists of candidates in messages.
 std::string join_or(const std::vector<std::string>& words);
 
-// The up to `most` candidates nearest to `word` by edit distance, nearest first; far ones are left out.
+// The up to `most` candidates nearest to `word` by edit distance, nearest first; distant ones are left out.
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates,
                                  std::size_t most = 3);
 

@@ -9,8 +9,8 @@
 
 namespace weft {
 
-// While it lives, this thread rounds to nearest and keeps subnormal numbers, whatever the program has chosen for itself
-// (torch.set_flush_denormal() and the start-up code of -ffast-math flush them). The compiler and kernels compute so.
+// During its life this thread rounds to nearest and keeps subnormal numbers, as the compiler and kernels require. Then
+// the program's own settings return (torch.set_flush_denormal() and the start-up code of -ffast-math flush subnormals).
 class DefaultFloats {
 public:
     DefaultFloats() : found_(read()) {
@@ -24,7 +24,7 @@ public:
 
 private:
 #if defined(__x86_64__)
-    // All of MXCSR but the flags of exceptions that have happened. The default masks exceptions.
+    // MXCSR without the flags of past exceptions. The default masks exceptions.
     static constexpr std::uint64_t kControl = 0xffc0, kDefault = 0x1f80;
     static std::uint64_t read() { return _mm_getcsr(); }
     static void write(std::uint64_t value) { _mm_setcsr(static_cast<unsigned>(value)); }

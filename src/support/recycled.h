@@ -1,6 +1,6 @@
-// An allocator for objects that come and go by the hundred, as those of tapes do, which live as long as one step of a
-// program: what was freed is used again. The C library would give such memory back to the system, and the next step
-// would pay for each page anew.
+// An allocator for objects that come and go by the hundred, such as those of tapes, which live for one step of a
+// program. It reuses freed memory. The C library would return such memory to the system, and the next step would pay
+// for each page again. Safe to use from several threads.
 #pragma once
 
 #include <cstddef>
@@ -41,9 +41,9 @@ public:
     bool operator==(const Recycled&) const { return true; }
 
 private:
-    static constexpr std::size_t kMostBytes = 1 << 20;  // that are kept
+    static constexpr std::size_t kMostBytes = 1 << 20;  // the most memory that is kept for one type
     struct Spare {
-        Spare() { pieces.reserve(kMostBytes / sizeof(T)); }  // giving back does not throw
+        Spare() { pieces.reserve(kMostBytes / sizeof(T)); }  // deallocate() does not throw
         std::mutex mutex;
         std::vector<void*> pieces;
     };

@@ -1,5 +1,5 @@
-// Where a piece of a kernel was written. Every node of the syntax tree, every IR operation and every diagnostic carries
-// a Span, so that an error found in any room can point at the user's own line.
+// The place in a source at which a piece of a kernel was written. Every node of the syntax tree, every IR operation and
+// every diagnostic carries a Span, so that an error found in any room can point at the user's own line.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@ struct Source {
     int first_line = 1;
     std::vector<std::string> lines;
 
-    // The text of an absolute line number, or "" where the line is outside the function.
+    // The text of an absolute line number, or "" if the line is outside the function.
     const std::string& line(int number) const;
 };
 
-// A place in a source: absolute line, columns counted from 0 in characters. The Source outlives the Span: the
-// syntax tree and the IR module that hold spans also hold their sources. A null source means "no place known".
+// A place in a source: absolute line, columns counted from 0 in characters. The Source outlives the Span: the syntax
+// tree and the IR module that hold spans also hold their sources. A null source means that no place is known.
 struct Span {
     const Source* source = nullptr;
     int line = 0;

@@ -1,5 +1,5 @@
-// The tree as the Python text it came from, but for layout and comments. Every operation is in parentheses, so that the
-// text shows how the tree groups.
+// Prints the tree as the Python text it came from, except for layout and comments. Every operation is in parentheses,
+// to show how the tree groups.
 #include <charconv>
 
 #include "syntax/tree.h"

@@ -1,7 +1,7 @@
-// The kernel as it was written: an untyped tree, one struct per construct, each documented by the syntax that makes it.
-// frontend/ makes it from CPython's ast; sema/ reads it; nothing changes it. Locals and globals are not told apart
-// here. The reader takes three constructs apart: `else` of a loop, into a flag that `break` sets; `def` within a
-// function, which is a lambda with statements; and `match`, into branches (frontend/tree_reader.cpp).
+// The kernel as it was written: an untyped tree, one struct per construct, each documented by its syntax. frontend/
+// makes it from CPython's ast, and sema/ reads it; it never changes. Locals and globals are not told apart here. The
+// reader lowers three constructs (frontend/tree_reader.cpp). `else` of a loop becomes a flag that `break` sets. `def`
+// within a function becomes a lambda with statements. `match` becomes branches.
 //
 //     for x in y: ... break ...        $broke0 = False;  for x in y: ... $broke0 = True; break ...
 //     else: z                          if not $broke0: z
@@ -9,7 +9,7 @@
 //     def f(x): return x + s           f = lambda x'1: x'1 + s
 //
 // The variables of a lambda and of a comprehension carry a number behind a quote, so that no two functions have a
-// variable of the same name: what stands in a lambda means the same wherever the lambda is called.
+// variable of the same name. So names in a lambda mean the same at each of its calls.
 #pragma once
 
 #include <cstdint>
@@ -103,7 +103,7 @@ struct Compare {
     ExpressionPtr left;
     std::vector<CompareOperator> ops;
     std::vector<ExpressionPtr> operands;
-    bool is_pattern = false;  // of a case: what is of another kind is not equal
+    bool is_pattern = false;  // of a case: objects of other kinds are unequal
 };
 struct IfExpression {
     ExpressionPtr condition, then_value, else_value;
@@ -117,9 +117,9 @@ struct Starred {
 };  // *a
 struct FormattedString {
     std::vector<ExpressionPtr> parts;
-    std::vector<std::string> formats;  // of each part what stands behind its colon: f"{x:.3f}"
-    std::set<std::size_t> quoted;      // parts with !r or !a, which strings show in quotes
-    std::string problem;               // what is wrong with the text of a format(), if anything is
+    std::vector<std::string> formats;  // by part: the format behind its colon, f"{x:.3f}"
+    std::set<std::size_t> quoted;      // parts with !r or !a: strings among them are shown in quotes
+    std::string problem;               // the fault in the text of a format(), if it has one
 };  // f"{a} and {b}", "{} and {}".format(a, b): literals and values in order
 struct Named {
     ExpressionPtr target, value;
@@ -147,11 +147,11 @@ struct PartByNumber {
 };  // case Point(0, y): the field with this number; of a number itself
 struct Lambda {
     std::shared_ptr<const Function> function;
-    std::vector<ExpressionPtr> annotations;  // one per parameter, null where it has none
+    std::vector<ExpressionPtr> annotations;  // one per parameter, null if it has none
     ExpressionPtr result;                    // the annotation behind `->`, may be null
-    std::vector<ExpressionPtr> defaults;     // one per parameter, null where it has none
+    std::vector<ExpressionPtr> defaults;     // one per parameter, null if it has none
 };  // lambda x: x + 1, as a function that returns
-// Anything Python allows and kernels do not; reported by sema when reached.
+// Anything that Python allows and kernels do not; sema reports it if it is reached.
 struct Unsupported {
     std::string what;
 };  // "lambda", "list comprehension"
@@ -162,8 +162,8 @@ struct Expression {
                  Comprehension, LengthTest, ClassTest, PartByNumber, Lambda, Unsupported>
         node;
     Span span;
-    // Number of this expression in its function, in the order the frontend met them: Environment::evaluate (for
-    // wp.static) finds the original ast node by it.
+    // The number of this expression in its function, in the order in which the frontend met them. Environment::evaluate
+    // (for wp.static) finds the original ast node by it.
     int id = -1;
 };
 
@@ -223,7 +223,7 @@ struct Parameter {
     Span span;
     bool has_annotation = false;
     bool has_default = false;
-    bool keyword_only = false;  // behind a '*': such parameters are the last
+    bool keyword_only = false;  // behind a '*': such parameters come last
 };
 
 struct Function {
@@ -231,9 +231,9 @@ struct Function {
     std::vector<Parameter> parameters;
     Block body;
     Span span;                // of the `def` line
-    Span result_span;         // of the annotation behind `->`; none where there is none
+    Span result_span;         // of the annotation behind `->`; null if there is none
     SourcePtr source;         // keeps every span's text alive
-    std::string unsupported;  // "*args", "**options": what the signature has and kernels lack
+    std::string unsupported;  // a part of the signature that kernels lack: "*args", "**options"
     int scope = 0;            // of a lambda, the number that its variables carry
 };
 
@@ -245,7 +245,7 @@ inline bool is_of_lambda(const std::string& name) { return name.find('\'') != st
 
 // The function as readable text (for WEFT_DUMP=syntax and tests).
 std::string print(const Function& function);
-// One expression, without what surrounds it.
+// One expression, without its surroundings.
 std::string print(const Expression& expression);
 
 }  // namespace weft::syntax

@@ -1,19 +1,20 @@
-// Threads in the order of a hash grid: each asks an array for the coordinate that it takes.
+// Threads in the order of a hash grid: each loads its coordinate from an array.
 //
-// before:  kernel @k(...)                            %i = tid 0; ... %x = load %points[%i]
-// after:   kernel @k(..., %order: array<i32> order)  %k = tid 0; %i = load %order[%k]; ... %x = load %points[%i]
+//   before:  kernel @k(...)                            %i = tid 0; ... %x = load %points[%i]
+//   after:   kernel @k(..., %order: array<i32> order)  %k = tid 0; %i = load %order[%k]; ... %x = load %points[%i]
 //
-// What is read of neighbours then comes out of copies that stand in that order too, so that those of a cell lie side by
-// side. The number of a neighbour is the element `at` of the grid's points by cells, which are the order.
+// Loads of neighbours then read copies that are sorted in that order, so that the points of a cell lie side by side. A
+// query gives a neighbour as element `at` of the grid's points by cells, and `at` is also its index in the sorted
+// copies.
 //
-// before:  %at = ...; %j = load %cells[%at]; ... %y = load %points[%j]
-// after:   %at = ...; %j = load %cells[%at]; ... %y = load %sorted[%at]
+//   before:  %at = ...; %j = load %cells[%at]; ... %y = load %points[%j]
+//   after:   %at = ...; %j = load %cells[%at]; ... %y = load %sorted[%at]
 //
-// Of adjoints, what is added to gradients of neighbours goes to gradients of these copies; the launch adds these up.
+// In adjoints, additions to gradients of neighbours go to gradients of these copies; the launch adds these up.
 //
-// Each grid has copies in its own order. Which of several gives the threads their order is not known here: what a
-// thread reads at its own place then comes out of copies in that order, which the launch has already where it is the
-// order of the grid that found the neighbours.
+// Each grid has copies in its own order. If there are several grids, the one that gives the threads their order is not
+// known here. Loads at a thread's own position then read separate copies in the order of the threads. The launch has
+// these already if that is the order of the grid that found the neighbours.
 #include "transform/follow_grid_order.h"
 
 #include <algorithm>
@@ -42,14 +43,13 @@ using ir::Value;
 
 namespace {
 
-// Makes every coordinate what the order says; gives the value that stands for it.
+// Replaces every coordinate by its element of the order; gives that value.
 Value* replace_coordinates(ir::Function& kernel, Value* order) {
     ir::ValueMap map(kernel);
     std::vector<const Value*> coordinates;
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
         if (operation.op == Op::tid) coordinates.push_back(operation.result());
     });
-    // Made at the end of the body and moved to its beginning.
     std::vector<Operation*>& operations = kernel.body.operations;
     const std::vector<Operation*> before = std::exchange(operations, {});
     ir::Builder b(kernel, kernel.body);
@@ -62,7 +62,7 @@ Value* replace_coordinates(ir::Function& kernel, Value* order) {
     return own;
 }
 
-// The numbers that name the grids.
+// The ids of the grids, each once.
 std::vector<OwnQuery::ParameterField> grids_of(const std::vector<OwnQuery>& queries) {
     std::vector<OwnQuery::ParameterField> grids;
     for (const OwnQuery& query : queries)
@@ -70,7 +70,7 @@ std::vector<OwnQuery::ParameterField> grids_of(const std::vector<OwnQuery>& quer
     return grids;
 }
 
-// Makes loads at the thread's own place, and at those of its neighbours, loads of sorted copies.
+// Turns loads at the thread's own point, and at its neighbours, into loads from sorted copies.
 class Sorter {
 public:
     Sorter(ir::Function& kernel, const Value* own, const std::vector<OwnQuery>& queries)
@@ -81,7 +81,7 @@ public:
         });
     }
 
-    // Only of arrays that are read at neighbours.
+    // Changes only arrays that are read at neighbours.
     void run() {
         std::vector<Access> loads;
         ir::for_each_operation(kernel_.body, [&](Operation& operation) {
@@ -123,7 +123,7 @@ private:
     static constexpr std::size_t kOfOrder = static_cast<std::size_t>(-1);  // the grid that gives the order
 
     struct GridPosition {
-        std::size_t grid;  // by its place in grids_
+        std::size_t grid;  // index in grids_
         Value* at;
     };
     struct Access {
@@ -133,7 +133,8 @@ private:
         Value* at;
     };
 
-    // To gradients that the kernel only adds to, of arrays with copies, at the thread's own place and at neighbours'.
+    // Additions to gradients of arrays with copies, at the thread's own point and at neighbours. The kernel must not
+    // access these gradients in other ways.
     std::vector<Access> find_additions() const {
         const std::unordered_set<const Value*> used = ir::used_values(kernel_);
         std::vector<Access> additions;
@@ -170,7 +171,7 @@ private:
                (element.scalar() == Scalar::f32 || element.scalar() == Scalar::f64);
     }
 
-    // Made at the beginning of the body, where everything sees it.
+    // The gradient is taken at the beginning of the body and so dominates all uses.
     Value* gradient_of(Value* array) {
         Value*& gradient = gradients_[array];
         if (gradient) return gradient;
@@ -190,7 +191,7 @@ private:
         return type;
     }
 
-    // Of a part among the leaves of such a type.
+    // The number of the part among the leaves for whose types `counts` holds.
     template <typename Counts>
     int number_of(const OwnQuery::ParameterField& part, const Counts& counts) const {
         std::vector<Type> types;
@@ -206,7 +207,7 @@ private:
         return number;
     }
 
-    // Where the value is an array of the launch, from its first element on, and not one of its gradient.
+    // Set if the value is an array of the launch, from its first element on, and no gradient.
     std::optional<Array> whole_array(const Value* value) const {
         const Value* parameter = value;
         while (parameter->definition && parameter->definition->op == Op::extract)
@@ -215,7 +216,7 @@ private:
         return array_of(kernel_, value);
     }
 
-    // Numbers of points never count from the end.
+    // The index without the choice for negative numbers: numbers of points never count from the end.
     static const Value* without_sign(const Value* index) {
         const Operation* made = index->definition;
         if (!made || made->op != Op::select) return index;
@@ -225,8 +226,8 @@ private:
         return is_choice ? made->operands[2] : index;
     }
 
-    // Where the number stands in the order, if it is one of the points that the query gives and `use` runs only where
-    // it gave one.
+    // The position of the number in the order. Set if the number is a point that a query gives, and `use` runs only if
+    // the query gave one.
     std::optional<GridPosition> place_of(const Value* number, const Operation& use) const {
         const Operation* made = number->definition;
         if (!made || made->op != Op::if_) return place_of_point(number);
@@ -259,7 +260,7 @@ private:
         return GridPosition{static_cast<std::size_t>(grid - grids_.begin()), load->operands[1]};
     }
 
-    // Whether a value is there before an operation, not made inside of it.
+    // Whether a value is defined before an operation, not inside of it.
     static bool is_seen(const Value* value, const Operation& operation) {
         const Region* const from = ir::region_of(value);
         for (const Region* region = operation.parent; region; region = region->owner ? region->owner->parent : nullptr)
@@ -271,7 +272,7 @@ private:
     const Value* own_;
     std::vector<OwnQuery::ParameterField> grids_;
     std::set<Array> written_, at_neighbours_;
-    std::map<std::pair<Array, std::size_t>, Value*> sorted_;  // by what it is a copy of, and the grid
+    std::map<std::pair<Array, std::size_t>, Value*> sorted_;  // by array and grid
     std::map<const Value*, Value*> gradients_;                // by the copy
 };
 

@@ -1,4 +1,4 @@
-// Copies that stand in the order of a hash grid (follow_grid_order.cpp): what ir::ImplicitParameter::of says of them.
+// Copies in the order of a hash grid (follow_grid_order.cpp), as encoded in ir::ImplicitParameter::of.
 #pragma once
 
 #include <cstddef>
@@ -11,25 +11,25 @@
 
 namespace weft::transform {
 
-// Numbers count the arrays of a kernel's own parameters, and those in structs that are parameters; and in the same way
-// the numbers of 64 bits without a sign, one of which names the grid.
+// `of` counts the arrays among a kernel's own parameters, and in structs that are parameters. `grid` counts the u64
+// numbers in the same way, one of which is the grid's id.
 struct SortedCopy {
     int of;         // array
-    int grid = -1;  // -1: the one that gives the order
-    // It has a gradient, of zeros at first. What is added to that belongs to the gradient of the array.
+    int grid = -1;  // -1: the grid that gives the order
+    // Whether the copy has a gradient, of zeros at first. Its contents belong to the gradient of the array.
     bool has_gradient = false;
 
     static SortedCopy from(int implicit_of) {
         return {implicit_of % kMost, implicit_of / kMost % kMost - 1, implicit_of >= kMost * kMost};
     }
     int implicit_of() const { return of + (grid + 1) * kMost + (has_gradient ? kMost * kMost : 0); }
-    static constexpr int kMost = 1000;  // of each; what has a higher number is not copied
+    static constexpr int kMost = 1000;  // of each; arrays and ids with a higher number are not copied
 };
 
-// How many grids a kernel asks for neighbours of its threads' own places (own_queries()).
+// The number of grids that a kernel queries around its threads' own points (own_queries()).
 std::size_t grids_asked(const ir::Function& kernel);
 
-// What is no struct in a parameter, field by field: its type, and the fields that lead there.
+// Receives each part of the parameters that is no struct: its type, and the fields that lead to it.
 using Leaf = std::function<void(Type type, int parameter, const std::vector<std::int64_t>& fields)>;
 void for_each_leaf(std::span<const Type> parameters, const Leaf& visit);
 

@@ -42,7 +42,7 @@ public:
 private:
     enum class State { in_progress, done };
 
-    // call @f(%a) → the body of f with %a for its parameter. True where there was a call.
+    // call @f(%a) → the body of f with %a for its parameter. True if there was a call.
     bool region(Function& function, Region& region, ValueMap& replaced) {
         bool any = false;
         const std::vector<Operation*> before = std::move(region.operations);
@@ -56,7 +56,7 @@ private:
             }
             any = true;
             Function& callee = *operation->function;
-            this->function(callee);  // callees first: what is copied has no calls left
+            this->function(callee);  // callees first, so that copied bodies have no calls left
             Value* result = body(function, region, callee, *operation);
             if (result) replaced.set(operation->results[0], result);
             function.tid_rank = std::max(function.tid_rank, callee.tid_rank);
@@ -81,8 +81,8 @@ private:
         return builder.make(callee.result, std::move(returned));
     }
 
-    // Tells the operations copied to the end of the region which call they come from. Those that came into the callee
-    // by a call of its own keep that one, inside this.
+    // Records the call that the operations copied to the end of the region come from. Operations that came into the
+    // callee by a call of its own keep that one, inside this.
     void remember_call(const Region& region, std::size_t first, const Function& callee, const Operation& call,
                        const ValueMap& map) {
         ir::CallLocation here{callee.name, call.span, {}, nullptr};

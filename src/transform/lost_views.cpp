@@ -25,7 +25,7 @@ void add_floats(Type type, std::set<Scalar>& floats) {
     }
 }
 
-// What is computed from the address of one of these arrays, through branches and loops too, but not through memory.
+// The values computed from the address of one of these arrays, through branches and loops, but not through memory.
 std::unordered_set<const Value*> made_of_addresses(const ir::Function& kernel,
                                                    const std::function<bool(const Value*)>& has_gradient) {
     std::unordered_set<const Value*> made;

@@ -1,5 +1,5 @@
-// Notes before each store and atomic whether an element that was finite is about to be so no longer: who that is, the
-// launch tells where an array has become so in the end (wp.config.verify_fp).
+// Instruments stores and atomics to note whether an element stops being finite. If an array has become so at the end,
+// the launch reports the write that was noted (wp.config.verify_fp). A store is checked before it, an atomic after it.
 //
 // before:  store %a[%i], %x
 // after:   %old = load %a[%i]
@@ -40,7 +40,7 @@ public:
     }
 
 private:
-    // Memory that the user sees: neither the kernel's own nor what the compiler added.
+    // Whether the user sees the memory: it is neither local to the kernel nor added by the compiler.
     bool is_users(const Value* array) const {
         return !ir::is_of_thread(array) && !kernel_.implicit(ir::root_of(array));
     }
@@ -57,7 +57,7 @@ private:
         b_.region().operations.back()->inlined = write.inlined;
     }
 
-    // Whether all floats in it are; null where there are none.
+    // Whether all floats in the value are finite; null if it has none.
     Value* finite(Value* value) {
         const Type type = value->type;
         if (type.is_scalar()) return type.is_float() ? b_.classify(Op::isfinite, value) : nullptr;

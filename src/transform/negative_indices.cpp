@@ -16,7 +16,7 @@ using ir::Operation;
 using ir::Region;
 using ir::Value;
 
-// Finds the choices that are none, given what the conditions around them say.
+// Finds redundant choices, given the conditions around them.
 class NegativeIndices {
 public:
     using OnRedundantChoice = std::function<void(Operation& choice)>;
@@ -45,7 +45,7 @@ private:
     void choose(Operation& operation) {
         const Value* index = ir::as_written(operation.result());
         if (!index) return;
-        // An array without elements has no index that is right.
+        // The extent may be assumed to be at least 1: an array without elements has no valid index.
         const std::size_t before = bounds_.mark();
         if (const Value* extent = ir::extent_of(operation.result())) bounds_.assume_least(extent, 1);
         const bool is_never_negative = bounds_.is_never_negative(index);
@@ -57,7 +57,7 @@ private:
     OnRedundantChoice found_;
 };
 
-// Loops up to this size are written twice: a larger one has more to do than to ask.
+// Loops up to this size are written twice. In a larger one the test costs little beside the rest.
 constexpr int kMostOperations = 64;
 constexpr int kDeepest = 8;
 

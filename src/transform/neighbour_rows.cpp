@@ -1,27 +1,27 @@
-// Loops over what a query of a hash grid gives, as loops over rows of it.
+// Turns loops over the items of a hash grid's query into loops over rows of cells.
 //
-// A query gives one item after the other. Its state has the places `at` and `end` of a run of items that lie side by
-// side, a row of cells; a loop inside of the user's loop goes to the next run where the present one is at its end:
+// A query gives one item after the other. Its state holds the positions `at` and `end` of a run: items that lie side by
+// side, in a row of cells. A loop inside of the user's loop advances to the next run at the end of the present one:
 //
-// before:  while carry (state, at, end, ..., go) { yield go } do {
-//            state, at, end = while carry (state, at, end) { at >= end and MORE(state) } do { STEP }
-//            found = at < end
-//            ..., go = if found { BODY } else { ...; yield false }
-//            yield state, at + 1, end, ..., go
-//          }
-// after:   while carry (state, ..., go) { go and MORE(state) } do {
-//            state, at, end = STEP
-//            ..., go = for k in at .. end, while go { BODY }
-//          }
-//          if go { what is done where nothing more is found }
+//   before:  while carry (state, at, end, ..., go) { yield go } do {
+//              state, at, end = while carry (state, at, end) { at >= end and MORE(state) } do { STEP }
+//              found = at < end
+//              ..., go = if found { BODY } else { ...; yield false }
+//              yield state, at + 1, end, ..., go
+//            }
+//   after:   while carry (state, ..., go) { go and MORE(state) } do {
+//              state, at, end = STEP
+//              ..., go = for k in at .. end, while go { BODY }
+//            }
+//            if go { the iteration that finds no item }
 //
-// Each item costs a counter then, and no look at the state. That matters for lanes above all: they walk over their
-// states together, once for each run, where they would else go that way for an item whenever one of them has to.
+// Then each item costs a counter only, and no test of the state. This matters for lanes above all: they advance
+// together, once for each run. Before, all lanes went through the advance for an item whenever one of them had to.
 //
-// Where points have groups, those of other groups are passed over: MORE is a branch by at < end, one way of which asks
-// the item. That becomes a branch around BODY.
+// If points have groups, items of other groups are skipped: MORE is a branch by at < end, and one arm of it tests the
+// item. That becomes a branch around BODY.
 //
-// The order of all that a thread does stays what it is.
+// The order of all effects of a thread stays the same.
 #include "transform/neighbour_rows.h"
 
 #include <algorithm>
@@ -45,13 +45,13 @@ namespace {
 
 // A loop over items, taken apart.
 struct ItemLoop {
-    Operation* loop = nullptr;       // the user's
-    Operation* advance = nullptr;    // the one in it, which goes to the next run
-    std::size_t at = 0, end = 0;     // what `advance` carries as these
-    std::size_t guard = 0;           // what `loop` carries as its condition
-    std::vector<std::size_t> state;  // by what `advance` carries: what `loop` carries as that
+    Operation* loop = nullptr;       // the user's loop
+    Operation* advance = nullptr;    // the loop in it that advances to the next run
+    std::size_t at = 0, end = 0;     // their indices among the values that `advance` carries
+    std::size_t guard = 0;           // the index of the condition among the values that `loop` carries
+    std::vector<std::size_t> state;  // by value that `advance` carries: its index in `loop`
     const Value* more = nullptr;     // MORE, in the condition of `advance`
-    const Region* passes = nullptr;  // of groups: the way of MORE that tells whether an item is passed over
+    const Region* passes = nullptr;  // with groups: the arm of MORE that decides whether an item is skipped
     const Region* step = nullptr;    // STEP
     const Value* found = nullptr;    // at < end, after `advance`
 
@@ -65,7 +65,7 @@ bool is_defined_in(const Value* value, const Region& region) {
     return false;
 }
 
-// Whether it compares two values in this way, written from either side.
+// Whether the value compares the two others in this way, written from either side.
 bool compares(const Value* value, Op op, Op mirrored, const Value* left, const Value* right) {
     const Operation* made = value->definition;
     if (!made) return false;
@@ -83,7 +83,7 @@ bool is_next(const Value* value, const Value* number) {
            (made->operands[1] == number && constant_integer(made->operands[0]) == 1);
 }
 
-// Whether a bool is false wherever `found` is.
+// Whether a bool is false whenever `found` is false.
 bool needs_found(const Value* value, const Value* found) {
     if (value == found) return true;
     const Operation* made = value->definition;
@@ -109,7 +109,7 @@ bool is_constant(const Value* value, bool truth) {
     return made && made->op == Op::constant && (made->numbers[0].i != 0) == truth;
 }
 
-// Whether a bool is true wherever `found` is, and nowhere else.
+// Whether a bool equals `found`.
 bool is_just_found(const Value* value, const Value* found) {
     if (value == found) return true;
     const Operation* made = value->definition;
@@ -125,7 +125,7 @@ class RowLoopFinder {
 public:
     RowLoopFinder(Operation& loop, NeighbourRows which) : which_(which) { item_.loop = &loop; }
 
-    // Empty where it is no such loop.
+    // Empty if it is no such loop.
     std::optional<ItemLoop> find() {
         if (find_guard() && find_advance() && find_state() && find_condition() && find_found()) return item_;
         return {};
@@ -141,7 +141,7 @@ private:
         return goes_on->region == &condition;
     }
 
-    // The loop behind what is the same in all iterations.
+    // Only loop-invariant operations without effects may come before the loop that advances.
     bool find_advance() {
         const Region& body = item_.body();
         for (Operation* operation : body.operations) {
@@ -158,7 +158,7 @@ private:
         return false;
     }
 
-    // What it carries goes round the outer loop, and is asked for nowhere else.
+    // The values that `advance` carries go round the outer loop, and have no other uses.
     bool find_state() {
         const Operation& advance = *item_.advance;
         const Region& body = item_.body();
@@ -174,7 +174,7 @@ private:
                 is_alone &= operand->region != &body || !item_.is_state(static_cast<std::size_t>(operand->index));
         });
         if (!is_alone) return false;
-        // The loop that advances knows nothing of the user's values, and changes nothing.
+        // The loop that advances uses none of the user's values, and has no effects.
         for (const Region* region : advance.regions) {
             bool is_closed = true;
             ir::for_each_operation(*region, [&](const Operation& operation) {
@@ -186,7 +186,7 @@ private:
         return true;
     }
 
-    // at >= end and MORE; or, of groups, a branch by at < end.
+    // at >= end and MORE; or, with groups, a branch by at < end.
     bool find_condition() {
         const Value* goes_on = item_.advance->body(0).terminator()->operands[0];
         const Operation* made = goes_on->definition;
@@ -212,7 +212,7 @@ private:
         return made->results.size() == 1 && find_step_of_group();
     }
 
-    // Of groups the step is a branch too: at + 1 in a run, or the next run.
+    // With groups the step is a branch too: at + 1 within a run, or the next run.
     bool find_step_of_group() {
         const Region& body = item_.advance->body(1);
         const auto& yielded = body.terminator()->operands;
@@ -300,7 +300,7 @@ private:
             const Region& condition = item_.advance->body(0);
             for (std::size_t i = 0; i < item_.state.size(); ++i)
                 map.set(condition.arguments[i], carried[item_.state[i]]);
-            // Of groups, the way of the branch that is taken at the end of a run.
+            // With groups, the arm of the branch that is taken at the end of a run.
             const Operation* const branch = item_.passes ? item_.passes->owner : nullptr;
             for (const Operation* operation : condition.operations) {
                 if (operation->op == Op::yield) break;
@@ -337,7 +337,8 @@ private:
         return neighbour_rows;
     }
 
-    // What the loop over the items of a run carries of what the user's loop does; behind it `at`, and the condition.
+    // Whether the loop over the items of a run carries this value of the user's loop. It also carries `at` and the
+    // condition.
     bool is_of_items(std::size_t carried) const { return carried != item_.guard && !item_.is_state(carried); }
 
     std::vector<Value*> step(const std::vector<Value*>& carried, ir::ValueMap& map) {
@@ -375,7 +376,7 @@ private:
             b_.yield(one_item(map));
             return;
         }
-        // Of groups: one of another group changes nothing.
+        // With groups: an item of another group changes nothing.
         const Region& condition = item_.advance->body(0);
         ir::ValueMap asked = map;
         for (std::size_t i = 0; i < state.size(); ++i)
@@ -403,7 +404,7 @@ private:
         b_.yield({branch->results.begin(), branch->results.end()});
     }
 
-    // An iteration of the user's loop that has found something. Gives what goes to the next one.
+    // An iteration of the user's loop that has found an item. Gives the values for the next one.
     std::vector<Value*> one_item(ir::ValueMap map) {
         behind_the_advance(/*found=*/true, map);
         const auto& yielded = item_.body().terminator()->operands;
@@ -415,7 +416,7 @@ private:
         return next;
     }
 
-    // The iteration that finds nothing more, unless the loop was left before.
+    // The iteration that finds no more items, unless the loop was left before.
     Operation* after_the_last(const Operation& neighbour_rows) {
         std::vector<Type> types;
         for (const Value* result : neighbour_rows.results) types.push_back(result->type);
@@ -457,7 +458,7 @@ private:
         }
     }
 
-    // One way of a branch in place of the branch.
+    // Copies one arm of a branch in place of the branch.
     void take(const Region& way, const Operation& branch, ir::ValueMap& map) {
         ir::clone_operations(function_, way, b_.region(), map);
         for (std::size_t i = 0; i < branch.results.size(); ++i)

@@ -16,12 +16,12 @@ using ir::Function;
 using ir::Op;
 using ir::Operation;
 
-// From here on a kernel is so large that it gets one lane, and takes most of a second to compile.
+// A larger kernel gets one lane, and takes most of a second to compile.
 constexpr std::int64_t kLargeKernel = 16000;
-// Functions smaller than that cost less than a call; from the second number on, one stays even where it is called once:
-// several passes of LLVM take time with more than the size of a function.
+// Functions smaller than kLeastShared cost less than a call. From kLeastApart on a function stays even if it has a
+// single call: the time of several LLVM passes grows faster than the size of a function.
 constexpr std::int64_t kLeastShared = 64, kLeastApart = 1000;
-constexpr std::int64_t kMostBytes = 4096;  // of parameters and results: each number goes in a register of its own
+constexpr std::int64_t kMostBytes = 4096;  // of parameters and results: each number takes a register of its own
 constexpr std::int64_t kMany = std::numeric_limits<std::int32_t>::max();
 
 class NoinlineFunctions {
@@ -47,7 +47,7 @@ public:
             }
             if (function != &kernel && facts.may_stay && facts.kept >= kLeastShared) shared.insert(function);
         }
-        // Callers first: how many calls there are when all that is not shared has been inlined.
+        // Callers first: counts the calls that remain when all other functions have been inlined.
         for (auto at = callees_first_.rbegin(); at != callees_first_.rend(); ++at) {
             const Facts& facts = facts_.at(*at);
             if (facts.sites < (facts.kept < kLeastApart ? 2 : 1)) shared.erase(*at);
@@ -62,7 +62,7 @@ public:
 
 private:
     struct Facts {
-        std::int64_t own = 0, inlined = 0, kept = 0, sites = 0;  // operations, and calls
+        std::int64_t own = 0, inlined = 0, kept = 0, sites = 0;  // counts of operations; `sites` of calls
         std::vector<const Function*> calls;
         bool may_stay = true, makes_arrays = false;
     };
@@ -93,7 +93,7 @@ private:
         }
         for (const ir::Value* result : function.body.terminator()->operands) {
             bytes += result->type.size_bytes();
-            // What it gives may be an array of its own, which ends with it.
+            // The result may be a local array, which ends with the function.
             facts.may_stay &= !facts.makes_arrays || !ir::holds_array(result->type);
         }
         facts.may_stay &= bytes <= kMostBytes;
@@ -101,12 +101,12 @@ private:
         callees_first_.push_back(&function);
     }
 
-    // Whether it stores arrays: where they come from could not be told from the call.
+    // Whether it stores arrays: their origin could not be told from the call.
     static bool keeps_arrays(const Operation& operation) {
         return ir::writes(operation.op) && ir::holds_array(operation.operands.back()->type);
     }
 
-    // Whether it gives an array that may be None: an access to it asks, and reports a fault.
+    // Whether its result is an array that may be None: an access to it tests for that, and reports a fault.
     static bool gives_array_of_memory(const Operation& operation) {
         return operation.op == Op::array_at || (operation.op == Op::load && ir::holds_array(operation.result()->type));
     }

@@ -14,14 +14,14 @@ namespace weft::transform {
 
 namespace {
 
-// The order of the passes. Each step is true where the pipeline goes on after it.
+// The order of the passes. Each step returns whether the pipeline goes on after it.
 class Pipeline {
 public:
     Pipeline(ir::Module& module, const PipelineOptions& options) : module_(module), options_(options) {}
 
     void run() {
         derives_ = options_.adjoint || options_.jvp;
-        // What shares functions has no derivatives, and nothing that is asked of every access.
+        // Calls are kept only without derivatives, and without instrumentation of all accesses.
         keeps_calls_ = options_.keeps_calls && !derives_ && !options_.keeps_atomic_results && !options_.nan_check &&
                        !options_.checks_parts;
         prepare() && inline_and_simplify() && keep_atomic_results() && find_neighbour_rows_to_reverse() &&
@@ -30,7 +30,7 @@ public:
     }
 
 private:
-    // Runs one pass.
+    // Runs one pass; in debug builds, verifies the module behind it.
     template <typename Body>
     bool pass(std::string_view name, const Body& body) {
         body();
@@ -66,7 +66,7 @@ private:
         return pass("inline", [&] { inline_calls(module_, which); });
     }
 
-    // Calls that have derivatives of their own stay until these have been used.
+    // Calls with custom derivatives stay until these have been used.
     bool prepare() {
         const int order = options_.adjoint && options_.jvp ? 1 : 0;
         if (!pass("launch", [&] { fit_to_launch(module_, options_.launch_rank); })) return false;
@@ -93,7 +93,7 @@ private:
         return pass_on_functions("negative_indices", drop) && (!has_negative_indices || simplify_all());
     }
 
-    // Makes atomics of elements that one thread has to itself plain. What a function accesses is not known.
+    // Makes atomics of uncontended elements plain. Accesses in called functions are not known.
     bool split_uncontended(Uncontended which) {
         if (!options_.distinct || has_calls_) return true;
         bool any = false;
@@ -103,7 +103,8 @@ private:
         return pass_on_kernels("uncontended", split) && (!any || simplify_all());
     }
 
-    // What is only added to has a simpler derivative as an atomic; of what is read too the reads are known then.
+    // Elements that are only added to have a simpler derivative as atomics. If they are read too, the reads see plain
+    // stores, whose values are known.
     bool keep_atomic_results() {
         if ((options_.keeps_atomic_results || options_.adjoint) && !split_uncontended(Uncontended::read_too))
             return false;
@@ -135,8 +136,8 @@ private:
 
     bool inline_custom_derivatives() { return !has_custom_derivatives_ || inline_all(Calls::all); }
 
-    // Behind all that knows elements by the coordinates of threads. An adjoint may ask less grids than the kernel, one
-    // of which gives the order.
+    // Must follow every pass that identifies elements by thread coordinates. An adjoint may query fewer grids than the
+    // kernel, and any grid of the kernel may give the order.
     bool follow_order() {
         const auto follow = [&](ir::Function& kernel) {
             const bool knows_order = asks_one_grid_ || grids_asked(kernel) != 1;
@@ -147,8 +148,8 @@ private:
 
     bool find_neighbour_rows() { return options_.adjoint || loops_over_neighbour_rows(NeighbourRows::all); }
 
-    // Of an adjoint before it is made: its loops keep what those of the kernel carry, which is a row's state then and
-    // not that of each item. What atomics gave is kept by the loops of the launch, which stay as they are.
+    // Runs before the adjoint is made: its loops then save the state of each row, not that of each item. Kernels whose
+    // launch has recorded atomic results are left alone, as the loops must match.
     bool find_neighbour_rows_to_reverse() {
         return !options_.adjoint || loops_over_neighbour_rows(NeighbourRows::counted);
     }
@@ -175,7 +176,7 @@ private:
     ir::Module& module_;
     const PipelineOptions& options_;
     bool derives_ = false, keeps_calls_ = false;
-    bool has_custom_derivatives_ = false;  // functions with derivatives of their own, which are still called
+    bool has_custom_derivatives_ = false;  // functions with custom derivatives, which are still called
     bool has_calls_ = false;
     bool asks_one_grid_ = true;
 };

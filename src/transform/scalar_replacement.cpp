@@ -1,10 +1,10 @@
-// What is known of a field is lost where its struct goes round a loop as a whole. So loops and branches carry the
-// fields:
+// Scalar replacement of structs that loops and branches carry: facts about a field are lost if its struct goes round a
+// loop as a whole. So loops and branches carry the fields:
 //
 //   %q = while carry (%q.0 = %s) { .. %q.1 .. }      %a, %b = while carry (%a.0 = extract %s[0], ...) { .. make .. }
 //                                                    %q = make %a, %b
 //
-// simplify() drops then those that do not change. A struct with arrays stays whole.
+// Then simplify() drops fields that do not change. A struct with arrays stays whole.
 #include <algorithm>
 #include <span>
 #include <vector>
@@ -28,7 +28,7 @@ class ScalarReplacement {
 public:
     explicit ScalarReplacement(ir::Function& function) : function_(function), map_(function) {}
 
-    // True where there was one; a field that is a struct is left for the next time.
+    // True if there was one; a field that is itself a struct is left for the next run.
     bool run() {
         region(function_.body);
         if (any_) ir::replace_uses(function_.body, map_);
@@ -55,8 +55,8 @@ private:
         region.operations = std::move(made);
     }
 
-    // Appends the operation to `made`, with what takes the structs apart before it and what puts them together after
-    // it.
+    // Appends the operation to `made`, after operations that take the structs apart and before those that put them
+    // together.
     void split(Operation& operation, Operations& made) {
         take_apart(operation.operands, operation.op == Op::if_ ? 0 : operation.results.size(), operation, made);
         for (Region* inner : operation.regions) {
@@ -76,7 +76,7 @@ private:
                      [&](Type type, const std::string& name) { function_.add_result(&operation, type, name); });
     }
 
-    // Of the last `count` values, structs become their fields.
+    // Replaces the structs among the last `count` values by their fields.
     void take_apart(std::vector<Value*>& values, std::size_t count, const Operation& at, Operations& made) {
         std::vector<Value*> fields = values;
         fields.resize(values.size() - count);

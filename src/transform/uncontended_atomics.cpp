@@ -1,4 +1,4 @@
-// Atomics of elements that belong to one thread (analysis/uncontended.h) are a load and a store:
+// Atomics of elements that one thread alone updates (analysis/uncontended.h) become a load and a store:
 //
 // before:  %old = atomic.add %mine[%i], %x
 // after:   %old = load %mine[%i]; %new = add %old, %x; store %mine[%i], %new
@@ -33,7 +33,7 @@ namespace {
 
 using Chosen = std::function<bool(const Operation&)>;
 
-// The part of the element that an atomic on components() changes, where its place is known; empty for others.
+// The component of the element that an atomic on components() changes, if its position is known; else empty.
 std::vector<std::int64_t> component_path(const Operation& atomic) {
     const Operation* parts = atomic.operands[0]->definition;
     if (!parts || parts->op != Op::components) return {};
@@ -51,7 +51,8 @@ std::vector<std::int64_t> component_path(const Operation& atomic) {
     return path;
 }
 
-// Makes it what gives the old value. A component is taken out of the element: other code has most likely read that.
+// Turns the atomic into a load of the old value. A component is extracted from the element, which other code has most
+// likely loaded already.
 void make_load(ir::Builder& b, Region& region, Operation& atomic) {
     const std::vector<std::int64_t> path = component_path(atomic);
     if (path.empty()) {
