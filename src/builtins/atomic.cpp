@@ -1,5 +1,5 @@
-// Atomic updates of array elements: each changes one element in one step and gives the element from before. Vectors and
-// matrices are updated component by component, each component in one step.
+// Atomic updates of array elements: each updates one element atomically and returns its old value. Vectors and matrices
+// are updated component by component, each component atomically.
 #include "builtins/expression.h"
 #include "builtins/groups.h"
 #include "ir/indices.h"
@@ -10,7 +10,7 @@ namespace {
 
 using ir::Op;
 
-// The element's indices are all arguments between the array and the last `values` ones.
+// The element's indices are all arguments between the array and the last `values` arguments.
 template <Op op, std::size_t values>
 ir::Value* expand_atomic(Call& call) {
     const auto arguments = call.arguments;
@@ -37,7 +37,7 @@ std::string refuse_other_than_integers(const Match& match) {
            ", expected integers, or vectors or matrices of them";
 }
 
-// One entry for each count of indices.
+// One entry for each number of indices.
 #define WEFT_ATOMIC(name, element, value, result, doc, expand, differentiable, refuse)                                  \
     {name, "(arr: Array[" element ",1], i: I1, " value ") -> " result, doc, expand, differentiable, refuse},            \
         {name, "(arr: Array[" element ",2], i: I1, j: I2, " value ") -> " result, doc, expand, differentiable, refuse}, \

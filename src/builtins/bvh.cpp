@@ -1,7 +1,7 @@
-// Items of a BVH, and faces of a mesh, whose boxes meet a shape: one after the other.
+// The items of a BVH, or faces of a mesh, whose boxes meet a shape: each call gives the next one.
 //
-// The walk over the tree is a function of the device library (devlib/spatial/overlap.h), which goes on from where the
-// query is to the next item. Where that is are four numbers in the query.
+// A function of the device library (devlib/spatial/overlap.h) walks over the tree to the next item. Four numbers in the
+// query hold its position.
 #include <bit>
 
 #include "builtins/groups.h"
@@ -12,9 +12,9 @@ namespace weft::builtins {
 
 namespace {
 
-constexpr std::size_t kObject = 0, kRoot = 1, kWalk = 2, kShape = 3;  // fields of a query; from there on the shape
+constexpr std::size_t kObject = 0, kRoot = 1, kWalk = 2, kShape = 3;  // fields of a query; the shape's follow
 
-// `shape` are the numbers of the shape, in the order of the fields. In float64 the struct has another name.
+// `shape` has the numbers of the shape, in the order of the fields. In float64 the struct has another name.
 ir::Value* begin(Call& call, std::string name, ObjectKind kind, std::vector<E> shape, ir::Value* root) {
     ir::Builder& b = call.builder;
     const E id = argument(call, 0), first = id.wrap(root ? root : b.integer(-1)), zero = first.zero();
@@ -44,7 +44,7 @@ ir::Value* expand_mesh_sphere(Call& call) {
     return begin(call, "MeshQuerySphere", ObjectKind::mesh, {argument(call, 1), argument(call, 2)}, nullptr);
 }
 
-// `function` walks on: (object, shape..., [limit,] root, walk) -> (item, walk).
+// Continues the walk with the library's `function`: (object, shape..., [limit,] root, walk) -> (item, walk).
 ir::Value* next(Call& call, const char* function, bool has_limit) {
     ir::Builder& b = call.builder;
     const E query = argument(call, 0), index = argument(call, 1);
@@ -66,7 +66,7 @@ ir::Value* expand_bvh_aabb_next(Call& call) { return next(call, "bvh_next_box", 
 ir::Value* expand_bvh_sphere_next(Call& call) { return next(call, "bvh_next_sphere", false); }
 ir::Value* expand_bvh_ray_next(Call& call) { return next(call, "bvh_next_ray", true); }
 ir::Value* expand_bvh_capsule_next(Call& call) {
-    // The limit stands before the root, the radius among the shape.
+    // The limit comes before the root; the radius is part of the shape.
     return next(call, "bvh_next_capsule", true);
 }
 ir::Value* expand_mesh_aabb_next(Call& call) { return next(call, "mesh_next_box", false); }
@@ -77,7 +77,7 @@ ir::Value* expand_mesh_get_bvh(Call& call) {
     return id | id.wrap(call.builder.integer(std::bit_cast<std::int64_t>(kTreeOfMesh), u64_type()));
 }
 
-// Groups stand in ascending order, each with the node that it is below.
+// Groups are in ascending order, each with the root of its subtree.
 ir::Value* group_root(Call& call, ObjectKind kind) {
     const char* const name = kind == ObjectKind::bvh ? "bvh_group_root" : "mesh_group_root";
     return call_library(object(kind, argument(call, 0)), name, i32_type(), {call.arguments[1]});
@@ -104,7 +104,7 @@ constexpr const char* kFacesDoc = "The faces of a mesh whose boxes meet the box 
 constexpr const char* kFacesNearDoc =
     "The faces of a mesh that are at most the radius from the center. A negative radius counts as 0.";
 
-// Of a query in float32 and of one in float64: F is the type, D what the name of the query's struct ends with.
+// The overloads of a query in float32 and in float64: F is the type, D the suffix of the query's struct.
 #define WEFT_BOX(F, D) "(id: uint64, low: Vec[3," F "], high: Vec[3," F "], root: int32 = -1) -> BvhQueryAabb" D
 #define WEFT_RAY(F, D) "(id: uint64, start: Vec[3," F "], dir: Vec[3," F "], root: int32 = -1) -> BvhQueryRay" D
 #define WEFT_SPHERE(F, D) "(id: uint64, center: Vec[3," F "], radius: " F ", root: int32 = -1) -> BvhQuerySphere" D

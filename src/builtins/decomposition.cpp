@@ -1,9 +1,9 @@
-// Singular values, eigenvalues and QR of small matrices, by plane rotations only: U, V and Q are products of rotations,
+// Singular values, eigenvalues and QR of small matrices, by plane rotations only. U, V and Q are products of rotations,
 // so their determinant is 1, and the sign of det(A) goes to the last singular value or the last diagonal entry of R.
 // Orthogonality does not depend on the matrix: singular ones, repeated values and zeros need no special case.
 //
-// All threads run the same number of steps, without branches. Matrices are scaled by a power of two first; an entry
-// that is no finite number gives NaNs.
+// All threads run the same number of steps, without branches. Matrices are scaled by a power of two first. An entry
+// that is not finite gives NaNs.
 #include "builtins/expression.h"
 #include "builtins/groups.h"
 #include "builtins/scaling.h"
@@ -12,8 +12,8 @@ namespace weft::builtins {
 
 namespace {
 
-// Sweeps over all pairs of columns after which random, graded, singular and nearly repeated matrices have converged;
-// tests/builtins/test_decompositions.py tries the hard ones.
+// Sweeps over all pairs of columns after which random, graded, singular and nearly repeated matrices have converged.
+// Hard cases are in tests/builtins/test_decompositions.py.
 int sweeps(E m) { return m.scalar().bits == 64 ? 6 : 5; }
 
 using ir::Op;
@@ -48,7 +48,7 @@ Columns identity_columns(E like, int n) {
     return columns;
 }
 
-// A result in the scalar type of the given matrix; all NaN where one of its entries is no finite number.
+// A result in the scalar type of the given matrix; all NaN if one of its entries is not finite.
 E result(E found, E given) { return cast(found, given.type().scalar()) + sum(given * 0); }
 
 // The rotation (c, s) that turns the columns p and q of a pair: p' = c p - s q, q' = s p + c q.
@@ -69,14 +69,14 @@ void turn(Columns& columns, std::size_t p, std::size_t q, const Rotation& r) {
     columns[q] = first * r.sine + second * r.cosine;
 }
 
-// Exchanges two columns where asked to, as a rotation by 90 degrees.
+// Exchanges two columns if the condition holds, by a rotation of 90 degrees.
 void exchange(Columns& columns, std::size_t p, std::size_t q, E condition) {
     const E first = columns[p], second = columns[q];
     columns[p] = select(condition, second, first);
     columns[q] = select(condition, -first, second);
 }
 
-// Runs `body` on the carried values so many times.
+// Runs `body` on the carried values `times` times.
 std::vector<E> repeat(int times, const std::vector<E>& start, const std::function<void(std::vector<E>&)>& body) {
     ir::Builder& b = start[0].builder();
     ir::Operation* loop =
@@ -94,13 +94,14 @@ std::vector<E> repeat(int times, const std::vector<E>& start, const std::functio
 
 // ---- derivatives ----
 //
-// Rotations are found step by step, and the steps end where nothing is left to turn: their derivatives say nothing. So
-// what is found counts as constant, and is then moved on by one step of first order, which is zero in value and has the
-// derivative. Of factors U, V of A the step is U + U X with the skew X that keeps transpose(U) A V diagonal.
+// The iterations find rotations step by step and stop when nothing is left to turn, so their derivatives are
+// meaningless. The factors that they find count as constants. One step of first order follows, whose value is zero and
+// whose derivative is that of the factors. For factors U, V of A the step is U + U X with the skew X that keeps
+// transpose(U) A V diagonal.
 //
-// It is moved on twice. The first step gives the factors tangents. The second is what reverse mode goes back through,
-// to A at once, as the factors that it starts from are constants to it; forward mode over that sees them move, and so
-// has the second derivative.
+// There are two such steps. The first gives the factors tangents. Reverse mode goes through the second one alone,
+// directly to A, as the factors that it starts from are constants to reverse mode. Forward mode over that sees them
+// move, and so has the second derivative.
 template <class Factors>
 Factors moved_twice(E a, const Factors& found) {
     return moved(a, moved(a, found.through(Op::detach)).through(Op::detach_reverse));
@@ -109,15 +110,15 @@ Factors moved_twice(E a, const Factors& found) {
 // Zero, with the derivative of `value`.
 E change(E value) { return value - unary(Op::detach, value); }
 
-// 1 / gap, and 0 where the gap is nothing but rounding (of matrices whose largest entry is about 1): within equal
-// values the factors are free, and stay as they are.
+// 1 / gap, and 0 if the gap is only rounding (for matrices whose largest entry is about 1): the factors of equal values
+// are not unique, and stay unchanged.
 E reciprocal_gap(E gap) {
     const double rounding = gap.scalar().bits == 64 ? 0x1p-35 : 0x1p-15;
     const E is_apart = abs(gap) > rounding;
     return select(is_apart, 1 / select(is_apart, gap, 1), 0);
 }
 
-// The skew matrix of the entries above its diagonal.
+// The skew matrix with these entries above its diagonal.
 E skew_of(int n, const std::function<E(int row, int col)>& above) {
     std::vector<E> parts(static_cast<std::size_t>(n * n), above(0, 1).zero());
     for (int i = 0; i < n; ++i)
@@ -142,8 +143,8 @@ E without_diagonal(E m, E values) {
 
 // One-sided Jacobi (Hestenes, "Inversion of Matrices by Biorthogonalization and Related Results", 1958): columns of A
 // are turned until they are orthogonal to each other, A V = U diag(sigma). A is never squared, so small singular values
-// are as good as large ones. Pairs that are orthogonal to rounding are left alone:
-// turning equal columns by what is noise would only add more.
+// are as accurate as large ones. Pairs that are orthogonal up to rounding are left unchanged: turning equal columns by
+// rounding errors would only add more.
 void orthogonalize(Columns& a, Columns& v, std::size_t p, std::size_t q) {
     const E first = dot(a[p], a[p]), second = dot(a[q], a[q]), mixed = dot(a[p], a[q]);
     const double rounding = mixed.scalar().bits == 64 ? 0x1p-51 : 0x1p-22;
@@ -159,7 +160,7 @@ void sort_pair(Columns& a, Columns& v, std::size_t p, std::size_t q) {
     exchange(v, p, q, is_behind);
 }
 
-// Some vector at a right angle to a unit vector, not shorter than sqrt(1/2).
+// A vector orthogonal to a unit vector, not shorter than sqrt(1/2).
 E perpendicular(E u) {
     const E zero = u.number(0);
     return select(abs(u[0]) > abs(u[2]), make_vector({-u[1], u[0], zero}), make_vector({zero, -u[2], u[1]}));
@@ -170,8 +171,8 @@ struct Svd {
     Svd through(Op op) const { return {unary(op, u), unary(op, sigma), unary(op, v)}; }
 };
 
-// The sum of the turns of U and V is free where two singular values are equal; their difference, on which U
-// transpose(V) depends, is not.
+// If two singular values are equal, the sum of the turns of U and V is not unique. Their difference, on which U
+// transpose(V) depends, is.
 Svd moved(E a, const Svd& found) {
     const auto& [u, sigma, v] = found;
     const E e = change(without_diagonal(matmul(transpose(u), matmul(a, v)), sigma));
@@ -201,8 +202,8 @@ Svd svd3(E a) {
     sort_pair(b, v, 1, 2);
     sort_pair(b, v, 0, 1);
 
-    // U from the columns by Gram and Schmidt, twice for the second. Where that is nothing but the rounding of the first
-    // (a matrix of rank 1 or 0), any vector at a right angle serves.
+    // U from the columns by Gram-Schmidt, twice for the second column. If that column is only the rounding of the first
+    // (a matrix of rank 1 or 0), any orthogonal vector serves.
     const E square = dot(b[0], b[0]);
     const E u0 = select(square == 0, unit_vector(a, 3, 0), normalize(b[0]));
     const E rest = b[1] - u0 * dot(u0, b[1]);
@@ -212,7 +213,7 @@ Svd svd3(E a) {
     const E projected = dot(unsigned_u1, b[1]);
     const E u1 = select(projected < 0, -unsigned_u1, unsigned_u1);
     const E u2 = cross(u0, u1);
-    // Values that are equal but for rounding stay in order.
+    // Values that are equal up to rounding stay in order.
     const E s0 = sqrt(square);
     const E s1 = select(abs(projected) > s0, s0, abs(projected));
     const E last = dot(u2, b[2]);
@@ -220,7 +221,7 @@ Svd svd3(E a) {
     return {matrix_of_columns({u0, u1, u2}), make_vector({s0, s1, s2}), matrix_of_columns(v)};
 }
 
-// The same with one pair, for which one turn is exact; the second takes away its rounding.
+// The same with one pair, for which one turn is exact; the second removes its rounding.
 Svd svd2(E a) {
     Columns b = columns_of(a), v = identity_columns(a, 2);
     orthogonalize(b, v, 0, 1);
@@ -253,10 +254,10 @@ ir::Value* expand_svd_out(Call& call) {
 
 // ---- eigenvalues ----
 
-// The six entries of a symmetric matrix while it is made diagonal.
+// The six entries of a symmetric matrix during diagonalization.
 struct Symmetric {
     std::vector<E> diagonal;  // 3
-    std::vector<E> beside;    // the entry of the two axes other than i
+    std::vector<E> beside;    // beside[i]: the entry of the two axes other than i
 };
 
 // One step of Jacobi's method on the pair (p, q): the entry between them becomes 0.
@@ -331,8 +332,8 @@ ir::Value* expand_eig3_out(Call& call) {
 // ---- QR ----
 
 // Turns the rows i and j of R (and of the transpose of Q) so that the entry (j, column) of R vanishes (Givens,
-// "Computation of Plane Unitary Rotations Transforming a General Matrix to Triangular Form", 1958). The greater of the
-// two entries is taken out of the root.
+// "Computation of Plane Unitary Rotations Transforming a General Matrix to Triangular Form", 1958). Both
+// entries are divided by the greater of them before the square root.
 void eliminate(std::vector<E>& r, std::vector<E>& q, std::size_t i, std::size_t j, int column) {
     const E a = r[i][column], b = r[j][column];
     const E size = max(abs(a), abs(b));
@@ -354,7 +355,7 @@ struct Qr {
     Qr through(Op op) const { return {unary(op, q), unary(op, r)}; }
 };
 
-// The turn of Q by which R stays triangular, column by column. The last column has a say in neither.
+// The turn of Q that keeps R triangular, column by column. It does not depend on the last column.
 Qr moved(E a, const Qr& found) {
     const auto& [q, r] = found;
     const E e = change(matmul(transpose(q), a) - r);

@@ -15,11 +15,11 @@ using namespace ir::staged;
 // ---- the arguments of a call ----
 inline E argument(const Call& call, std::size_t i) { return {call.builder, call.arguments[i]}; }
 
-// The first index in [begin, end) of a sorted one-dimensional array whose element is not below `value`; end where there
+// The first index in [begin, end) of a sorted one-dimensional array whose element is not below `value`, or end if there
 // is none. Indices are int32.
 E lower_bound(E array, E begin, E end, E value);
 
-// Whether it has too many components for an operation for each, and the loop over them.
+// Whether the value has too many components for one operation each, so that a loop runs over them.
 inline bool needs_loop(E a) { return a.components() > ir::kMostUnrolled; }
 inline std::vector<ir::Value*> over_components(E a, std::vector<ir::Value*> start, const ir::OverComponents& step) {
     return ir::over_components(a.builder(), a.type(), std::move(start), step);

@@ -9,7 +9,7 @@ namespace weft::builtins {
 
 namespace {
 
-// `name` is that of the function in src/devlib, which is there in f32 and f64.
+// `name` is the function's name in src/devlib, which has it in f32 and f64.
 std::shared_ptr<const ir::LibraryFunction> library_function(const std::string& name, Scalar scalar) {
     const std::string type = scalar == Scalar::f64 ? "_f64" : "_f32";
     auto function = std::make_shared<ir::LibraryFunction>();
@@ -20,7 +20,7 @@ std::shared_ptr<const ir::LibraryFunction> library_function(const std::string& n
     return function;
 }
 
-// Of 16-bit floats it is computed in f32, as all arithmetic of theirs.
+// Floats of 16 bits are computed in f32, as in all their arithmetic.
 ir::Value* expand_closest_point_edge_edge(Call& call) {
     ir::Builder& b = call.builder;
     const Scalar given = call.arguments[0]->type.scalar();
@@ -33,7 +33,7 @@ ir::Value* expand_closest_point_edge_edge(Call& call) {
     return as(result, given);
 }
 
-// What lies in other floats is not looked at in them, but in f32 and f64.
+// The device library tests triangles in f32 and f64 only; other floats are converted.
 ir::Value* expand_intersect_tri_tri(Call& call) {
     const Scalar given = call.arguments[0]->type.scalar(), scalar = given == Scalar::f64 ? Scalar::f64 : Scalar::f32;
     auto function = std::make_shared<ir::LibraryFunction>();

@@ -1,15 +1,15 @@
-// Neighbours of a place, from a hash grid (runtime/spatial/hash_grid.h).
+// Neighbours of a point, from a hash grid (runtime/spatial/hash_grid.h).
 //
-// Space is cut into cells, and a cell is counted around the ends of the grid along each axis. Cells that lie one behind
-// the other along x are neighbours in the grid, so a query walks over rows:
+// Space is cut into cells, and along each axis cell numbers wrap around the grid. Cells that are contiguous along x are
+// contiguous in the grid, so a query walks over rows:
 //
-//   for z, y in the cells near the place: for the row's one or two parts: for the points of the part
+//   for z, y in the cells near the query point: for the row's one or two parts: for the points of the part
 //
-// Points of groups stand in a grid of their own, in which each group's cells lie elsewhere; what other groups have
-// there is passed over.
+// Points with groups are in a grid of their own, in which each group shifts its cells. Points of other groups in the
+// same cells are skipped.
 //
-// A point near the place must not be missed, however what the user computes is rounded: the place is widened by some
-// ulps. Cells are computed in float64, here as where the grid is built, so that both agree.
+// The user's own distance is rounded, and a query must not miss a point for that: the radius is widened by some ulps.
+// Cells are computed in float64, as during the grid's construction, so that both agree.
 #include "builtins/groups.h"
 #include "builtins/objects.h"
 
@@ -17,17 +17,17 @@ namespace weft::builtins {
 
 namespace {
 
-// No cell is counted further than this, so that float64 counts exactly. As in runtime/spatial/hash_grid.cpp.
+// The largest cell number, so that float64 counts exactly. As in runtime/spatial/hash_grid.cpp.
 constexpr double kFarthest = 0x1p50;
 
 double rounding(Scalar scalar) { return scalar == Scalar::f64 ? 0x1p-50 : scalar == Scalar::f32 ? 0x1p-21 : 0x1p-8; }
 
 E cell(E place) { return min(max(floor(place), -kFarthest), kFarthest); }
 
-// How far a group's cells are moved along each axis. As in runtime/spatial/hash_grid.cpp.
+// The shift of a group's cells along each axis. As in runtime/spatial/hash_grid.cpp.
 constexpr std::int32_t kGroupSteps[] = {73856093, 19349663, 83492791};
 
-// `group` is null where all points are asked for.
+// `group` is null for a query over all points.
 ir::Value* query(Call& call, ir::Value* group) {
     const E place = argument(call, 1), given = argument(call, 2);
     E address = object(ObjectKind::hash_grid, argument(call, 0));
@@ -44,7 +44,7 @@ ir::Value* query(Call& call, ir::Value* group) {
         const E low = from + moved, high = to + moved;
         const E dim = cast(dims[axis], Scalar::f64);
         const E count = min(max(high - low + 1.0, 0.0), dim);
-        // Around the end: low modulo dim. A quotient that was rounded can be off by one.
+        // Wraps around: low modulo dim. A rounded quotient can be off by one.
         const E rest = low - floor(low / dim) * dim;
         const E inside = select(rest < 0.0, rest + dim, select(rest >= dim, rest - dim, rest));
         first.push_back(cast(select(count >= dim, 0.0 * dim, inside), Scalar::i32));
@@ -91,7 +91,7 @@ ir::Value* expand_next(Call& call) {
     }
     {
         ir::Builder::Inside inside(b, loop->body(1));
-        // One of another group is passed over; behind the last point of a part comes the next part.
+        // Skips a point of another group; after the last point of a part goes to the next part.
         const E part = carried(1, 0), y = carried(1, 1), z = carried(1, 2);
         ir::Operation* step =
             b.if_(query[kHasGroup] != 0 && carried(1, 3) < carried(1, 4), std::vector<Type>(5, i32_type()));

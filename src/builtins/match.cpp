@@ -1,9 +1,9 @@
-// Matching one call against one signature.
+// Matches one call against one signature.
 //
 // Three rounds over the arguments. First the typed values and the static arguments are unified with their patterns,
-// which fixes what S, F, n, T ... stand for. Then variables that only literals mention get a default: float32 where one
-// of the literals is a float or the pattern wants one, else int32. Last the literals are checked to fit what their
-// patterns have become. So `max(x, 0)` and `max(0, x)` both take the type of x.
+// which binds S, F, n, T ... Then variables that only literals mention get a default: float32 if one of the literals is
+// a float or the pattern requires one, else int32. Last the literals are checked against their resolved patterns. So
+// `max(x, 0)` and `max(0, x)` both take the type of x.
 #include <cmath>
 #include <limits>
 
@@ -53,7 +53,7 @@ std::string literal_text(Number literal) {
     return "the literal " + text;
 }
 
-// One call being matched: the bindings so far, and which parameter made each.
+// One call being matched: the bindings so far, and the parameter that made each.
 class Matcher {
 public:
     Matcher(const Entry& entry, std::span<const Argument> arguments)
@@ -73,7 +73,7 @@ private:
     bool is_absent(std::size_t i) const {
         return i >= arguments_.size() || (arguments_[i].type.is_none() && !arguments_[i].is_literal);
     }
-    // A Python number that adapts, written in the call or standing as a default.
+    // A Python number that adapts, from the call or from a default.
     std::optional<Number> literal(std::size_t i) const {
         if (is_absent(i)) return default_number(parameter(i));
         if (arguments_[i].is_literal && !arguments_[i].type.is_bool()) return arguments_[i].literal;
@@ -173,7 +173,7 @@ private:
         return true;
     }
 
-    // Variables that no typed value has bound: one type for all literals that share one.
+    // Variables that no typed value has bound: one type for all literals that share a variable.
     bool bind_literals() {
         for (std::size_t i = 0; i < count_; ++i) {
             if (parameter(i).is_static || !literal(i)) continue;
@@ -235,7 +235,7 @@ private:
                               std::to_string(kMostComponents) + " components");
             return true;
         }
-        // The only pattern that can fail here is a static type where a scalar is needed.
+        // The only pattern that can fail here is a static type that is no scalar.
         for (const auto& [name, type] : match_.types)
             if (!type.is_scalar() && binders_[name] == name)
                 return refuse("argument '" + name + "' is the type " + type.python_name() + ", expected a scalar type");
@@ -243,7 +243,7 @@ private:
                             " does not follow from its arguments");
     }
 
-    // The variable that a literal given for this pattern would take its type from.
+    // The variable that gives a literal for this pattern its type.
     static std::string literal_variable(const Pattern& p) {
         return p.shape == Shape::scalar ? p.scalar.variable : p.shape == Shape::any ? p.variable : std::string();
     }
@@ -367,7 +367,7 @@ private:
         }
     }
 
-    // "vec3f", or "a vector of length 3 of floats" where not all is known.
+    // "vec3f", or "a vector of length 3 of floats" if not all of the type is known.
     std::string describe(const Pattern& p) const {
         if (const auto type = resolve(p)) return type->python_name();
         const auto scalar = resolve(p.scalar);
@@ -398,7 +398,7 @@ private:
                 return "a value";
         }
     }
-    // " as in 'a'" where another argument had fixed what this one disagrees with.
+    // " as in 'a'" if another argument had fixed the conflicting variable.
     std::string as_in() const {
         const auto found = binders_.find(conflict_);
         return found == binders_.end() || found->second == binder_ ? "" : " as in '" + found->second + "'";

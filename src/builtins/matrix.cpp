@@ -2,8 +2,8 @@
 // zero matrix as its inverse.
 //
 // Differences of products are rounded as if they were formed exactly, so that rows that are multiples of each other
-// cancel to 0 and nearly singular matrices keep their digits. Where the determinant leaves the range of the type, the
-// rows are scaled by powers of two first; that arm runs only then.
+// cancel to 0 and nearly singular matrices keep their digits. If the determinant leaves the range of the type, the rows
+// are scaled by powers of two first; that arm runs only then.
 #include <cmath>
 
 #include "builtins/expression.h"
@@ -85,7 +85,7 @@ Adjugate adjugate(E m) {
     }
 }
 
-// Whether no product of entries overflowed, and none that counts lost digits to underflow: an entry of the inverse is
+// Whether no product of entries overflowed, and no significant one lost digits to underflow: an entry of the inverse is
 // at least 1 / (rows * largest entry) somewhere, far above the smallest number over the determinant.
 E is_in_range(E m, E determinant) {
     const bool is_wide = m.scalar().bits == 64;
@@ -124,8 +124,8 @@ ir::Value* expand_determinant(Call& call) {
     return cast(found, given.type().scalar());
 }
 
-// The inverse where the determinant is not 0, from the adjugate; the divisor is 1 where the result is not used, so that
-// neither value nor gradient of the other arm is infinite.
+// The inverse from the adjugate if the determinant is not 0. Otherwise the divisor is 1, so that neither value nor
+// gradient of the unused arm is infinite.
 E inverse_of(E m, const Adjugate& adj) {
     const E regular = adj.determinant != 0;
     const E found = make(m.type(), adj.entries) * (1 / select(regular, adj.determinant, 1));

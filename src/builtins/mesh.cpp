@@ -1,10 +1,10 @@
-// Queries of meshes. What finds the face is a function of the device library (devlib/spatial); what is smooth is
-// computed here, from the corners of the face, so that derivatives follow, towards the query and towards the points of
-// the mesh. Faces and signs are constant for derivatives.
+// Queries of meshes. A function of the device library (devlib/spatial) finds the face. The smooth part is computed
+// here, from the corners of the face, so that it is differentiable by the query and by the points of the mesh. Faces
+// and signs are constant for derivatives.
 //
-// The face is searched for in the numbers of the mesh. A query in other numbers is converted to these first, so that
-// its result is that of a query in the mesh's own, to the precision of float32. The numbers of the face that was found
-// are computed in float64, from the query as it was given, and rounded to the query's type.
+// The search for the face uses the mesh's scalar type. A query of another type is converted to it first, so that its
+// result is that of a query in the mesh's own type, to the precision of float32. The other results for that face are
+// computed in float64, from the query as given, and rounded to the query's type.
 #include "builtins/groups.h"
 #include "builtins/objects.h"
 
@@ -18,7 +18,7 @@ Scalar other(Scalar scalar) { return scalar == Scalar::f64 ? Scalar::f32 : Scala
 
 E cast_floats(E value, Scalar to) { return value.scalar().is_float() ? cast(value, to) : value; }
 
-// A mesh that is asked in numbers of type `scalar`; its own numbers may be of the other type.
+// A mesh with query values of type `scalar`; the mesh's own scalar type may be another.
 class Mesh {
 public:
     Mesh(E id, Scalar scalar)
@@ -30,12 +30,12 @@ public:
     E is_of(Scalar scalar) const { return descriptor_["scalar_bytes"] == static_cast<double>(info(scalar).bytes()); }
 
     E corner_index(E corner) const { return element(descriptor_, "indices", corner, i32_type()); }
-    // Of the points, or the velocities, those with these numbers; in numbers of type `as`.
+    // The points, or the velocities, with these indices, converted to type `as`.
     std::vector<E> elements(std::string_view name, const std::vector<E>& indices, Scalar as) const {
         return either(std::vector<Type>(indices.size(), Type::vector(as, 3)),
                       [&](Scalar own) { return elements_of(own, name, indices, as); });
     }
-    // The same of a mesh of which it is known that its numbers are of type `own`.
+    // The same for a mesh whose scalar type is known to be `own`.
     std::vector<E> elements_of(Scalar own, std::string_view name, const std::vector<E>& indices, Scalar as) const {
         const Descriptor descriptor(ObjectKind::mesh, address_, own);
         std::vector<E> found;
@@ -46,18 +46,18 @@ public:
     std::vector<E> corner_indices(E face) const {
         return {corner_index(face * 3 + 0), corner_index(face * 3 + 1), corner_index(face * 3 + 2)};
     }
-    // The three of a face.
+    // The elements of a face's three corners.
     std::vector<E> corners(std::string_view name, E face, Scalar as) const {
         return elements(name, corner_indices(face), as);
     }
 
-    // What `make` gives for the type of the mesh's numbers.
+    // The results of `make`, called with the scalar type of the mesh.
     template <typename Make>
     std::vector<E> either(std::vector<Type> types, const Make& make) const {
         return branch(
             is_of(scalar_), std::move(types), [&] { return make(scalar_); }, [&] { return make(other(scalar_)); });
     }
-    // What `make` gives where the condition holds; zeros otherwise.
+    // The results of `make` if the condition holds, otherwise zeros.
     template <typename Make>
     static std::vector<E> choose(E condition, const std::vector<Type>& types, const Make& make) {
         return branch(condition, types, make, [&] {
@@ -69,7 +69,7 @@ public:
 
 private:
     static E count(E array) { return array.wrap(array.builder().dim(array, 0)); }
-    // Element `index` of one of the arrays; zeros where there is none.
+    // Element `index` of one of the arrays; zeros if out of range.
     static E element(const Descriptor& descriptor, std::string_view name, E index, Type type) {
         const E values = descriptor[name];
         return choose(index >= 0 && index < count(values), {type},
@@ -110,10 +110,10 @@ E find(const Mesh& mesh, const std::string& name, Type result, const std::vector
 
 // ---- the closest point of a triangle ----
 
-// Where `yes` holds the divisor is used; it is 1 elsewhere, so that derivatives of what is not taken are finite.
+// a / b if `yes` holds. Otherwise the divisor is 1, so that derivatives of the unused value are finite.
 E quotient(E yes, E a, E b) { return a / select(yes, b, b.number(1)); }
 
-// A point of a triangle: the weights of the first two corners, and how far it is from the place, squared.
+// A point of a triangle: the weights of the first two corners, and the squared distance from the query point.
 struct TrianglePoint {
     E u, v, squared;
 };
@@ -122,7 +122,8 @@ TrianglePoint nearer(E is_nearer, const TrianglePoint& first, const TrianglePoin
             select(is_nearer, first.squared, second.squared)};
 }
 
-// The closest point of an edge: how far along it, from 0 to 1, and the squared distance. `to` leads to its start.
+// The closest point of an edge: the position along it, from 0 to 1, and the squared distance. `to` leads from the query
+// point to the edge's start.
 std::pair<E, E> closest_on_edge(E to, E along) {
     const E size = dot(along, along), has_length = size > 0.0, t = quotient(has_length, -dot(to, along), size);
     const E at = select(has_length && t > 0.0, select(t < 1.0, t, t.number(1)), t.zero());
@@ -130,8 +131,8 @@ std::pair<E, E> closest_on_edge(E to, E along) {
     return {at, dot(rest, rest)};
 }
 
-// Below the place, in the plane of the triangle. In a long thin triangle the weights of cross products are off by the
-// ratio of its lengths: what is left in the plane is taken away once more.
+// The projection of the query point onto the plane of the triangle. In a long thin triangle the rounding of the cross
+// products grows with the ratio of its lengths: one correction step removes the error within the plane.
 TrianglePoint foot_of(E to_a, E to_b, E to_c, E ab, E ac, E normal, E inverse) {
     const E one = inverse.number(1);
     const auto part = [&](E x, E y) { return dot(cross(x, y), normal) * inverse; };
@@ -143,9 +144,9 @@ TrianglePoint foot_of(E to_a, E to_b, E to_c, E ab, E ac, E normal, E inverse) {
     return {u, v, dot(rest, rest)};
 }
 
-// The weights of the first two corners at the closest point: the nearest of one on each edge and of the one below the
-// place, if it is inside. All of these are points of the triangle, whatever its shape, so that rounding never makes one
-// look closer than it is.
+// The weights of the first two corners at the closest point: the nearest of one on each edge and of the projection, if
+// that is inside. All of these are points of the triangle, of any shape, so that rounding never makes one appear
+// closer than it is.
 std::pair<E, E> closest_weights(E p, const std::vector<E>& corners) {
     const E to_a = corners[0] - p, to_b = corners[1] - p, to_c = corners[2] - p;
     const E ab = corners[1] - corners[0], ac = corners[2] - corners[0], bc = corners[2] - corners[1];
@@ -159,13 +160,13 @@ std::pair<E, E> closest_weights(E p, const std::vector<E>& corners) {
 
     const E normal = cross(ab, ac), area = dot(normal, normal), has_area = area > 0.0;
     const TrianglePoint foot = foot_of(to_a, to_b, to_c, ab, ac, normal, quotient(has_area, one, area));
-    // From far away the distances are equal but for rounding: then the foot is right.
+    // For a distant query point the distances are equal up to rounding: then the projection is right.
     const E is_inside = has_area && foot.u >= 0.0 && foot.v >= 0.0 && foot.u + foot.v <= 1.0;
     best = nearer(is_inside && foot.squared * (1 - 1e-10) <= best.squared, foot, best);
     return {best.u, best.v};
 }
 
-// The corner that is furthest from the place: of a triangle it is always one.
+// The furthest point of a triangle, which is always a corner.
 std::pair<E, E> furthest_weights(E p, const std::vector<E>& corners) {
     std::vector<E> squared;
     for (const E& corner : corners) squared.push_back(dot(p - corner, p - corner));
@@ -180,7 +181,7 @@ struct PointResult {
 
 using Weights = std::pair<E, E> (*)(E, const std::vector<E>&);
 
-// `found` is the face, and where there is a second number the side.
+// `found` is the face, or a vector of the face and the side.
 PointResult point_result(const Mesh& mesh, E point, E found, Weights weights_of) {
     const bool has_side = !found.type().is_scalar();
     const E face = has_side ? found[0] : found;
@@ -202,8 +203,8 @@ ir::Value* as_struct(const PointResult& r) {
                 {r.result, r.sign, r.face, r.u, r.v});
 }
 
-// The outputs of earlier releases: locals that stay as they are where nothing is found. The first is left out where
-// there is no side.
+// The outputs of earlier releases: locals that keep their values if nothing is found. The sign is omitted for queries
+// without a side.
 ir::Value* as_outputs(Call& call, const PointResult& r, bool has_side) {
     std::vector<E> outputs;
     if (has_side) outputs.push_back(r.sign);
@@ -213,11 +214,11 @@ ir::Value* as_outputs(Call& call, const PointResult& r, bool has_side) {
     return r.result;
 }
 
-// How the side of the surface is found: not at all, by the closest feature, by rays along the axes or around a
-// diagonal, by the winding number.
+// The method that finds the side of the surface: none, the closest feature, rays along the axes or around a diagonal,
+// the winding number.
 enum class Side { none, normal, axes, parity, winding };
 
-// Options of the side stand from `first_option` on.
+// The options of the side begin at argument `first_option`.
 PointResult query_point(Call& call, Side side, std::size_t first_option) {
     const E point = argument(call, 1);
     const Mesh mesh(argument(call, 0), point.type().scalar());
@@ -267,12 +268,12 @@ struct RayResult {
     E result, sign, face, t, u, v, normal;
 };
 
-// How far outside of a face's edges, in its own weights, a hit may be by rounding of its corners.
+// How far outside of a face's edges, in barycentric weights, a hit may be because of the rounding of its corners.
 constexpr double kOutside = 1e-3;
 
-// Where a ray passes a triangle that it sees edge-on: how far along the ray, and the weights of the first two corners.
-// Of the points of the edges that are closest to the ray it is the first, as far as `rounding`, in parts of the
-// corners' distances, can tell them apart. `to` leads to the corners.
+// The point at which a ray passes a triangle that it sees edge-on: the distance along the ray, and the weights of the
+// first two corners. It is the first among the points of the edges that are closest to the ray. Distances count as
+// equal within `rounding`, relative to the corners' distances. `to` leads from the ray's start to the corners.
 std::vector<E> pass_edge_on(const std::vector<E>& to, E along, double rounding) {
     const E zero = to[0][0].zero(), one = zero.number(1), size = dot(along, along);
     const E slack = (dot(to[0], to[0]) + dot(to[1], to[1]) + dot(to[2], to[2])) * (rounding * rounding);
@@ -314,7 +315,7 @@ RayResult query_ray(Call& call, ir::Value* root) {
         const E across = cross(along, to);
         const E t = quotient(has_area, dot(to, normal), facing);
         const E u = quotient(has_area, -dot(across, cb), facing), v = quotient(has_area, dot(across, ca), facing);
-        // A ray in the plane of a face, or nearly: rounding has found the face, and decides these numbers.
+        // For a ray (nearly) in the plane of a face, rounding decides about the hit and about these numbers.
         const E is_flat = facing * facing <= dot(along, along) * dot(normal, normal) * 0x1p-84;
         const E is_edge_on = is_flat || u < -kOutside || v < -kOutside || u + v > 1 + kOutside;
         const std::vector<E> edge = Mesh::choose(is_edge_on, {t.type(), t.type(), t.type()}, [&] {
@@ -369,7 +370,7 @@ ir::Value* expand_velocity(Call& call) { return eval(call, "velocities"); }
 
 Scalar result_scalar(const Call& call) { return call.types.at("dtype").scalar(); }
 
-// In float64 where the mesh or the result is of that type.
+// Computed in float64 if the mesh or the result is of that type.
 ir::Value* expand_normal(Call& call) {
     const Scalar scalar = result_scalar(call);
     const Mesh mesh(argument(call, 0), scalar);
@@ -390,7 +391,7 @@ ir::Value* get_element(Call& call, const char* name) {
 }
 ir::Value* expand_get_point(Call& call) { return get_element(call, "points"); }
 ir::Value* expand_get_velocity(Call& call) { return get_element(call, "velocities"); }
-// The type of its arrays is that of float32.
+// Its arrays have float32 elements.
 ir::Value* expand_get(Call& call) {
     const Mesh mesh(argument(call, 0), Scalar::f32);
     call.builder.require(!mesh.is_of(Scalar::f64),

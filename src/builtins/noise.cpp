@@ -1,10 +1,10 @@
 // Gradient noise (Perlin, "Improving Noise", 2002): smooth random fields of one to four dimensions. Corners of the unit
-// lattice have random gradients, hashed from the state and their integer coordinates; between them a polynomial of
+// lattice have random gradients, hashed from the state and their integer coordinates. Between them a polynomial of
 // degree 5 blends, so that the field and its first two derivatives are continuous. The field is 0 at the corners, has
 // mean 0, and stays within [-1, 1].
 //
-// The components of a gradient are independent and uniform in an interval about 0 (and not one of a few directions), so
-// that no direction is favoured in the field's second moments. Nothing here advances the state: one state is one field.
+// The components of a gradient are independent and uniform in an interval around 0 (and not one of a few directions),
+// so that the field's second moments favour no direction. Nothing here advances the state: one state is one field.
 #include "builtins/expression.h"
 #include "builtins/groups.h"
 #include "builtins/pcg.h"
@@ -21,7 +21,7 @@ struct Jet {
 
 class Field {
 public:
-    // With periods: the corners repeat after so many along each axis.
+    // With periods, the corners repeat after that many along each axis.
     Field(const std::vector<E>& point, const std::vector<E>& periods = {}) {
         for (std::size_t axis = 0; axis < point.size(); ++axis) {
             const E x = point[axis];
@@ -43,10 +43,10 @@ public:
 private:
     struct Axis {
         E offset, blend, blend_slope;
-        std::vector<E> corners;  // the coordinates of the two beside the point
+        std::vector<E> corners;  // per axis, the coordinates of the two corners beside the point
     };
 
-    // Over the corners whose coordinates along the first axes are already part of the hash.
+    // Blends the corners whose coordinates along the first axes are already part of the hash.
     Jet blended(std::size_t axis, E hash, const std::vector<int>& steps) const {
         if (axis == axes_.size()) return corner(hash, steps);
         const auto side = [&](int step) {
@@ -62,8 +62,8 @@ private:
         return jet;
     }
 
-    // The linear function of one corner: 0 there, with the corner's gradient. The bits of the hash are shared among the
-    // components. Their range 2 / dimensions bounds the blend of all corners by 1.
+    // The linear function of one corner: 0 there, with the corner's gradient. The components share the bits of the
+    // hash. Their range 2 / dimensions bounds the blend of all corners by 1.
     Jet corner(E hash, const std::vector<int>& steps) const {
         const int dimensions = static_cast<int>(axes_.size());
         const int bits = dimensions == 1 ? 24 : 32 / dimensions;
@@ -97,7 +97,7 @@ ir::Value* expand_pnoise(Call& call) {
 }
 
 // The curl of a random potential, which has no divergence (Bridson, Hourihan and Nordenstam, "Curl-Noise for Procedural
-// Fluid Flow", 2007): of one scalar field in the plane, of three in space. With four coordinates the last is time.
+// Fluid Flow", 2007): of one scalar field in the plane, of three in space. The fourth of four coordinates is time.
 std::vector<E> curl(const std::vector<E>& point, E state) {
     const Field field(point);
     if (point.size() == 2) {
@@ -108,7 +108,7 @@ std::vector<E> curl(const std::vector<E>& point, E state) {
     return {z.slopes[1] - y.slopes[2], x.slopes[2] - z.slopes[0], y.slopes[0] - x.slopes[1]};
 }
 
-// Octave k: its frequency is lacunarity^k, its amplitude gain^k, and its field one of its own.
+// Octave k has frequency lacunarity^k, amplitude gain^k, and a field of its own.
 ir::Value* expand_curlnoise(Call& call) {
     ir::Builder& b = call.builder;
     const E point = argument(call, 1);

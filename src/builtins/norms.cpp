@@ -8,7 +8,7 @@ namespace {
 ir::Value* expand_norm_l1(Call& call) { return sum(abs(argument(call, 0))); }
 ir::Value* expand_norm_l2(Call& call) { return length(argument(call, 0)); }
 
-// Huber, "Robust Estimation of a Location Parameter", 1964, of the Euclidean norm.
+// The Huber loss of the Euclidean norm (Huber, "Robust Estimation of a Location Parameter", 1964).
 ir::Value* expand_norm_huber(Call& call) {
     const E v = argument(call, 0), delta = argument(call, 1);
     const E square = dot(v, v);

@@ -1,4 +1,4 @@
-// How builtin functions reach objects of the runtime (types/objects.h): by their descriptors.
+// Access of builtin functions to objects of the runtime (types/objects.h), by their descriptors.
 #pragma once
 
 #include <memory>
@@ -31,8 +31,8 @@ private:
 
 inline E object(ObjectKind kind, E id) { return id.wrap(id.builder().object(kind, id)); }
 
-// Calls "weft_lib_" + name of the device library, for all lanes together, on the object at an address and these
-// arguments. Null where the result is none.
+// Calls "weft_lib_" + name of the device library, for all lanes together, with the object's address and these
+// arguments. Null if the function has no result.
 inline ir::Value* call_library(E address, const std::string& name, Type result, std::vector<ir::Value*> arguments,
                                bool writes = false) {
     auto function = std::make_shared<ir::LibraryFunction>();

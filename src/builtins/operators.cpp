@@ -15,7 +15,7 @@ ir::Value* expand_unary(Call& call) {
     return unary(op, argument(call, 0));
 }
 
-// Also a scalar with an aggregate: it is spread.
+// Also takes a scalar with an aggregate: the scalar is broadcast.
 template <Op op>
 ir::Value* expand_binary(Call& call) {
     return binary(op, argument(call, 0), argument(call, 1));
@@ -32,7 +32,7 @@ ir::Value* expand_floordiv(Call& call) {
     const E quotient = a / b;
     if (a.scalar().is_float()) return floor(quotient);
     if (!a.scalar().is_signed()) return quotient;
-    // C's division goes toward zero; one less where it dropped something from a negative quotient.
+    // C's division truncates; a negative quotient with a remainder is one less.
     const E rest = a % b;
     return select(rest != 0 && (rest ^ b) < 0, quotient - 1, quotient);
 }

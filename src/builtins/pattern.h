@@ -1,5 +1,5 @@
-// Signatures taken apart: the patterns of registry.h as trees, and what their variables stand for while a call is
-// matched. Private to this room; others see Signature and Match.
+// Parsed signatures: the patterns of registry.h as trees, and the bindings of their variables while a call is matched.
+// Private to this room; other rooms use Signature and Match.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace weft::builtins {
 struct ScalarPattern {
     enum class Class { fixed, number, floating, integer, named } cls = Class::fixed;
     Scalar fixed = Scalar::f32;
-    std::string variable;  // "S", "F2", "dtype"; empty where fixed
+    std::string variable;  // "S", "F2", "dtype"; empty if fixed
 };
 
 // A length or count: a number, or a variable ("n").
@@ -54,18 +54,18 @@ struct ParsedSignature {
     Pattern result;
 
     bool is_variadic() const { return !text.parameters.empty() && text.parameters.back().is_variadic; }
-    // Which parameter takes the i-th argument.
+    // The parameter that takes the i-th argument.
     std::size_t parameter_of(std::size_t argument) const {
         return is_variadic() ? std::min(argument, parameters.size() - 1) : argument;
     }
 };
 
-// Throws InternalError that names the signature where it is not in the notation.
+// Throws InternalError, with the signature, if it is not in the notation.
 ParsedSignature parse_signature(std::string_view text);
-// Parsed once and kept; safe to call from several threads.
+// Parsed once and kept; thread-safe.
 const ParsedSignature& parsed(const Entry& entry);
 
-// The scalar type a name of the `warp` module stands for ("float32"); empty where it is none.
+// The scalar type of a name of the `warp` module ("float32"); empty if it is none.
 std::optional<Scalar> scalar_by_python_name(std::string_view name);
 
 }  // namespace weft::builtins

@@ -1,4 +1,4 @@
-// Quaternions (x, y, z, w), as rotations where they have length 1.
+// Quaternions (x, y, z, w); those of length 1 are rotations.
 #include <numbers>
 
 #include "builtins/expression.h"
@@ -9,7 +9,7 @@
 namespace weft::builtins {
 
 // Shepperd, "Quaternion from Rotation Matrix", 1978: the greatest of the four components is computed first, from the
-// diagonal, and the others are divided by it; so the root is far from zero, in value and in gradient.
+// diagonal, and the others are divided by it. So the root is far from zero, in value and in gradient.
 E quaternion_from_matrix(E m) {
     const E trace = m.at(0, 0) + m.at(1, 1) + m.at(2, 2);
     const Type type = Type::quaternion(m.type().scalar());
@@ -30,7 +30,7 @@ E quaternion_from_matrix(E m) {
         return make_quaternion((m.at(2, 1) - m.at(1, 2)) * scale, (m.at(0, 2) - m.at(2, 0)) * scale,
                                (m.at(1, 0) - m.at(0, 1)) * scale, 0.5 * root);
     };
-    // Of a matrix that is no rotation the components have another length.
+    // Normalised, as the components from a matrix that is no rotation have another length.
     return unit_quaternion(branch(trace >= 0, type, from_trace, [&] {
         return branch((m.at(0, 0) >= m.at(1, 1)) && (m.at(0, 0) >= m.at(2, 2)), type, [&] { return from_diagonal(0); },
                       [&] {
@@ -70,7 +70,8 @@ ir::Value* expand_from_axis_angle_components(Call& call) {
     return from_axis_angle(make_vector({argument(call, 0), argument(call, 1), argument(call, 2)}), argument(call, 3));
 }
 
-// q and -q are one rotation; the one with w >= 0 has its angle in [0, pi]. No rotation: axis and angle are zero.
+// q and -q are the same rotation; the one with w >= 0 has its angle in [0, pi]. Without a rotation, axis and angle are
+// zero.
 struct AxisAngle {
     E axis, angle;
 };
@@ -114,13 +115,13 @@ ir::Value* expand_inverse(Call& call) { return conjugate(argument(call, 0)); }
 ir::Value* expand_rotate(Call& call) { return rotate(argument(call, 0), argument(call, 1)); }
 ir::Value* expand_rotate_inv(Call& call) { return rotate(conjugate(argument(call, 0)), argument(call, 1)); }
 
-// a times the turn that leads from it to b on the shorter arc, by the fraction t of its angle 2 h, where tan h = |u| /
-// |w|: its parts sin(t h) u / |u| and cos(t h) are smooth where u is zero. For small x = tan^2 h they are power series,
-// because there |u| has no derivative, and second derivatives of the quotient would be differences of huge numbers.
+// a times the part t of the rotation from a to b on the shorter arc. That rotation has the angle 2 h, with tan h = |u|
+// / |w|. The components sin(t h) u / |u| and cos(t h) are smooth at u = 0. For small x = tan^2 h they are power series:
+// there |u| has no derivative, and second derivatives of the quotient would be differences of huge numbers.
 ir::Value* expand_slerp(Call& call) {
     const E a = argument(call, 0), t = argument(call, 2);
     const E turn = quaternion_product(conjugate(a), argument(call, 1));
-    // Not abs(), whose derivative at 0 is 0: half a turn is reached from w > 0 on this arc.
+    // Not abs(), whose derivative at 0 is 0: on this arc half a turn is approached from w > 0.
     const E zero = turn[3].number(0), one = turn[3].number(1), is_far = turn[3] < zero;
     const E u = imaginary(turn), w = select(is_far, -turn[3], turn[3]);
     const E is_small = dot(u, u) < 1e-4 * w * w;
@@ -139,10 +140,10 @@ ir::Value* expand_slerp(Call& call) {
 
 ir::Value* expand_to_matrix(Call& call) { return rotation_matrix(argument(call, 0)); }
 
-// The factor of q that turns about the axis (swing-twist decomposition).
+// The factor of q that rotates about the axis (swing-twist decomposition).
 E twist(E axis, E q) { return unit_quaternion(make_quaternion(axis * dot(imaginary(q), axis), q[3])); }
 ir::Value* expand_twist(Call& call) { return twist(argument(call, 0), argument(call, 1)); }
-// q and -q turn by angles that differ by a whole turn: the sign of w counts.
+// The angles of q and -q differ by a full turn, so the sign of w matters.
 ir::Value* expand_twist_angle(Call& call) {
     const E axis = argument(call, 0), q = argument(call, 1);
     return 2 * atan2(abs(dot(imaginary(q), axis)), q[3]);
@@ -163,7 +164,8 @@ E turn_about(E axis, E angle) {
     return make_quaternion(select(axis == 0, sine, zero), select(axis == 1, sine, zero), select(axis == 2, sine, zero),
                            cos(half));
 }
-// The axes stand still: the first turn is applied first, as in quat_rpy. Each axis has its angle at its own place.
+// The axes are fixed (extrinsic): the first rotation is applied first, as in quat_rpy. The angle of an axis is the
+// component of its number.
 ir::Value* expand_from_euler(Call& call) {
     const E e = argument(call, 0);
     const auto turn = [&](int number) {
@@ -174,14 +176,14 @@ ir::Value* expand_from_euler(Call& call) {
 }
 
 // Bernardes and Viollet, "Quaternion to Euler angles conversion: A direct, general and computationally efficient
-// method", 2022: the turn in the middle follows from the lengths of two pairs of (rotated) components, and half the sum
-// and half the difference of the other two turns from the pairs' directions. Where one pair vanishes only the sum or
-// only the difference is given; the third angle is 0 then.
+// method", 2022. The middle angle follows from the lengths of two pairs of (rotated) components, half the sum and half
+// the difference of the other two from the pairs' directions. If one pair vanishes, only the sum or only the difference
+// is determined; the third angle is 0 then.
 ir::Value* expand_to_euler(Call& call) {
     const E q = argument(call, 0);
     const E i = argument(call, 1), j = argument(call, 2), last = argument(call, 3);
     const double pi = std::numbers::pi;
-    const E is_proper = i == last;  // first and last turn about the same axis
+    const E is_proper = i == last;  // first and last rotation are about the same axis
     const E k = select(is_proper, 3 - i - j, last);
     const E sign = cast((i - j) * (j - k) * (k - i) / 2, q.type().scalar());  // of the permutation
     const E x = by_axis(i, q[0], q[1], q[2]), y = by_axis(j, q[0], q[1], q[2]);
@@ -206,8 +208,8 @@ ir::Value* expand_to_euler(Call& call) {
 
 // ---- the rotation from one direction to another ----
 
-// Half the way is the direction of the sum of the two. Where they point away from each other that sum is small and its
-// direction uncertain: there a is turned to -b, and then half round about an axis at a right angle to b.
+// The sum of the two directions is halfway between them. If they point away from each other, the sum is small and its
+// direction uncertain. Then a is rotated to -b, and half a turn about an axis orthogonal to b follows.
 E between(E from, E to) {
     const E a = normalize(from), b = normalize(to);
     const E is_away = dot(a, b) < 0;

@@ -1,4 +1,4 @@
-// Random numbers. The state is one uint32; each number drawn moves it on by pcg() and is made of the new state.
+// Random numbers. The state is one uint32; each draw advances it by pcg() and derives the number from the new state.
 #include <cmath>
 #include <numbers>
 
@@ -10,7 +10,7 @@ namespace weft::builtins {
 
 namespace {
 
-// Draws numbers within one call. The state after the last one goes back to the caller's variable.
+// Draws numbers within one call; the caller's variable gets the state after the last one.
 class Draws {
 public:
     explicit Draws(Call& call) : call_(call), state_(argument(call, 0)) {}
@@ -19,11 +19,11 @@ public:
     Draws& operator=(const Draws&) = delete;
 
     E bits() { return state_ = pcg(state_); }
-    // Uniform in [0, 1): the upper 24 bits, all that a float32 holds.
+    // Uniform in [0, 1): the upper 24 bits, the precision of float32.
     E unit() { return cast(bits() >> 8, Scalar::f32) * 0x1p-24; }
     E angle() { return unit() * (2.0 * std::numbers::pi); }
-    // Two independent standard normal numbers come out of two uniform ones (Box and Muller, 1958); the first is used. A
-    // uniform number of 0 has no logarithm: the smallest that programs of release 1.19 see stands for it.
+    // Two independent standard normal numbers come from two uniform ones (Box and Muller, 1958); the first is used. A
+    // uniform 0 has no logarithm: it is replaced by the smallest number that programs of release 1.19 see.
     E normal() {
         const E radius = sqrt(-2.0 * log(max(unit(), 5.96e-8)));
         return radius * cos(angle());
@@ -60,7 +60,7 @@ ir::Value* expand_sample_cdf(Call& call) {
     const E u = Draws(call).unit();
     const E zero = u.wrap(call.builder.integer(0));
     const E count = u.wrap(call.builder.dim(call.arguments[1], 0));
-    // Rounding in the sums may leave the last value below u; the index stays within the array all the same.
+    // Rounding in the sums may leave the last value below u; the index is clamped to the array.
     return min(lower_bound(argument(call, 1), zero, count, u), max(count - 1, zero));
 }
 
@@ -106,15 +106,15 @@ ir::Value* expand_sample_cube(Call& call) {
     return make_vector(parts);
 }
 
-// A count, and the state after the numbers that it took.
+// A count, and the state after the draws for it.
 struct Drawn {
     E state, count;
 };
 
 E unit_of(E state) { return cast(cast(state >> 8, Scalar::f32) * 0x1p-24, Scalar::f64); }
 
-// So many uniform numbers multiply to more than exp(-lam), but for the last one (Knuth, "Seminumerical
-// Algorithms", 3.4.1). Takes about lam steps.
+// The count is the most uniform factors whose product is above exp(-lam) (Knuth, "Seminumerical Algorithms", 3.4.1).
+// Takes about lam steps.
 Drawn few_of_poisson(E state, E lam) {
     ir::Builder& b = state.builder();
     const E least = exp(-lam), first = pcg(state);
@@ -132,7 +132,7 @@ Drawn few_of_poisson(E state, E lam) {
     return {state.wrap(loop->result(0)), state.wrap(loop->result(2))};
 }
 
-// log k! by Stirling's series, of k + 9 where it has 12 digits.
+// log k! by Stirling's series, evaluated at k + 9, so that it has 12 digits.
 E log_factorial(E k) {
     constexpr int kShift = 8;
     const E z = k + (kShift + 1.0);
@@ -143,8 +143,8 @@ E log_factorial(E k) {
     return (z - 0.5) * log(z) - z + 0.5 * std::log(2 * std::numbers::pi) + series - log(product);
 }
 
-// By transformed rejection (Hoermann, "The transformed rejection method for generating Poisson random variables", 1993,
-// algorithm PTRS), for lam of at least 10: two uniform numbers a try, and hardly ever more than three tries.
+// Transformed rejection (Hoermann, "The transformed rejection method for generating Poisson random variables", 1993,
+// algorithm PTRS), for lam of at least 10: two uniform numbers a try, and rarely more than three tries.
 Drawn many_of_poisson(E state, E lam) {
     ir::Builder& b = state.builder();
     const E width = 0.931 + 2.53 * sqrt(lam), slope = -0.059 + 0.02483 * width;

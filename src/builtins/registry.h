@@ -12,7 +12,7 @@
 //   Quat[F]  Transform[F]
 //   HashGridQuery ...   a struct of types/objects.h
 //   Array[T,d]   array of any element type T (or of a pattern: Array[S,1], Array[Vec[n,S],2]) and d dimensions
-//   T U          any value type; agreeing where repeated
+//   T U          any value type; a repeated letter means the same type
 //   string       text known at compile time
 //   x: inout X   argument is a local variable, which the call may assign (random state, output arguments)
 //   x: X = 1.0   default value
@@ -43,16 +43,16 @@ namespace weft::builtins {
 struct Call {
     ir::Builder& builder;
     std::span<ir::Value* const> arguments;             // in the order of the signature; null for static parameters
-    const std::map<std::string, Type>& types;          // what S, F, T, ... and static types stand for (scalars as Type)
-    const std::map<std::string, std::int64_t>& sizes;  // what n, r, c, d and static ints stand for
+    const std::map<std::string, Type>& types;          // bindings of S, F, T, ... and static types (scalars as Type)
+    const std::map<std::string, std::int64_t>& sizes;  // bindings of n, r, c, d and static ints
     std::vector<ir::Value*> inout;                     // new values of the inout arguments, in order
 };
 
 using Expand = ir::Value* (*)(Call&);
 
 struct Match;
-// A rule that patterns cannot say ("the sizes must agree"): why a match is refused, or "". All of the match is known
-// but its result.
+// A rule that patterns cannot express ("the sizes must agree"): why a match is refused, or "". All of the match but its
+// result is known.
 using Refuse = std::string (*)(const Match&);
 
 struct Entry {
@@ -68,22 +68,22 @@ struct Entry {
 struct Group {
     const char* name;  // "Scalar math"
     std::span<const Entry> entries;
-    bool kernels_only = false;  // meaningless on the host: what threads do to each other
+    bool kernels_only = false;  // meaningless on the host: effects between threads
 };
 std::span<const Group> groups();
 
-// All overloads of a name, in table order; empty where there is none.
+// All overloads of a name, in table order; empty if there is none.
 std::vector<const Entry*> overloads(std::string_view name);
-// Whether a name has a meaning only in kernels: a builtin that is part of the language, or of a group for kernels.
+// Whether a name has a meaning only in kernels: it is part of the language, or of a group for kernels.
 bool is_for_kernels(std::string_view name);
-// Every name once, sorted: for candidates in messages and for the `warp` module.
+// Every name once, sorted: for suggestions in messages and for the `warp` module.
 const std::vector<std::string>& names();
 
 // ---- parsed signatures ----
 struct Parameter {
     std::string name;
     std::string pattern;        // "Vec[n,S]"
-    std::string default_value;  // "" where there is none
+    std::string default_value;  // "" if there is none
     bool is_inout = false;
     bool is_static = false;
     bool is_variadic = false;  // the rest of the arguments
@@ -93,32 +93,32 @@ struct Signature {
     std::string result;  // pattern, "none", or "(X, Y)"
 };
 const Signature& signature(const Entry& entry);
-// The number a value parameter has where the call leaves it out; empty where it has no default. Becomes a constant of
-// the matched parameter type.
+// The default number of a value parameter that the call omits; empty if it has none. Becomes a constant of the matched
+// parameter type.
 std::optional<Number> default_number(const Parameter& parameter);
 
-// What one actual argument offers to the matcher.
+// One actual argument, as the matcher sees it.
 struct Argument {
     Type type;                 // type of the value; for a static type argument the type itself
-    bool is_literal = false;   // an untyped Python number: adapts to its partner where the value fits
-    Number literal;            // its value, where is_literal or where it is a constant
+    bool is_literal = false;   // an untyped Python number: adapts to the other operand's type if it fits
+    Number literal;            // its value, if is_literal or a constant
     bool is_constant = false;  // value known at compile time
     bool is_type = false;      // the argument is a type, not a value
 };
 
 struct Match {
     const Entry* entry = nullptr;
-    std::vector<Type> parameter_types;  // what each value argument must be converted to (literals) or is
+    std::vector<Type> parameter_types;  // the type to convert each value argument (a literal) to
     std::map<std::string, Type> types;
     std::map<std::string, std::int64_t> sizes;
     Type result;
     bool ok = false;
-    int agreed = 0;       // typed arguments that fitted before one did not: the higher, the nearer the overload
+    int agreed = 0;       // typed arguments that fitted before the first misfit: the higher, the nearer the overload
     std::string why_not;  // "argument 'b' is vec2f, expected vec3f as in 'a'"
 };
 
-// Tries one overload on arguments given in the order of its parameters (defaults filled in by the caller: a missing
-// one is an Argument with none type). Literals adapt last, so that `wp.max(x, 0)` takes the type of x.
+// Tries one overload on arguments in the order of its parameters. The caller passes an omitted one as an Argument with
+// none type; it gets the default. Literals adapt last, so that `wp.max(x, 0)` takes the type of x.
 Match match(const Entry& entry, std::span<const Argument> arguments);
 
 }  // namespace weft::builtins

@@ -6,8 +6,7 @@ namespace weft::builtins {
 
 namespace {
 
-// The arguments in the order of an overload's parameters; -1 where one is left out. Says why where they do not go
-// together.
+// The arguments in the order of an overload's parameters, -1 for an omitted one; or why they do not fit the parameters.
 struct Arranged {
     std::vector<int> slots;
     std::string why_not;

@@ -9,7 +9,7 @@ namespace weft::builtins {
 inline E imaginary(E q) { return make_vector({q[0], q[1], q[2]}); }
 inline E make_quaternion(E xyz, E w) { return make_quaternion(xyz[0], xyz[1], xyz[2], w); }
 
-// Hamilton product: the rotation b, then a.
+// The Hamilton product: first the rotation b, then a.
 inline E quaternion_product(E a, E b) {
     return make_quaternion(
         a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1], a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0],
@@ -17,7 +17,7 @@ inline E quaternion_product(E a, E b) {
 }
 inline E conjugate(E q) { return make_quaternion(-q[0], -q[1], -q[2], q[3]); }
 
-// Of length 1; of zero the identity.
+// Normalised; the identity for a zero quaternion.
 inline E unit_quaternion(E q) {
     const E unit = in_working_scalar(q, [](E a) { return normalize(a); });
     E is_zero = unit[0] == 0;  // of numbers so small that their squares vanish too
@@ -32,7 +32,7 @@ inline E rotate(E q, E v) {
     return v * (2 * w * w - 1) + u * (2 * dot(u, v)) + cross(u, v) * (2 * w);
 }
 
-// Its columns are rotate(q, e_i), of quaternions of any length.
+// Its columns are rotate(q, e_i), for quaternions of any length.
 inline E rotation_matrix(E q) {
     const E x = q[0], y = q[1], z = q[2], w = q[3];
     return make_matrix(3, 3,
@@ -40,7 +40,7 @@ inline E rotation_matrix(E q) {
                         2 * (x * y + w * z), 2 * (w * w + y * y) - 1, 2 * (y * z - w * x),  //
                         2 * (x * z - w * y), 2 * (y * z + w * x), 2 * (w * w + z * z) - 1});
 }
-// Of length 1: of a rotation matrix, or of the upper left 3x3 entries of a larger matrix.
+// Of length 1. Takes a rotation matrix, or a larger matrix with one as its upper left 3x3 entries.
 E quaternion_from_matrix(E m);
 
 inline E position(E transform) { return make_vector({transform[0], transform[1], transform[2]}); }

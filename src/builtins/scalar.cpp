@@ -19,7 +19,7 @@ ir::Value* expand_binary(Call& call) {
     return binary(op, argument(call, 0), argument(call, 1));
 }
 
-// One number from the components of the argument, left to right.
+// Reduces the components of the argument to one number, left to right.
 template <Op op>
 ir::Value* expand_reduction(Call& call) {
     const E a = argument(call, 0);
@@ -49,7 +49,7 @@ ir::Value* expand_each(Call& call) {
     return make(a.type(), parts);
 }
 
-// A test of scalars, on all components: `join` is and_ for "all of them", or_ for "any of them".
+// A test of all components: `join` is and_ for "all of them", or_ for "any of them".
 template <Op test, Op join>
 ir::Value* expand_test(Call& call) {
     const E a = argument(call, 0);
@@ -92,7 +92,7 @@ ir::Value* expand_frac(Call& call) {
     return x - trunc(x);
 }
 
-// x ** 2 is by far the most common power, and one product gives the rounding that pow would.
+// x ** 2 is by far the most common power, and one product rounds as pow would.
 ir::Value* expand_pow(Call& call) {
     const E x = argument(call, 0), y = argument(call, 1);
     const ir::Operation* known = y.value()->definition;

@@ -1,4 +1,4 @@
-// Powers of two taken out of a matrix, so that products of its entries neither overflow nor vanish. Shared by the
+// Powers of two factored out of a matrix, so that products of its entries neither overflow nor underflow. Shared by the
 // inverses and the decompositions.
 #pragma once
 
@@ -9,7 +9,7 @@ namespace weft::builtins {
 // Half precision is computed in float32 and rounded once, at the end.
 inline Scalar working_scalar(E a) { return a.scalar().bits < 32 ? Scalar::f32 : a.type().scalar(); }
 
-// What f makes of an aggregate, in the working scalar.
+// The result of f on an aggregate, computed in the working scalar.
 template <typename Function>
 E in_working_scalar(E a, const Function& f) {
     const Scalar given = a.type().scalar();
@@ -32,8 +32,8 @@ inline E largest_magnitude(E aggregate) {
     return largest;
 }
 
-// given = matrix * factor, where the factor is a power of two and the greatest entry of the matrix is in [1, 2); of a
-// matrix of subnormal numbers it is smaller, and of zeros it is 0.
+// given = matrix * factor with a power of two as the factor. The greatest entry of the matrix is in [1, 2); for a
+// matrix of subnormal numbers it is smaller, and for zeros it is 0.
 struct Scaled {
     E matrix, factor;
 };

@@ -1,4 +1,4 @@
-// Reads the notation of registry.h.
+// The parser of the notation of registry.h.
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
@@ -217,8 +217,8 @@ std::optional<Scalar> scalar_by_python_name(std::string_view name) {
 
 ParsedSignature parse_signature(std::string_view text) { return SignatureReader(text).read(); }
 
-// Parsing depends on the text alone, and texts are literals: the address of the text is the key. Nodes of the map stay
-// where they are, so a reference outlives the lock; a second thread that parsed the same text drops its copy.
+// Parsing depends on the text alone, and texts are literals, so the address of the text is the key. Nodes of the map do
+// not move, so a reference outlives the lock. A second thread that parsed the same text drops its copy.
 const ParsedSignature& parsed(const Entry& entry) {
     static std::shared_mutex mutex;
     static std::unordered_map<const char*, ParsedSignature> cache;

@@ -1,4 +1,4 @@
-// Rigid transforms (p, q): rotate by the unit quaternion q, then move by p.
+// Rigid transforms (p, q): rotate by the unit quaternion q, then translate by p.
 #include "builtins/expression.h"
 #include "builtins/groups.h"
 #include "builtins/rotation.h"
@@ -60,7 +60,7 @@ E affine(E m, E v, double w) {
 ir::Value* expand_matrix_point(Call& call) { return affine(argument(call, 0), argument(call, 1), 1); }
 ir::Value* expand_matrix_vector(Call& call) { return affine(argument(call, 0), argument(call, 1), 0); }
 
-// The 4x4 matrix that scales each axis, rotates and moves.
+// The 4x4 matrix that scales each axis, rotates and translates.
 E affine_matrix(E p, E rotation_3x3, E scale) {
     std::vector<E> parts;
     for (int i = 0; i < 3; ++i) {
@@ -86,8 +86,8 @@ ir::Value* expand_from_matrix(Call& call) {
     return make_transform(column(m, 3), quaternion_from_matrix(m));
 }
 
-// Scale: the lengths of the columns, the first one negative where the matrix mirrors. A column of zeros has scale 0,
-// and the matrix no rotation that could be found from it.
+// The scale is the lengths of the columns, the first one negative if the matrix mirrors. A column of zeros has scale 0,
+// and the rotation cannot be recovered from it.
 ir::Value* expand_decompose(Call& call) {
     const E m = argument(call, 0);
     const E x = column(m, 0), y = column(m, 1), z = column(m, 2);

@@ -41,7 +41,7 @@ ir::Value* expand_select_array(Call& call) {
                   argument(call, 2));
 }
 
-// Values do not change: a copy is the value.
+// Values are immutable: a copy is the value.
 ir::Value* expand_copy(Call& call) { return call.arguments[0]; }
 std::string refuse_arrays(const Match& match) {
     const Type type = match.types.at("T");
@@ -71,7 +71,7 @@ ir::Value* expand_lower_bound_range(Call& call) {
 
 // ---- expectations ----
 
-// A value as printf writes it: its conversions go to `format`, its components, widened, to `scalars`.
+// Appends printf conversions for a value to `format`, and its widened components to `scalars`.
 void append_printed(E value, std::string& format, std::vector<ir::Value*>& scalars) {
     const ScalarInfo& scalar = value.scalar();
     const Scalar wide = scalar.is_float()                         ? Scalar::f64
@@ -134,7 +134,7 @@ ir::Value* expand_expect_neq(Call& call) {
 }
 ir::Value* expand_expect_near(Call& call) {
     const E a = argument(call, 0), b = argument(call, 1), tolerance = argument(call, 2);
-    // A NaN is near nothing.
+    // NaN is near to no number.
     const E is_near = all_components(a, b, [&](E x, E y) { return abs(x - y) <= tolerance; });
     return report_unless(is_near, "expect_near()", a, b);
 }
@@ -149,7 +149,7 @@ std::string refuse_other_than_values(const Match& match) {
 
 // ---- cast ----
 
-// One number of a value, and the bytes that it has in memory.
+// One scalar of a value, and its bytes in memory.
 struct Leaf {
     E value;
     std::int64_t offset, size;
@@ -159,7 +159,7 @@ Scalar unsigned_of(std::int64_t bytes) {
     return bytes == 1 ? Scalar::u8 : bytes == 2 ? Scalar::u16 : bytes == 4 ? Scalar::u32 : Scalar::u64;
 }
 
-// As an unsigned integer of its size.
+// The bits as an unsigned integer of the same size.
 E bits_of(E a) { return a.type().is_bool() ? cast(a, Scalar::u8) : bitcast(a, unsigned_of(a.type().size_bytes())); }
 
 void collect(E value, std::int64_t offset, std::vector<Leaf>& leaves) {
@@ -173,7 +173,7 @@ void collect(E value, std::int64_t offset, std::vector<Leaf>& leaves) {
     for (int i = 0; i < value.components(); ++i) leaves.push_back({value.component(i), offset + i * size, size});
 }
 
-// The number of this type at these bytes: one of the value's, or put together from the parts of several.
+// The number of this type at these bytes: one of the value's, or combined from parts of several.
 E number_at(const std::vector<Leaf>& leaves, Scalar scalar, std::int64_t offset) {
     const std::int64_t size = info(scalar).bytes();
     std::optional<E> bits;
@@ -213,7 +213,7 @@ ir::Value* expand_cast(Call& call) {
     return value_at(leaves, call.types.at("dtype"), 0);
 }
 
-// Whether a value of the type is its bytes, and has some.
+// Whether a value of the type consists of bytes, at least one.
 bool is_bytes(Type type) {
     if (!type.is_struct()) return is_numeric(type) || type.is_bool();
     const auto& fields = type.fields();

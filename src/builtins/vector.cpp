@@ -1,5 +1,5 @@
-// Vector and matrix math: products, lengths, and what puts vectors and matrices together. inverse and determinant are
-// in matrix.cpp.
+// Vector and matrix math: products, lengths, and construction of vectors and matrices. inverse and determinant are in
+// matrix.cpp.
 #include "builtins/expression.h"
 #include "builtins/groups.h"
 #include "builtins/rotation.h"
@@ -16,7 +16,7 @@ ir::Value* expand_binary(Call& call) {
 }
 
 ir::Value* expand_dot(Call& call) { return dot(argument(call, 0), argument(call, 1)); }
-// Squares of half precision vanish below 2e-4 and overflow above 256.
+// Squares in half precision underflow below 2e-4 and overflow above 256.
 ir::Value* expand_length(Call& call) {
     return in_working_scalar(argument(call, 0), [](E a) { return length(a); });
 }
@@ -28,7 +28,7 @@ ir::Value* expand_normalize_quaternion(Call& call) { return unit_quaternion(argu
 ir::Value* expand_cross(Call& call) { return cross(argument(call, 0), argument(call, 1)); }
 ir::Value* expand_transpose(Call& call) { return transpose(argument(call, 0)); }
 
-// The first of equal ones. A component that does not compare (NaN) is never taken over the first one.
+// The first of equal components wins. A component that does not compare (NaN) is never preferred to the first one.
 template <Op better>
 ir::Value* expand_best_index(Call& call) {
     const E a = argument(call, 0);
@@ -51,7 +51,7 @@ ir::Value* expand_best_index(Call& call) {
     return index;
 }
 
-// Column times row, as a product of matrices: one operation however long the vectors are.
+// Column times row, as a product of matrices: one operation for vectors of any length.
 ir::Value* expand_outer(Call& call) {
     const E a = argument(call, 0), b = argument(call, 1);
     std::vector<E> column, row;

@@ -1,11 +1,11 @@
 // Volumes: values of NanoVDB grids (runtime/spatial/volume).
 //
-// The device library finds voxels (devlib/spatial/volume.cpp): the eight around a place, one, or where one has its
-// value in an array outside. What is made of them is written here, so that derivatives with respect to the place and to
-// the array are those of the arithmetic. Values in a grid are constants to gradients.
+// The device library finds voxels (devlib/spatial/volume.cpp): the eight around a point, one, or the index of a voxel's
+// value in a separate array. Interpolation is written here, so that the derivatives by the point and by the array
+// follow from the arithmetic. Values in a grid are constants for gradients.
 //
-// Between voxels: first along the last axis, then the second, then the first, each a + t (b - a), as NanoVDB's own
-// sampler does; or a cubic along each axis.
+// Linear interpolation goes along the last axis first, then the second, then the first, each a + t (b - a), as
+// NanoVDB's own sampler does. Cubic interpolation uses a cubic along each axis.
 #include <array>
 #include <functional>
 
@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kClosest = 0, kLinear = 1, kCubic = 2;  // Volume.CLOSEST, LINEAR, CUBIC
 
-// What functions of the library are called for values of a type; null where there are none.
+// The suffix of the library's functions for values of a type; null if it has none.
 const char* suffix_of(Type type) {
     if (type.is_scalar()) {
         switch (type.scalar()) {
@@ -58,12 +58,12 @@ using Corners = std::vector<E>;  // of the voxel (i + x, j + y, k + z): number 4
 
 E mix(E a, E b, E t) { return a + t * (b - a); }
 
-// Between the corners, where the axis `without` is left out: the corners are its differences.
+// Interpolates between the corners. With `without`, that axis is skipped: the corners are the differences along it.
 E interpolate(const Corners& corners, const std::array<E, 3>& weights, int without = -1) {
     Corners left = corners;
     for (int axis = 2; axis >= 0; --axis) {
         if (axis == without) continue;
-        // Neighbours in `left` differ in the last axis that is there.
+        // Neighbours in `left` differ in its last remaining axis.
         Corners next;
         for (std::size_t n = 0; n < left.size(); n += 2)
             next.push_back(mix(left[n], left[n + 1], weights[static_cast<std::size_t>(axis)]));
@@ -80,7 +80,7 @@ Corners differences(const Corners& corners, int axis) {
     return result;
 }
 
-// The derivatives by i, j, k: a vector of three, or of a vector a matrix with a row for each component.
+// The derivatives by i, j, k: a vector of three, or for vector values a matrix with a row for each component.
 E as_gradient(const std::vector<E>& parts) {
     if (parts[0].type().is_scalar()) return make_vector(parts);
     std::vector<E> entries;
@@ -98,7 +98,7 @@ Type gradient_type(Type value) {
     return value.is_scalar() ? Type::vector(value.scalar(), 3) : Type::matrix(value.scalar(), value.rows(), 3);
 }
 
-// Where values come from: a grid's own, or an array outside.
+// The source of values: the grid itself, or a separate array.
 struct Source {
     Type type;
     std::function<Corners(E)> around;  // the voxels around the one with these coordinates
@@ -170,7 +170,8 @@ E trilinear(const Source& source, E place, bool with_gradient) {
 // ---- cubic ----
 
 // A cubic through four neighbours at -1, 0, 1, 2 for 0 <= t <= 1 (E. Catmull, R. Rom 1974): it has the values at 0 and
-// 1, and there the slopes of central differences. What the neighbours are multiplied with, and the derivatives of that.
+// 1, and there the slopes of central differences. The functions give the weights of the neighbours, and their
+// derivatives.
 using Weights = std::array<E, 4>;
 Weights cubic_weights(E t) {
     return {((2.0 - t) * t - 1.0) * t * 0.5, ((t * 3.0 - 5.0) * t * t + 2.0) * 0.5,
@@ -181,7 +182,7 @@ Weights cubic_slopes(E t) {
             (t * 3.0 - 2.0) * t * 0.5};
 }
 
-// Four values that lie side by side become one.
+// Combines each four neighbouring values into one.
 Corners weigh(const Corners& values, const Weights& weights) {
     Corners result;
     for (std::size_t n = 0; n < values.size(); n += 4)
@@ -206,7 +207,7 @@ Corners wide_neighbourhood(const Source& source, E voxel) {
     return all;
 }
 
-// As NanoVDB's sampler of the third order: its values and slopes at the corners are those of central differences too.
+// As in NanoVDB's sampler of the third order, the slopes at the corners are central differences.
 E tricubic(const Source& source, E place, bool with_gradient) {
     std::vector<E> voxel, parts;
     std::vector<Weights> weights, slopes;
@@ -225,7 +226,7 @@ E tricubic(const Source& source, E place, bool with_gradient) {
     return make_tuple({value, as_gradient(parts)});
 }
 
-// Whole numbers are never interpolated. A mode that is none gives zeros.
+// Integers are never interpolated. An unknown mode gives zeros.
 E sample(const Source& source, E place, E mode, bool with_gradient) {
     const Type type = source.type, slope = gradient_type(type);
     ir::Builder& b = place.builder();
@@ -249,7 +250,7 @@ E sample(const Source& source, E place, E mode, bool with_gradient) {
 
 Type value_type(const Call& call) { return call.types.at("dtype"); }
 
-// Of a floating type, whose `.inout` is the gradient.
+// For floating types; the gradient is assigned to `.inout`.
 ir::Value* with_gradient(Call& call, const Source& source, E given) {
     const E both = sample(source, argument(call, 1), argument(call, 2), true);
     const E slope = both[1];
@@ -304,7 +305,7 @@ ir::Value* expand_voxel_count(Call& call) { return Descriptor(ObjectKind::volume
 
 // ---- index space and the world ----
 
-// The fields are there in f32 and f64; other floats are computed in f32.
+// The fields exist in f32 and f64; other floats are computed in f32.
 E in_map(const Call& call, const std::function<E(const Descriptor&, const std::string&, E)>& compute) {
     const E place = argument(call, 1);
     const Scalar given = place.type().scalar(), scalar = given == Scalar::f64 ? Scalar::f64 : Scalar::f32;
