@@ -1,5 +1,5 @@
-// IR to LLVM IR, written once over a lane count W: W = 1 is the scalar kernel. Every IR value becomes its flat list of
-// components, each a scalar (uniform across lanes) or a <W x scalar>; aggregates never exist in LLVM IR, so that vec3
+// Lowers IR to LLVM IR, over a lane count W: W = 1 is the scalar kernel. Every IR value becomes its flat list of
+// components, each a scalar (uniform across lanes) or a <W x scalar>. LLVM IR holds no aggregates, so that vec3
 // arithmetic of W threads is three SIMD operations.
 #pragma once
 
@@ -20,35 +20,35 @@ class TargetMachine;
 
 namespace weft::codegen {
 
-// Lanes are neighbours on the last axis of a launch, so that rows of so few threads leave most of them idle.
+// Lanes are neighbours on the last axis of a launch: rows of so few threads leave most lanes idle.
 inline constexpr int kShortRow = 4;
-// Kernels of more operations run in scalar code where the caller does not say how many lanes they get.
+// Larger kernels become scalar code unless the caller chooses a lane count.
 inline constexpr int kMostOperationsInLanes = 10000;
 
 struct Options {
     bool debug = false;              // bounds, division and assert checks that write a Fault
-    bool notes_accesses = false;     // with `debug` and one lane: the runtime hears of each access (weft_access)
+    bool notes_accesses = false;     // with `debug` and one lane: each access calls weft_access
     bool fast_math = false;          // allow reassociation and approximations
     bool fuse_fp = true;             // products and the sums that use them are rounded once
     bool line_info = false;          // debug information with the user's lines
-    int lanes = 0;                   // 0: what the target prefers
+    int lanes = 0;                   // 0: the target's preferred count
     bool short_rows = false;         // launches have at most kShortRow threads on the last of several axes
     bool dense = true;               // the innermost dimensions of array parameters are packed
     bool noalias = true;             // array parameters do not overlap each other
-    bool null_arrays = false;        // array parameters may be None: each access asks, and a fault ends the launch
-    bool private_gradients = false;  // each worker has transform::scattered_gradients() to itself
-    // Arrays have more than 2^31 - 1 elements along a dimension: with one lane, 32-bit integers that come from extents
-    // are computed in 64 bits too, wherever they decide about elements.
+    bool null_arrays = false;        // array parameters may be None: each access checks, and a fault ends the launch
+    bool private_gradients = false;  // each worker owns transform::scattered_gradients()
+    // Arrays have more than 2^31 - 1 elements along a dimension. With one lane, 32-bit integers that derive from
+    // extents are also computed in 64 bits, for the values that select elements.
     bool huge = false;
-    // Of CUDA kernels: threads of a block, blocks that a multiprocessor is to have room for, and registers of a thread.
-    // 0: no limit.
+    // CUDA kernels: the most threads of a block, the blocks that must fit on a multiprocessor, registers per thread. 0:
+    // no limit.
     int most_threads = 0, least_blocks = 0, max_registers = 0;
 };
 
-// What launches of such code promise to the analyses.
+// The promises of launches of such code to the analyses.
 transform::PlanOptions plan_options(const Options& options);
 
-// What a target offers that emission depends on.
+// The target's properties that emission depends on.
 struct TargetInfo : Target {
     int vector_bits = 128;  // preferred width of a SIMD register
     // Whether the processor's own gathers and scatters beat single accesses.
@@ -58,8 +58,7 @@ struct TargetInfo : Target {
     // Of GPUs: whether the functions of math.def are those of libclc, LLVM's library, and not of NVIDIA's libdevice.
     bool has_libclc = false;
 };
-// Whether lanes of a CPU go through memory and loops apart at little cost: by gathers, and masks in registers of their
-// own.
+// Whether divergent accesses and loops are cheap on this CPU: it has fast gathers, and registers for masks.
 bool has_quick_lanes(const TargetInfo& target);
 
 struct Lowered {
@@ -68,14 +67,14 @@ struct Lowered {
     std::vector<NativeFunction> natives;  // functions in C++ that the kernels call by binary/binary.h's native_symbol()
 };
 
-// Attribute of a function of the device library that the runtime has, compiled for the processor it runs on.
+// Attribute of device-library functions that the runtime provides, compiled for the processor it runs on.
 inline constexpr char kOfRuntime[] = "weft-of-runtime";
 
-// Attribute of a kernel's function: how many of its loops are those over its threads.
+// Attribute of a kernel's function: how many of its loops iterate over threads.
 inline constexpr char kThreadLoops[] = "weft-thread-loops";
 
-// Kernels have their calls inlined, but for those of functions that large kernels share. `plan` is that of the module
-// with plan_options(options). Entry points have the signature of KernelEntryPoint.
+// All calls in kernels are inlined, except those of noinline functions. Precondition: `plan` was made of `module` with
+// plan_options(options). Entry points have the signature of KernelEntryPoint.
 Lowered lower(const ir::Module& module, const transform::ModulePlan& plan, const TargetInfo& target,
               const Options& options, llvm::LLVMContext& context);
 

@@ -1,5 +1,5 @@
-// Accesses that the runtime hears of (runtime/cpu/accesses.h): each number that a thread reads or writes in memory that
-// other threads may see, with the thread and the operation. For code of one lane.
+// Accesses reported to the runtime (runtime/cpu/accesses.h). Each number that a thread reads or writes in memory
+// visible to other threads is reported with the thread and the operation. For code of one lane.
 #include <algorithm>
 
 #include "codegen/emitter.h"
@@ -15,7 +15,7 @@ void TargetHooks::report_access(const AccessReport&) {
     throw InternalError("codegen: accesses are noted by code for CPUs only");
 }
 
-// Of a vector of which the kernel uses one component, that one: other threads may write the others.
+// Only the components that the kernel uses: other threads may write the others.
 std::vector<LeafType> Emitter::parts_used(const Operation& load) {
     const Type type = load.result()->type;
     const std::vector<LeafType> all = leaf_types(type);
@@ -51,7 +51,7 @@ void Emitter::note_parts(const Operation& operation, std::vector<LeafType> parts
     const std::uint32_t site = new_site(operation);
     llvm::Value* const thread = thread_number(nullptr);
     for (std::size_t i = 0; i < parts.size();) {
-        // Numbers of one size that lie side by side are one access.
+        // Adjacent numbers of one size are one access.
         const std::int64_t unit = size_of(parts[i]);
         std::size_t end = i + 1;
         while (end < parts.size() && size_of(parts[end]) == unit && parts[end].offset == parts[end - 1].offset + unit)
@@ -62,7 +62,7 @@ void Emitter::note_parts(const Operation& operation, std::vector<LeafType> parts
     }
 }
 
-// Memory without races: of one thread, or the block of arguments.
+// Memory without races: that of one thread, or the argument block.
 static bool is_own(const ir::Value* array) {
     const Operation* made = ir::root_of(array)->definition;
     return ir::is_of_thread(array) || (made && made->op == ir::Op::argument);
@@ -72,12 +72,12 @@ void Emitter::note_access(const Operation& operation, const Address& address, Ac
     if (!options_.notes_accesses || is_own(operation.operands[0])) return;
     WEFT_CHECK(address.uniform(), "accesses are noted in code of one lane only");
     if (kind == AccessKind::read) return note_parts(operation, parts_used(operation), address, kind);
-    if (kind == AccessKind::atomic && operation.op == Op::atomic_exch) return;  // needs no former value
+    if (kind == AccessKind::atomic && operation.op == Op::atomic_exch) return;  // does not depend on the former value
     note_parts(operation, leaf_types(operation.operands.back()->type), address, kind);
 }
 
-// The address of the element that a load gives, for note_part(): before the load's own checks, of which a broken one
-// ends the notes of its launch.
+// Keeps the address of a loaded element for note_part(). Called before the load's own checks: a failed check ends the
+// reports of its launch.
 void Emitter::keep_part_address(const Operation& load) {
     if (!options_.notes_accesses || is_own(load.operands[0])) return;
     parts_used(load);

@@ -1,7 +1,7 @@
-// The arithmetic of scalars: what one operation is for one component, of one lane or of all.
+// The arithmetic of scalars: one operation on one component, of one lane or of all.
 //
-// Every rule is written on llvm::Value* that may be scalars or vectors alike: LLVM's operations don't care. The
-// switches name every operation of their class (ir/ops.def): one that lacks a rule does not compile.
+// Every rule applies to llvm::Value* that are scalars or vectors. The switches name every operation of their class
+// (ir/ops.def): a missing rule does not compile.
 //
 // Small floats are bits in an integer: each operation widens to f32, computes and rounds once (small_floats.cpp).
 #include "codegen/emitter.h"
@@ -124,9 +124,9 @@ llvm::Value* Emitter::binary(Op op, Scalar scalar, llvm::Value* a, llvm::Value* 
     throw InternalError(std::string("codegen: '") + ir::op_name(op) + "' is not a binary operation");
 }
 
-// Division never traps: x / 0 and the one quotient that overflows are 0, and so are their remainders.
-// SIMD units divide no integers. Up to 32 bits the quotient of two f64 is right: the operands are exact, and a true
-// quotient that is no integer lies at least 2^-31 (relatively) from the next one, far more than the rounding of f64.
+// Division never traps: x / 0 and the one quotient that overflows are 0, and so are their remainders. SIMD units divide
+// no integers. Up to 32 bits the quotient in f64 is right. The operands are exact, and a quotient that is no integer is
+// at least 2^-31 (relatively) from the next integer, far more than the rounding of f64.
 llvm::Value* Emitter::integer_division(Op op, Scalar scalar, llvm::Value* a, llvm::Value* b) {
     bool is_signed = info(scalar).is_signed(), is_division = op == Op::div;
     llvm::Type* type = a->getType();

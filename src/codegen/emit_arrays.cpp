@@ -1,6 +1,6 @@
-// Arrays that a kernel makes: parts of others, local ones on the stack, memory behind an address.
+// Arrays that a kernel makes: slices of others, local ones on the stack, memory at an address.
 //
-// The local arrays of the W lanes of a group lie interleaved, element by element:
+// The local arrays of the W lanes of a group are interleaved, element by element:
 //
 //     element 0 of lane 0, of lane 1, ... of lane W-1; element 1 of lane 0, ...
 //
@@ -15,7 +15,7 @@ using ir::Operation;
 
 namespace {
 
-// Of one thread. A group of 16 lanes then needs 1 MiB of the stack of its worker.
+// Per thread. A group of 16 lanes then needs 1 MiB of the stack of its worker.
 constexpr std::int64_t kMostLocalBytes = 64 * 1024;
 
 }  // namespace
@@ -30,8 +30,8 @@ Leaf Emitter::moved(Leaf& pointer, Leaf& number, Leaf& stride) {
 }
 
 // before: %s = slice %a[axis], %start, %count, %step
-// after:  data + start * stride, the extent of the axis is count, its stride stride * step; without a count the axis
-// goes
+// after:  data + start * stride; the extent of the axis is count, its stride is stride * step; without a count the axis
+//         is dropped
 void Emitter::emit_slice(const Operation& operation) {
     const ir::Value *array = operation.operands[0], *start = operation.operands[1];
     const auto axis = static_cast<std::size_t>(operation.ints[0]);
@@ -68,7 +68,7 @@ void Emitter::emit_slice(const Operation& operation) {
     set(operation.result(), std::move(result));
 }
 
-// The strides of a packed array whose shape is there already, where neighbours of the last axis are `last` bytes apart.
+// Appends the strides of a packed array whose extents are set. `last` is the stride of the last axis, in bytes.
 void Emitter::append_packed_strides(LaneValue& array, Leaf last) {
     const auto ndim = static_cast<std::size_t>(array.type.ndim());
     llvm::SmallVector<Leaf, kMaxDims> strides(ndim);
@@ -85,7 +85,7 @@ void Emitter::emit_local_array(const Operation& operation) {
     const std::int64_t size = element.size_bytes();
     std::int64_t count = 1;
     for (const std::int64_t extent : operation.ints) count *= extent;
-    if (!operation.unset) local_bytes_ += count * size;  // those of the compiler's own have their bound there
+    if (!operation.unset) local_bytes_ += count * size;  // arrays that the compiler adds are bounded by their pass
     if (local_bytes_ > kMostLocalBytes) {
         throw CompileError(operation.span,
                            "the arrays made in kernel '" + kernel_.name + "' need " + std::to_string(local_bytes_) +
@@ -96,7 +96,7 @@ void Emitter::emit_local_array(const Operation& operation) {
     llvm::Value* memory = stack_slot(bytes_type(count * size * lanes_), llvm::Align(64));
     const Leaf data = lanes_ == 1 ? Leaf::of_scalar(memory) : Leaf::of_linear(memory, size);
 
-    // Zeros, in the lanes that run: another lane may still use what it has made in an earlier iteration.
+    // Only the active lanes are zeroed: another lane may still use its array of an earlier iteration.
     if (operation.unset) {
         // Written before it is read.
     } else if (!mask_) {
@@ -129,15 +129,15 @@ void Emitter::emit_local_array(const Operation& operation) {
     set(operation.result(), std::move(result));
 }
 
-// Stacks of threads lie interleaved as local arrays do, on a stack of their own that each worker has: what is taken
-// last is released first. All lanes get as much as the longest of them needs.
+// The stacks of the lanes are interleaved as local arrays are, in scratch memory of the worker, which is released in
+// reverse order. All lanes get as much as the longest of them needs.
 void Emitter::emit_stack(const Operation& operation) {
     const Type type = operation.result()->type, element = type.element();
     const std::int64_t size = element.size_bytes();
     Leaf count = lift({&leaf(operation.operands[0])},
                       [&](Values v) { return cast(v[0], operation.operands[0]->type.scalar(), Scalar::i64); });
     llvm::Value* most = count.scalar;
-    if (operation.operands.size() > 1) {  // as many as there is room for
+    if (operation.operands.size() > 1) {  // as many rows as there is room for
         const auto [memory, rows] = take_long_scratch(operation, size * lanes_);
         return set_stack(operation, memory, rows);
     }
@@ -188,7 +188,7 @@ void Emitter::emit_argument(const Operation& operation) {
     set(operation.result(), std::move(result));
 }
 
-// The same for all lanes, mostly; otherwise each lane asks.
+// The id is mostly uniform; otherwise each lane looks its object up.
 void Emitter::emit_object(const Operation& operation) {
     finds_objects_ = true;
     Leaf& id = leaf(operation.operands[0]);
@@ -203,7 +203,7 @@ void Emitter::emit_object(const Operation& operation) {
         })));
 }
 
-// The extents that operands from `first` on are, and the strides of packed elements.
+// Appends the extents, operands from `first` on, and the strides of packed elements.
 void Emitter::append_extents(LaneValue& array, const Operation& operation, std::size_t first) {
     for (std::size_t i = first; i < operation.operands.size(); ++i) {
         array.leaves.push_back(
@@ -214,7 +214,7 @@ void Emitter::append_extents(LaneValue& array, const Operation& operation, std::
 
 namespace {
 
-// The lanes of a thread's own array lie one beside the other: as packed memory it would be something else.
+// A thread's own array is interleaved with those of other lanes: it is not packed memory.
 void require_packed(const Operation& operation) {
     if (!ir::is_of_thread(operation.operands[0])) return;
     throw CompileError(operation.span, "an array made by wp.zeros() in a kernel has no address",

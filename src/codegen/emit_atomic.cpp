@@ -1,7 +1,7 @@
 // Atomics: relaxed, component by component.
 //
-// Lanes take their turn, in order. Where all lanes add to one place and nobody looks at the old value, they are summed
-// first and the place is touched once per group. Where nothing else in the kernel touches the array, not even that: see
+// Lanes run one after the other, in order. If all lanes update one address and the old values are unused, the operands
+// are reduced first, to one atomic per group. If only such atomics touch the array, not even that happens: see
 // cpu/privatised.cpp.
 #include <algorithm>
 
@@ -43,7 +43,7 @@ llvm::AtomicRMWInst::BinOp read_modify_write(Op op, bool is_float, bool is_signe
 
 }  // namespace
 
-// One atomic on one place; operands as they lie in memory. Returns the old value, as it lies in memory.
+// One atomic at one address. Operands and the returned old value are in memory form.
 llvm::Value* Emitter::atomic_scalar(Op op, Scalar scalar, llvm::Value* pointer, llvm::Value* compare,
                                     llvm::Value* operand) {
     has_atomics_ = true;
@@ -57,13 +57,13 @@ llvm::Value* Emitter::atomic_scalar(Op op, Scalar scalar, llvm::Value* pointer, 
         return builder_.CreateBitCast(builder_.CreateExtractValue(pair, 0), operand->getType());
     }
     if (op == Op::atomic_sub && row.is_float() && !has_atomic(op, scalar) && has_atomic(Op::atomic_add, scalar)) {
-        // a - b is a + -b, bit by bit
+        // a - b equals a + -b, bit by bit
         llvm::Value* negative = row.is_small_float() ? builder_.CreateXor(operand, std::uint64_t{1} << (row.bits - 1))
                                                      : builder_.CreateFNeg(operand);
         return atomic_scalar(Op::atomic_add, scalar, pointer, compare, negative);
     }
     if (op == Op::atomic_exch || has_atomic(op, scalar)) {
-        // Small floats are bits elsewhere; an addition has to know which float they are.
+        // Small floats are integers elsewhere; an addition needs the float type.
         const bool is_small = op != Op::atomic_exch && row.is_small_float();
         llvm::Type* small = scalar == Scalar::bf16 ? builder_.getBFloatTy() : builder_.getHalfTy();
         llvm::Value* number = is_small ? builder_.CreateBitCast(operand, small) : operand;
@@ -73,7 +73,7 @@ llvm::Value* Emitter::atomic_scalar(Op op, Scalar scalar, llvm::Value* pointer, 
         return builder_.CreateBitCast(old, operand->getType());
     }
 
-    // No instruction knows it: compare and swap until nobody came between.
+    // No instruction exists: a loop of compare and swap.
     llvm::BasicBlock *before = builder_.GetInsertBlock(), *loop = new_block("cas"), *after = new_block("cas.done");
     llvm::Value* seen = builder_.CreateAlignedLoad(bits_type, pointer, alignment);
     builder_.CreateBr(loop);
@@ -90,8 +90,7 @@ llvm::Value* Emitter::atomic_scalar(Op op, Scalar scalar, llvm::Value* pointer, 
     return before_it;
 }
 
-// What changes nothing when an atomic applies it: where it is combined with any number the number comes out, bit by
-// bit.
+// The identity of an atomic: combined with any number, it gives that number bit by bit.
 llvm::Constant* Emitter::neutral(Op op, Scalar scalar) const {
     const ScalarInfo& row = info(scalar);
     llvm::Type* type = register_type(scalar);
@@ -114,14 +113,14 @@ llvm::Constant* Emitter::neutral(Op op, Scalar scalar) const {
     }
 }
 
-// The operand of an atomic where its lane is active, and what changes nothing where it is not.
+// The operand of an atomic in active lanes, and the identity in the others.
 llvm::Value* Emitter::contributions(Op op, Scalar scalar, Leaf& operand) {
     if (lanes_ == 1) return operand.scalar;
     llvm::Value* values = vector(operand);
     return mask_ ? builder_.CreateSelect(here(mask_), values, splat(neutral(op, scalar))) : values;
 }
 
-// One number that does what the numbers of all lanes would do.
+// One operand that has the effect of all lanes' operands.
 llvm::Value* Emitter::combine_lanes(Op op, Scalar scalar, llvm::Value* values) {
     if (!values->getType()->isVectorTy()) return values;
     const ScalarInfo& row = info(scalar);
@@ -148,14 +147,14 @@ llvm::Value* Emitter::combine_lanes(Op op, Scalar scalar, llvm::Value* values) {
     }
 }
 
-// All active lanes into one place, in one atomic. False where the operation does not allow it.
+// Applies all active lanes to one address by one atomic. False if the operation does not allow it.
 bool Emitter::reduce_into(Op op, Scalar scalar, const AtomicTarget& place, Leaf& operand) {
     if (scalar == Scalar::boolean || info(scalar).is_small_float() || !ir::applied(op)) return false;
     apply_atomic(op, scalar, place, nullptr, combine_lanes(op, scalar, contributions(op, scalar, operand)));
     return true;
 }
 
-// An atomic, or in private memory the same without the promise, of several numbers at once too.
+// An atomic; in uncontended memory a plain load and store, which may take several numbers at once.
 llvm::Value* Emitter::apply_atomic(Op op, Scalar scalar, const AtomicTarget& place, llvm::Value* compare,
                                    llvm::Value* operand) {
     if (!is_uncontended(place.root)) return atomic_scalar(op, scalar, place.pointer, compare, operand);
@@ -168,7 +167,7 @@ llvm::Value* Emitter::apply_atomic(Op op, Scalar scalar, const AtomicTarget& pla
 
 namespace {
 
-// How many of the first numbers are added at once, in a register: a power of two.
+// The count of leading numbers that are added at once, in one register: a power of two.
 std::size_t side_by_side(Op op, llvm::ArrayRef<LeafType> leaves) {
     const Scalar scalar = leaves[0].scalar;
     if ((op != Op::atomic_add && op != Op::atomic_sub) || (scalar != Scalar::f32 && scalar != Scalar::f64)) return 1;
@@ -178,11 +177,11 @@ std::size_t side_by_side(Op op, llvm::ArrayRef<LeafType> leaves) {
 
 }  // namespace
 
-// Lane after lane with constant numbers, where all lanes are active and the old values are not needed. The address of
-// each lane is computed from its own index: taking pointers out of a vector costs more.
+// Applies the lanes one after the other, unrolled. Precondition: all lanes are active and the old values are unused.
+// The address of each lane is computed from its own index: extracting pointers from a vector costs more.
 void Emitter::apply_to_each_lane(const Operation& operation, llvm::ArrayRef<ir::Value*> indices,
                                  llvm::ArrayRef<LeafType> leaves) {
-    // Behind a fence the indices are computed as vectors and then taken apart; LLVM would compute them one by one.
+    // Behind a fence the indices are computed as vectors and then extracted; LLVM would compute them one by one.
     for (const ir::Value* index : indices) {
         unsigned bits = leaf(index).varying() ? leaf(index).vector->getType()->getScalarSizeInBits() : 0;
         if (bits != 32 && bits != 64) continue;
@@ -219,7 +218,6 @@ void Emitter::apply_to_each_lane(const Operation& operation, llvm::ArrayRef<ir::
 
 namespace {
 
-// The operands of an atomic that are neither the array nor values.
 llvm::ArrayRef<ir::Value*> indices_of(const Operation& operation) {
     return llvm::ArrayRef<ir::Value*>(operation.operands)
         .drop_front()
@@ -232,7 +230,7 @@ bool Emitter::uses_result(const Operation& operation) const {
     return !operation.results.empty() && is_used(operation.result());
 }
 
-// Touches the memory, and gives the old values where somebody uses them.
+// Applies the atomic. Returns the old values if they are used.
 LaneValue Emitter::apply_in_lanes(const Operation& operation) {
     const llvm::ArrayRef<ir::Value*> indices = indices_of(operation);
     const ir::Value* stored = operation.operands.back();
@@ -260,7 +258,7 @@ LaneValue Emitter::apply_in_lanes(const Operation& operation) {
                             value(stored).leaves[i]);
         if (all_at_once) return old;
         if (!mask_ && is_uncontended(address.root)) {
-            // Its indices hold here, and not where another way goes.
+            // The changed indices are valid on this path only.
             apart(indices, [&] { apply_to_each_lane(operation, indices, leaves); });
             return old;
         }

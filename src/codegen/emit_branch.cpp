@@ -1,9 +1,9 @@
 // if over lanes. A branch whose condition varies is divergent.
 //
 // uniform condition   a branch; results are phis
-// varying condition   both arms, results blended by the condition. An arm that touches memory, loops or calls runs
-// under
-//                     its mask and is branched around when it has no lane; a cheap one is just computed
+// varying condition   both arms, results blended by the condition. An arm with memory accesses, loops or calls runs
+//                     under its mask, and is branched around if no lane takes it; a cheap arm is computed for all
+//                     lanes
 #include "codegen/emitter.h"
 #include "ir/walk.h"
 #include "support/error.h"
@@ -15,10 +15,10 @@ using ir::Operation;
 
 namespace {
 
-// The most leaves an arm may compute to be cheaper than a branch.
+// The largest cost, in leaves, at which an arm is cheaper than a branch.
 constexpr int kCheapArm = 24;
 
-// What an arm costs that has neither memory nor loops nor calls; more than kCheapArm where it has.
+// The cost of an arm in leaves; above kCheapArm if the arm has accesses, loops or calls.
 int arm_cost(const ir::Region& region) {
     int cost = 0;
     for (const Operation* operation : region.operations) {
@@ -122,7 +122,7 @@ void Emitter::emit_uniform_if(const Operation& operation) {
 
 namespace {
 
-// Arms up to this size are written twice: for groups that take them with all lanes, and masked.
+// Arms up to this size are emitted twice: for groups whose lanes all take them, and masked.
 constexpr int kWholeArmOperations = 96;
 
 }  // namespace
@@ -143,8 +143,8 @@ void Emitter::emit_masked_if(const Operation& operation) {
         llvm::Value* mask = both(outer, chosen);
         llvm::BasicBlock *inside = new_block(arm == 0 ? "then" : "else"), *after = new_block("endif");
         llvm::BasicBlock* before = builder_.GetInsertBlock();
-        // The inside of a grid behind `if` tests for its border: where every lane takes the arm, it runs without a
-        // mask. Masked stores cost several times plain ones.
+        // Kernels on grids test for the border: if all lanes take the arm, it runs without a mask. Masked stores cost
+        // several times plain ones.
         if (count == 0 && !outer && ir::operation_count(region) <= kWholeArmOperations) {
             llvm::BasicBlock *whole = new_block("whole"), *partial = new_block("partial");
             builder_.CreateCondBr(builder_.CreateAndReduce(chosen), whole, partial);

@@ -1,8 +1,8 @@
-// Functions that large kernels call, in scalar code (transform/noinline_functions.h): LLVM functions of the module's
-// own. Each number of a parameter is a parameter, each number of a result an element of what is returned; LLVM puts
-// what does not fit in registers on the stack. Of arrays that come as parameters nothing is known: they may overlap.
-// Where they may be None, an access reports that as in the kernel; then the functions return, and the kernel's thread
-// leaves, as it does where they raise.
+// Noinline functions of large kernels, in scalar code (transform/noinline_functions.h): internal LLVM functions of the
+// module. Each leaf of a parameter is a parameter, each leaf of a result an element of the returned struct; LLVM puts
+// those that do not fit in registers on the stack. Array parameters carry no alias information: they may overlap. If
+// they may be None, an access reports that as in the kernel. The function then returns, and the kernel's thread leaves,
+// as it does after a raise.
 #include <algorithm>
 
 #include "codegen/emitter.h"

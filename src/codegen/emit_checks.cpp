@@ -1,5 +1,4 @@
-// What a kernel says to the world outside: thread coordinates, print, debug checks, line numbers.
-//
+// Thread coordinates, print, debug checks, line numbers.
 #include <llvm/IR/DebugInfoMetadata.h>
 
 #include <algorithm>
@@ -25,7 +24,7 @@ static bool has_arrays(const Operation& operation) {
     return std::ranges::any_of(operation.operands, [](const ir::Value* operand) { return operand->type.is_array(); });
 }
 
-// What C makes of a number as an argument of a variadic function.
+// Applies the default argument promotions of C's variadic functions.
 llvm::Value* Emitter::promoted(llvm::Value* number, Scalar scalar) {
     if (info(scalar).is_float()) return cast(number, scalar, Scalar::f64);
     return info(scalar).bits < 32 ? cast(number, scalar, Scalar::i32) : number;
@@ -44,7 +43,7 @@ void Emitter::store_word(llvm::Value* number, llvm::Value* at) {
     builder_.CreateAlignedStore(word, at, llvm::Align(8));
 }
 
-// As C passes them to a variadic function: integers of 32 or 64 bits, and doubles.
+// The promoted arguments, integers of 32 or 64 bits and doubles, in words of 8 bytes.
 llvm::Value* Emitter::in_words(Values arguments) {
     const auto count = static_cast<std::int64_t>(std::max<std::size_t>(1, arguments.size()));
     llvm::Value* words = stack_slot(bytes_type(8 * count), llvm::Align(8));
@@ -53,7 +52,7 @@ llvm::Value* Emitter::in_words(Values arguments) {
     return words;
 }
 
-// The same, with the elements of arrays among them; and how many they are.
+// The same, with the elements of arrays among them; and the number of words.
 std::pair<llvm::Value*, std::int64_t> Emitter::printed_words(const Operation& operation, llvm::Value* lane) {
     const auto count_of = [](const ir::Value* operand) {
         return operand->type.is_array() ? operand->definition->ints[0] : leaf_count(operand->type);
@@ -107,7 +106,7 @@ void Emitter::emit_print(const Operation& operation) {
     });
 }
 
-// The first thread that gets here speaks; the whole chunk of threads ends.
+// The first thread that gets here reports; its whole chunk of threads ends.
 void Emitter::emit_raise(const Operation& operation) {
     const std::uint32_t number = new_site(operation);
     llvm::BasicBlock *report = new_block("raise"), *after = new_block("goes_on");
@@ -128,7 +127,7 @@ llvm::Value* Emitter::first_lane(llvm::Value* mask) {
                                       builder_.getInt32Ty());
 }
 
-// Of the thread in this lane, its number in the grid.
+// The thread's number in the grid.
 llvm::Value* Emitter::thread_number(llvm::Value* lane) {
     if (thread_of_caller_) return thread_of_caller_;
     llvm::Value* thread = coordinates_[0];
@@ -169,7 +168,7 @@ llvm::Value* Emitter::check_access(const Operation& operation, llvm::ArrayRef<ir
         llvm::Value* size = view.leaves[kShapeLeaf + axis].scalar;
         llvm::Value* inside = builder_.CreateICmpULT(index, size);
         if (const ir::Value* written = ir::as_written(indices[i])) index = wide(leaf(written), written->type.scalar());
-        // An array of no elements has no data either; that is an index out of range.
+        // An array without elements has no data either; the fault for it is an index out of range.
         check(operation, builder_.CreateOr(inside, builder_.CreateNot(ok)), FaultKind::bounds, index, size,
               static_cast<int>(axis));
         ok = builder_.CreateAnd(ok, inside);
@@ -194,7 +193,7 @@ void Emitter::emit_assert(const Operation& operation) {
     check(operation, leaf(operation.operands[0]).scalar, FaultKind::assertion, i64(0), i64(0), 0);
 }
 
-// ---- the user's lines ----
+// ---- source lines of the user's code ----
 
 llvm::DIFile* Emitter::debug_file(const std::string& path) {
     std::size_t slash = path.rfind('/');
@@ -220,7 +219,7 @@ void Emitter::open_debug_info() {
         machine_.only_lines ? llvm::DICompileUnit::DebugDirectivesOnly : llvm::DICompileUnit::FullDebug);
     auto* type = debug_->createSubroutineType(debug_->getOrCreateTypeArray({}));
     auto line = static_cast<unsigned>(kernel_.span.line);
-    // Without a linkage name, which GDB would show in place of the kernel's.
+    // No linkage name: GDB would show it in place of the kernel's.
     subprogram_ =
         debug_->createFunction(file, kernel_.name, /*LinkageName=*/"", file, line, type, line, llvm::DINode::FlagZero,
                                llvm::DISubprogram::SPFlagDefinition | llvm::DISubprogram::SPFlagOptimized);

@@ -1,5 +1,5 @@
-// Indices that count from the end where they are negative (ir/indices.h writes them as a choice). Hardly any is, so
-// each way here is a branch that is hardly ever taken.
+// Negative indices, which count from the end (ir/indices.h writes them as a choice). Few indices are negative, so each
+// way here is a branch that is hardly ever taken.
 #include <llvm/IR/MDBuilder.h>
 
 #include <array>
@@ -11,8 +11,8 @@ namespace weft::codegen {
 
 using ir::Operation;
 
-// Hardly any index counts from the end: a branch that is guessed right costs less than to wait for a choice. One that
-// does not is extended by zeros, which costs nothing where it was loaded.
+// A well-predicted branch costs less than the wait for a select. An index that is not negative is zero-extended, which
+// is free after a load.
 Leaf Emitter::from_end(llvm::Value* is_negative, Leaf& index, Leaf& extent, Scalar scalar) {
     llvm::BasicBlock *before = builder_.GetInsertBlock(), *end = new_block("from_end"), *after = new_block("index");
     llvm::Type* wide_type = builder_.getInt64Ty();
@@ -33,7 +33,7 @@ Leaf Emitter::from_end(llvm::Value* is_negative, Leaf& index, Leaf& extent, Scal
     return result;
 }
 
-// The same of lanes: nothing waits for the choice where none of them counts from the end.
+// The same for lanes: the select is skipped if no lane's index is negative.
 LaneValue Emitter::from_end_in_lanes(llvm::Value* is_negative, LaneValue& counted, LaneValue& index) {
     llvm::BasicBlock *before = builder_.GetInsertBlock(), *end = new_block("from_end"), *after = new_block("index");
     LaneValue plain{index.type, {Leaf::of_vector(vector(index.leaves[0]))}, {}};
@@ -46,14 +46,15 @@ LaneValue Emitter::from_end_in_lanes(llvm::Value* is_negative, LaneValue& counte
     return merge(index.type, true, plain, before, chosen, end);
 }
 
-// Of an index that is linear in the lanes but for those that count from the end: as it was written.
+// The index as written, if it is linear in the lanes and only the handling of negative values makes it varying; else
+// null.
 const ir::Value* Emitter::linear_but_for_end(const ir::Value* index) const {
     const ir::Value* written = ir::as_written(index);
     using Kind = transform::LaneShape::Kind;
     return written && shape(written).kind == Kind::linear && shape(index).kind == Kind::varying ? written : nullptr;
 }
 
-// Whether lanes would be at equal distances if none counted from the end.
+// Whether lanes would be at equal distances if no index were negative.
 bool Emitter::counts_from_end_in_few(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices) {
     if (lanes_ == 1) return false;
     bool any = false;
@@ -69,7 +70,7 @@ bool Emitter::counts_from_end_in_few(const ir::Value* array, llvm::ArrayRef<ir::
     return true;
 }
 
-// Emits `plain` with the indices as they were written, for groups where none of them is negative, and `any` for others.
+// Emits `plain`, with the indices as written, for groups without negative indices, and `any` for the others.
 std::pair<llvm::BasicBlock*, llvm::BasicBlock*> Emitter::emit_without_end(const Operation& operation,
                                                                           llvm::ArrayRef<ir::Value*> indices,
                                                                           const std::function<void()>& plain,

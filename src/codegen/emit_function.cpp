@@ -1,4 +1,4 @@
-// A function's arguments and regions, and which file emits which operation.
+// A function's arguments and regions, and the dispatch of operations to the other files.
 #include <llvm/IR/MDBuilder.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ Emitter::Emitter(const transform::KernelPlan& plan, int lanes, const Machine& ma
       builder_(module.getContext()),
       lanes_(lanes) {
     if (options.fast_math) {
-        // Everything but "no NaN" and "no infinity": isnan() keeps its meaning.
+        // All flags but "no NaN" and "no infinity": isnan() keeps its meaning.
         llvm::FastMathFlags flags;
         flags.setAllowReassoc();
         flags.setNoSignedZeros();
@@ -41,7 +41,7 @@ llvm::Value* Emitter::stack_slot(llvm::Type* type, llvm::Align alignment, const 
     return entry.CreateAddrSpaceCast(memory, builder_.getPtrTy());
 }
 
-// Where a function begins, and what is the same in all of it.
+// Starts the entry block and the debug information.
 void Emitter::open_function(llvm::Function* function) {
     function_ = function;
     if (options_.line_info) open_debug_info();
@@ -104,7 +104,7 @@ void Emitter::emit_region(const ir::Region& region) {
     first_stack_ = outer_stack;
 }
 
-// With its line, and behind the question whether the array that it accesses is there.
+// Adds the source line, and the check for None before an access.
 void Emitter::emit_in_place(const ir::Operation& operation) {
     if (options_.line_info) set_location(operation.span);
     if (operation.op == ir::Op::load || ir::writes(operation.op)) guard_null(operation);

@@ -1,12 +1,12 @@
 // Calls of library functions (ir::LibraryFunction).
 //
-// A function of the device library that runs in lanes gets each operand and the result by a pointer to their
-// components, each in all lanes (devlib/lanes.h). Inlined, nothing of that is left. One that takes a mask gets that,
-// and the number of lanes, behind them (devlib/spatial/functions.h).
+// A device-library function that runs in lanes gets each operand and the result by a pointer to their components, each
+// in all lanes (devlib/lanes.h). Inlining removes these copies. A function that takes a mask gets the mask and the
+// number of lanes as its last arguments (devlib/spatial/functions.h).
 //
 // Others are called for one lane after the other. They take the leaves of their operands one by one (bool as i8, an
-// array as a pointer to an ArrayView) and return a scalar, or write their result, laid out as in memory, through a
-// pointer that comes first.
+// array as a pointer to an ArrayView) and return a scalar. Any other result is written in its memory layout through a
+// pointer, the first argument.
 #include <algorithm>
 
 #include "codegen/emitter.h"
@@ -90,8 +90,8 @@ void Emitter::emit_call_for_each_lane(const Operation& operation) {
     std::vector<LeafType> leaves = leaf_types(type);
     auto passed = [&](const LeafType& leaf) { return memory_type(leaf); };
 
-    // Room for what goes through pointers, made once in the entry block.
-    // As aligned as a whole vector of results wants.
+    // Memory for values that go through pointers, allocated once in the entry block, with the alignment of a whole
+    // vector of results.
     const auto room = [&](std::int64_t bytes) { return stack_slot(bytes_type(bytes), llvm::Align(64)); };
     llvm::Value* written = writes ? room(type.size_bytes()) : nullptr;
     std::vector<llvm::Type*> parameters;

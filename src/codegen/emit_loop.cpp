@@ -2,14 +2,14 @@
 //
 // for/while, uniform   a loop; carried values are phis
 // for/while, varying   before: each lane has its own number of iterations
-//                      after:  loop while any lane is active; values of lanes that are done stay as they were
+//                      after:  loop while any lane is active; values of finished lanes do not change
 //
-// Inside a varying loop a carried value may still be uniform (a counter): all active lanes have made the same number of
-// iterations. It stays one scalar in the loop; its result, which differs from lane to lane, is kept beside it as a
+// Inside a varying loop a carried value may still be uniform (a counter), as all active lanes have made the same number
+// of iterations. It stays one scalar in the loop. Its result differs from lane to lane and is kept beside it as a
 // vector.
 //
-// A uniform loop tests at the top; LLVM turns it over. A masked one is written turned over, because that is what keeps
-// its mask in a register of full width from one iteration to the next:
+// A uniform loop tests at the top; LLVM rotates it. A masked one is emitted in rotated form, which keeps its mask in a
+// register of full width from one iteration to the next:
 //
 //     before:  active = lanes that make a first iteration; if none, go to exit
 //     body:    active and carried values are phis; ...; active = lanes that make another one; if any, go to body
@@ -38,20 +38,20 @@ std::optional<std::int64_t> constant_of(llvm::Value* value) {
 struct Emitter::Loop {
     struct Carried {
         std::vector<Phi> phis;    // the value in the loop
-        std::vector<Phi> finals;  // masked, value not varying: the same for each lane, as it left the loop
-        LaneValue next;           // what the latch hands on
-        bool used = false;        // the result is
+        std::vector<Phi> finals;  // masked, value uniform in the loop: each lane's value when it left
+        LaneValue next;           // the latch's value for the next iteration
+        bool used = false;        // whether the loop's result is used
     };
     bool masked = false;
-    bool starts_apart = false;  // lanes take part from some iteration on, not from the first
+    bool starts_apart = false;  // lanes may join after the first iteration
     llvm::BasicBlock *before = nullptr, *header = nullptr, *body = nullptr, *exit = nullptr;
     llvm::Value* outer_mask = nullptr;
     Phi active;  // masked only
     std::vector<Carried> carried;
 };
 
-// Opens the block that the loop comes back to, with phis for what is carried. `active` is the mask of the first
-// iteration of a masked loop, null for a uniform one. The arguments stand for the phis from here on.
+// Opens the loop's header, with phis for the carried values, to which the arguments are set. `active` is the mask of
+// the first iteration of a masked loop, null for a uniform one.
 void Emitter::open_loop(Loop& loop, const std::vector<const ir::Value*>& arguments,
                         const std::vector<ir::Value*>& results, llvm::ArrayRef<ir::Value*> inits, llvm::Value* active) {
     loop.masked = active != nullptr;
@@ -91,7 +91,7 @@ void Emitter::open_loop(Loop& loop, const std::vector<const ir::Value*>& argumen
     }
 }
 
-// What goes round: the yielded values; in a masked loop, lanes that take no part keep the value they had.
+// Sets the next values of the carried ones: the yielded values; in a masked loop, inactive lanes keep theirs.
 void Emitter::gather_next(Loop& loop, const std::vector<ir::Value*>& yielded) {
     for (std::size_t i = 0; i < loop.carried.size(); ++i) {
         Loop::Carried& carried = loop.carried[i];
@@ -111,7 +111,8 @@ Leaf Emitter::kept(Leaf& fresh, Leaf& old) {
                                  : builder_.CreateSelect(here(mask_), of_fresh, of_old));
 }
 
-// Ends the body and stands at the exit, results set. `active` (masked loops) are the lanes that go round once more.
+// Ends the body, moves the builder to the exit and sets the results. `active` (masked loops): the lanes of the next
+// iteration.
 void Emitter::close_loop(Loop& loop, const std::vector<ir::Value*>& results, llvm::ArrayRef<ir::Value*> inits,
                          llvm::Value* active) {
     std::vector<std::vector<Leaf>> last(loop.carried.size());
@@ -158,7 +159,7 @@ void Emitter::close_loop(Loop& loop, const std::vector<ir::Value*>& results, llv
     }
 }
 
-// Whether an iteration with counter k is to run. Scalars or vectors.
+// Whether an iteration with counter k runs. Takes scalars or vectors.
 llvm::Value* Emitter::in_range(Scalar scalar, llvm::Value* k, llvm::Value* hi, llvm::Value* step) {
     llvm::Value *up = compare(Op::cmp_lt, scalar, k, hi), *down = compare(Op::cmp_gt, scalar, k, hi);
     llvm::Value* zero = llvm::Constant::getNullValue(step->getType());
@@ -167,7 +168,7 @@ llvm::Value* Emitter::in_range(Scalar scalar, llvm::Value* k, llvm::Value* hi, l
     return builder_.CreateOr(builder_.CreateAnd(goes_up, up), builder_.CreateAnd(goes_down, down));
 }
 
-// Of a short part of the work, or one that hardly ever runs: unrolled it would only take longer to compile.
+// For loops that run rarely or briefly: unrolling would only cost compile time.
 void Emitter::keep_rolled(llvm::Instruction* back) {
     llvm::Metadata* rolled = llvm::MDNode::get(context_, llvm::MDString::get(context_, "llvm.loop.unroll.disable"));
     llvm::MDNode* loop_id = llvm::MDNode::getDistinct(context_, {nullptr, rolled});
@@ -183,7 +184,7 @@ void Emitter::emit_loop(const Operation& operation) {
     operation.op == Op::for_ ? emit_for(operation) : emit_while(operation);
 }
 
-// Asks before the loop whether its indices may be negative, and not in each iteration.
+// Checks the loop's indices for negative ones once before the loop, not in each iteration.
 void Emitter::emit_either_way(const Operation& loop, const transform::NegativeIndexChecks& signs) {
     llvm::Value* from_start = builder_.getTrue();
     for (const ir::Value* start : signs.starts) {
@@ -232,7 +233,7 @@ void Emitter::emit_uniform_for(const Operation& operation) {
     const std::vector<const ir::Value*> arguments(body.arguments.begin() + 1, body.arguments.end());
     const llvm::ArrayRef<ir::Value*> inits = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front(3);
     Leaf &from = leaf(operation.operands[0]), &to = leaf(operation.operands[1]), &by = leaf(operation.operands[2]);
-    // Counters up to 32 bits count in 64: no overflow, and addresses need no extension.
+    // Counters up to 32 bits count in 64: they cannot overflow, and addresses need no extension.
     const bool is_short = info(scalar).bits <= 32;
     const Scalar counting = is_short ? Scalar::i64 : scalar;
     const auto counted = [&](Leaf& bound) { return is_short ? wide(bound, scalar) : bound.scalar; };
@@ -256,7 +257,7 @@ void Emitter::emit_uniform_for(const Operation& operation) {
     close_loop(loop, operation.results, inits, nullptr);
 }
 
-// Lanes begin and end where their own bounds say.
+// Each lane has its own bounds.
 void Emitter::emit_masked_for(const Operation& operation) {
     const ir::Region& body = operation.body();
     const ir::Value* counter = body.arguments[0];
@@ -267,9 +268,8 @@ void Emitter::emit_masked_for(const Operation& operation) {
     Leaf &from = leaf(operation.operands[0]), &to = leaf(operation.operands[1]), &by = leaf(operation.operands[2]);
     Loop loop;
 
-    // Which lanes make a first iteration.
     bool k_in_lanes = varying(counter);
-    loop.starts_apart = from.varying() && !k_in_lanes;  // and ends together
+    loop.starts_apart = from.varying() && !k_in_lanes;  // all active lanes share the counter
     auto running = [&](Leaf& k) {
         Leaf result = lift({&k, &to, &by}, [&](Values v) { return in_range(scalar, v[0], v[1], v[2]); });
         return vector(result);
@@ -331,7 +331,7 @@ void Emitter::emit_while(const Operation& operation) {
         gather_next(loop, yielded);
         return close_loop(loop, operation.results, inits, nullptr);
     }
-    // The condition is written twice: before the loop and at its end.
+    // The condition is emitted twice: before the loop and at its end.
     for (std::size_t i = 0; i < arguments.size(); ++i) set(condition.arguments[i], value(inits[i]));
     emit_region(condition);
     llvm::Value* active = both(mask_, vector(leaf(goes_on)));

@@ -1,4 +1,4 @@
-// Transcendental functions. Those of math.def are the target's; the others are written here, out of these.
+// Transcendental functions. Those of math.def belong to the target; the others are composed of them here.
 #include "codegen/emitter.h"
 #include "codegen/math.h"
 
@@ -35,13 +35,13 @@ llvm::Value* Emitter::math(Op op, Scalar scalar, llvm::Value* a, llvm::Value* b)
     return math_function(op, scalar, operands);
 }
 
-// ---- sine and cosine of one angle, by one call that costs less than one and a half ----
+// ---- sine and cosine of one angle, in one call that costs less than one and a half ----
 //
-// In adjoints only, where both of them come up wherever the kernel has one. The last bit of these may depend on the
-// neighbouring lanes, where some angles are beyond 125: a kernel's own results must not.
+// In adjoints only, which need both whenever the kernel has one of them. The last bit of the results may depend on the
+// neighbouring lanes if some angles are beyond 125; a kernel's own results must not.
 
-// False where nobody takes both of the angle. Where somebody does, in whatever region, all take the same routine: the
-// bits of the sine of one angle are the same everywhere.
+// False unless the kernel takes both sine and cosine of the angle. Otherwise all of its uses, in every region, call the
+// same routine: the bits of the sine of one angle are the same everywhere.
 bool Emitter::emit_angle(const ir::Operation& operation) {
     if ((operation.op != Op::sin && operation.op != Op::cos) || !has_sine_and_cosine() ||
         !plan_.arithmetic.paired_angles.contains(operation.operands[0]))
@@ -65,9 +65,10 @@ bool Emitter::emit_angle(const ir::Operation& operation) {
     return true;
 }
 
-// erfinv(x) and erfcinv(z) in f64. A first guess (M. Giles, "Approximating the erfinv function", GPU Computing Gems 2,
-// the single precision polynomials; in the far tail the asymptotic sqrt(w - log(pi w) / 2)), then Halley steps on
-// erfc(|y|) = z with z <= 1/2, or on erf(|y|) = 1 - z above: on either side the difference keeps its digits.
+// erfinv(x) and erfcinv(z) in f64, in two steps. The first guess is M. Giles, "Approximating the erfinv function", GPU
+// Computing Gems 2, the single precision polynomials; in the far tail, the asymptotic sqrt(w - log(pi w) / 2). Then
+// Halley steps on erfc(|y|) = z for z <= 1/2, or on erf(|y|) = 1 - z above: on either side the difference keeps its
+// digits.
 llvm::Value* Emitter::inverse_error_function(llvm::Value* a, bool complementary) {
     llvm::Type* type = a->getType();
     auto constant = [&](double value) { return llvm::ConstantFP::get(type, value); };
@@ -84,7 +85,7 @@ llvm::Value* Emitter::inverse_error_function(llvm::Value* a, bool complementary)
     };
     llvm::Value *zero = constant(0.0), *one = constant(1.0);
 
-    // x = |erf| and z = 1 - x = erfc, each exact where it is the smaller one; and the sign of the result.
+    // x = |erf| and z = 1 - x = erfc, of which the smaller one is exact; and the sign of the result.
     llvm::Value *x, *z, *negative;
     if (complementary) {
         negative = builder_.CreateFCmpOGT(a, one);
@@ -113,13 +114,13 @@ llvm::Value* Emitter::inverse_error_function(llvm::Value* a, bool complementary)
         llvm::Value* slope = mul(constant(1.12837916709551257390), call(Op::exp, builder_.CreateFNeg(mul(y, y))));
         llvm::Value* newton = builder_.CreateFDiv(error, slope);
         llvm::Value* better = sub(y, builder_.CreateFDiv(newton, add(one, mul(y, newton))));
-        // Beyond the range of exp the guess is all there is to say.
+        // Beyond the range of exp the guess is kept.
         y = select(builder_.CreateFCmpOEQ(sub(better, better), zero), better, y);
     }
     llvm::Value* infinite = builder_.CreateFCmpOEQ(z, zero);
     y = select(infinite, llvm::ConstantFP::getInfinity(type), y);
     y = select(builder_.CreateFCmpOEQ(x, zero), zero, y);
-    llvm::Value* outside = builder_.CreateNot(builder_.CreateFCmpOGE(z, zero));  // also where a is NaN
+    llvm::Value* outside = builder_.CreateNot(builder_.CreateFCmpOGE(z, zero));  // also if a is NaN
     y = select(outside, llvm::ConstantFP::getNaN(type), y);
     if (!complementary) return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, y, a);
     return select(negative, builder_.CreateFNeg(y), y);

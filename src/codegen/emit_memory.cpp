@@ -1,15 +1,14 @@
 // Addresses, loads and stores.
 //
-// An address is data + sum(index * stride), split by what the lanes see: uniform terms and the first lane's part of
-// linear terms go into one scalar pointer, a constant distance between lanes stays a number, varying indices become a
-// vector of offsets. Then
+// An address is data + sum(index * stride). Uniform terms and the first lane's part of linear terms go into one scalar
+// pointer, a constant distance between lanes stays a number, varying indices become a vector of offsets. Then
 //   no distance                    one scalar access, shared by the lanes
-//   distance = size of a number    one vector access; backwards for the negative distance
+//   distance = size of a number    one vector access; reversed for the negative distance
 //   distance = packed element      wide accesses and shuffles (cpu/interleave.cpp)
 //   any other distance             single accesses put together
 //   vector of offsets              gather and scatter; offsets are kept in units of 1, 2, 4 or 8 bytes, which the
-//                                  instructions multiply by themselves; single accesses where the processor has no
-//                                  fast ones (single_access.cpp)
+//                                  instructions scale by; single accesses if the processor has no fast gathers or
+//                                  scatters (single_access.cpp)
 // Under a mask, vector accesses of single numbers are masked ones, and wider elements go through a copy
 // (cpu/copied_access.cpp). Scatters write lane after lane, so that the last lane wins.
 #include <algorithm>
@@ -32,14 +31,14 @@ std::int64_t constant_or(llvm::Value* value, std::int64_t otherwise) {
     return constant ? constant->getSExtValue() : otherwise;
 }
 
-// The largest unit that a gather can multiply by.
+// The largest scale of a gather that divides the stride.
 std::int64_t unit_of(std::int64_t stride) {
     for (std::int64_t unit : {8, 4, 2})
         if (stride % unit == 0) return unit;
     return 1;
 }
 
-// A sum of something and a constant, as an index is that says `i + 1`; null where it is the constant alone.
+// Splits `x + constant` into x, which is null for a constant alone, and the constant.
 std::pair<llvm::Value*, std::int64_t> split_constant(llvm::Value* number) {
     if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(number)) return {nullptr, constant->getSExtValue()};
     const auto* sum = llvm::dyn_cast<llvm::BinaryOperator>(number);
@@ -57,7 +56,7 @@ std::pair<llvm::Value*, std::int64_t> split_constant(llvm::Value* number) {
 
 llvm::Align alignment_of(const LeafType& type) { return llvm::Align(static_cast<std::uint64_t>(size_of(type))); }
 
-// Of a number at this offset of an element with the given alignment.
+// The alignment of a number at this offset of an element with the given alignment.
 llvm::Align alignment_in(std::int64_t element, const LeafType& type) {
     if (element == 0) return alignment_of(type);
     const llvm::Align of_element(static_cast<std::uint64_t>(element));
@@ -66,10 +65,10 @@ llvm::Align alignment_in(std::int64_t element, const LeafType& type) {
 
 }  // namespace
 
-// Each array parameter and each gradient is a memory of its own, where the launch promises so. Listing at each memory
-// all the others would be quadratic in their number. Instead every bit of a memory's number is a domain of two scopes,
-// 0 and 1: an access is in the scopes that its own bits name and aliases nothing in the opposite ones. Two memories
-// differ in some bit, and one domain that tells them apart is enough for LLVM.
+// Each array parameter and each gradient is a memory of its own, if the launch promises so. For each memory, a list of
+// all others would be quadratic in their number. Instead every bit of a memory's number is a domain of two scopes, 0
+// and 1. An access is in the scopes that its own bits name and aliases nothing in the opposite ones. Two memories
+// differ in some bit, and LLVM needs one domain that tells them apart.
 void Emitter::make_alias_scopes() {
     if (!options_.noalias) return;
     std::vector<int> keys;
@@ -112,7 +111,8 @@ llvm::Value* Emitter::byte_offset(llvm::Value* pointer, std::int64_t offset) {
     return offset == 0 ? pointer : builder_.CreateGEP(builder_.getInt8Ty(), pointer, i64(offset));
 }
 
-// What launches promise of elements of dense arrays (binary/cuda_abi.h); 0 of others, and of parts of elements.
+// The alignment that launches promise for elements of dense arrays (binary/cuda_abi.h); 0 for other arrays and for
+// parts of elements.
 std::int64_t Emitter::element_alignment(const ir::Value* array) const {
     if (!machine_.wide_elements || !options_.dense || !kernel_.is_kernel) return 0;
     const Type element = array->type.element();
@@ -157,8 +157,8 @@ Emitter::Address Emitter::address_of(const ir::Value* array, llvm::ArrayRef<ir::
     };
 
     if (machine_.shares_addresses && lanes_ == 1) {
-        // Constants in the indices last, and what they are bytes of themselves behind the products: accesses to
-        // neighbours have all but that in common.
+        // Constants in the indices last, and among them those of constant strides behind the products: accesses to
+        // neighbouring elements then differ in the last step only.
         struct Distance {
             std::int64_t number;
             llvm::Value* stride;
@@ -203,7 +203,6 @@ Emitter::Address Emitter::address_of(const ir::Value* array, llvm::ArrayRef<ir::
             add_offsets(numbers, unit);
         }
     }
-    // A distance beside offsets is one more offset.
     if (address.offsets && address.step) {
         add_offsets(builder_.CreateMul(iota(builder_.getInt64Ty()), splat(address.step)), 1);
         address.step = nullptr;
@@ -265,8 +264,8 @@ Leaf Emitter::load_leaf(Address& address, const LeafType& type) {
             if (mask_) {
                 llvm::Value* mask = backward ? builder_.CreateVectorReverse(here(mask_)) : here(mask_);
                 loaded = with_alias(builder_.CreateMaskedLoad(lanes, pointer, alignment, mask, nothing), address.root);
-                // LLVM 22's InstCombine makes one masked load of a masked load and a select by the same mask, and puts
-                // it where the select stands: past stores to that memory.
+                // LLVM 22's InstCombine merges a masked load and a select by the same mask into one masked load at the
+                // select, past stores to that memory.
                 loaded = behind_fence(loaded);
             } else {
                 loaded = with_alias(builder_.CreateAlignedLoad(lanes, pointer, alignment), address.root);

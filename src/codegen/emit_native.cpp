@@ -1,5 +1,5 @@
-// Calls of functions in C++ (native.h): one call for all lanes. Arguments and results go through memory, laid out as in
-// arrays: nothing of it depends on how a C++ compiler passes values of this or that type.
+// Calls of functions in C++ (native.h): one call for all lanes. Arguments and results go through memory in the layout
+// of arrays, so that no calling convention of a C++ compiler matters.
 #include "binary/binary.h"
 #include "codegen/emitter.h"
 #include "codegen/native.h"
@@ -9,7 +9,7 @@ namespace weft::codegen {
 using ir::Operation;
 
 void Emitter::emit_call_native(const Operation& operation) {
-    // Room in the entry block for `count` values of a type; 64 bytes are as much as a whole vector wants.
+    // Memory in the entry block for `count` values of a type; 64 bytes align a whole vector.
     const auto room = [&](Type type, int count) {
         return stack_slot(bytes_type(type.size_bytes() * count), llvm::Align(64));
     };

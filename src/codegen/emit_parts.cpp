@@ -1,5 +1,4 @@
-// Aggregates. They are lists of leaves and nothing else, so that taking them apart and putting them together costs
-// nothing.
+// Aggregates. They are plain lists of leaves, so that taking them apart and building them costs nothing.
 #include "codegen/emitter.h"
 #include "ir/indices.h"
 #include "support/error.h"
@@ -18,7 +17,7 @@ void Emitter::emit_constant(const Operation& operation) {
     set(result, std::move(whole));
 }
 
-// make: the leaves of the operands one after the other; splat: those of the one operand again and again.
+// make: the leaves of the operands one after the other; splat: those of the one operand repeated.
 void Emitter::emit_make(const Operation& operation) {
     const ir::Value* result = operation.result();
     LaneValue whole{result->type, {}, {}};
@@ -49,15 +48,15 @@ void Emitter::emit_insert(const Operation& operation) {
 
 namespace {
 
-// The flat number of the part that dynamic indices name counts parts of this many leaves.
+// The flat position of a dynamic index counts parts of this many leaves.
 int leaves_per_part(Type aggregate, std::size_t indices) {
     return aggregate.is_matrix() && indices == 1 ? aggregate.cols() : 1;
 }
 
 }  // namespace
 
-// A dynamic index chooses by comparing with each position: aggregates live in registers, and a short chain of selects
-// is faster than a way through memory.
+// A dynamic index is compared with each position: aggregates live in registers, and a short chain of selects is faster
+// than a way through memory.
 void Emitter::emit_extract_at(const Operation& operation) {
     const ir::Value* source = operation.operands[0];
     LaneValue& aggregate = value(source);
@@ -71,7 +70,7 @@ void Emitter::emit_extract_at(const Operation& operation) {
         Leaf chosen = aggregate.leaves[static_cast<std::size_t>(n)];
         for (int part = 1; part < parts; ++part) {
             Leaf& candidate = aggregate.leaves[static_cast<std::size_t>(part * width + n)];
-            // All of a constant's: nothing is chosen (large zeros, of which only the index is checked).
+            // Equal constants need no choice: large zeros, of which only the index is checked.
             if (candidate.uniform() && chosen.uniform() && candidate.scalar == chosen.scalar) continue;
             chosen = lift({&position, &candidate, &chosen}, [&](Values v) {
                 llvm::Value* here = builder_.CreateICmpEQ(
@@ -103,7 +102,7 @@ void Emitter::emit_insert_at(const Operation& operation) {
     set(operation.result(), std::move(whole));
 }
 
-// One or two dynamic indices as one number in i32, checked in debug builds.
+// One or two dynamic indices as one i32; checked in debug builds.
 Leaf Emitter::flat_position(const Operation& operation, std::size_t first, std::size_t count) {
     Type type = operation.operands[0]->type;
     Leaf flat;

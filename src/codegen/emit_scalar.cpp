@@ -1,10 +1,10 @@
-// Operations on numbers, component by component, for values that are uniform, linear or vectors: arithmetic (what it is
-// for one component is in emit_arithmetic.cpp), choices and casts.
+// Operations on numbers, component by component, for uniform, linear and varying values: arithmetic (for one component:
+// emit_arithmetic.cpp), select and casts.
 //
 // Linear values (first lane's number and a step) go through + - * << and casts as scalars. Beside a 32-bit index we
-// keep `wide`, the same index computed in 64 bits from the thread's 64-bit coordinate: addresses use that one, so that
-// no loop extends and truncates its index, and a launch of more than 2^31 threads addresses right. The two differ only
-// where the 32-bit index had wrapped, and a wrapped index is out of range.
+// keep `wide`, the same index computed in 64 bits from the thread's 64-bit coordinate. Addresses use `wide`, so that no
+// loop extends and truncates its index, and launches of more than 2^31 threads address correctly. The two differ only
+// if the 32-bit index has wrapped, and a wrapped index is out of range.
 #include <llvm/IR/MDBuilder.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ using ir::Operation;
 
 namespace {
 
-// In code for huge arrays. As transform::narrow_extents() has it.
+// In code for huge arrays; the same operations as in transform::narrow_extents().
 bool keeps_wide(Op op) {
     return op == Op::add || op == Op::sub || op == Op::mul || op == Op::min || op == Op::max || op == Op::div ||
            op == Op::rem;
@@ -80,7 +80,7 @@ void Emitter::emit_componentwise(const Operation& operation) {
     bool sum = operation.op == Op::add || operation.op == Op::sub;
     const Operation* left = sum ? fusable_product(operation.operands[0]) : nullptr;
     const Operation* right = sum ? fusable_product(operation.operands[1]) : nullptr;
-    if (left && right) {  // one of two products is fused, the other computed as it is
+    if (left && right) {  // one of two products is fused, the other computed by itself
         unfused_ = operation.operands[0];
         emit_componentwise(*left);
         unfused_ = nullptr;
@@ -197,7 +197,7 @@ void Emitter::emit_cast(const Operation& operation) {
     LaneValue& source = value(operation.operands[0]);
     Scalar from = operation.operands[0]->type.scalar(), to = result->type.scalar();
     LaneValue whole{result->type, {}, {}};
-    // The coordinates of a thread, and all that is wide in code for huge arrays.
+    // Exact 64-bit sources: the coordinates of a thread, and all wide values in code for huge arrays.
     const ir::Operation* of = operation.operands[0]->definition;
     const bool is_exact = (of && of->op == Op::tid && info(to).is_int()) || options_.huge;
     for (Leaf& a : source.leaves) {
@@ -249,8 +249,8 @@ llvm::Value* Emitter::cast(llvm::Value* a, Scalar from, Scalar to) {
     return extend_sign ? builder_.CreateSExtOrTrunc(a, type) : builder_.CreateZExtOrTrunc(a, type);
 }
 
-// Vectors of floats to integers of up to 32 bits. LLVM takes its saturating conversion apart, lane by lane with
-// branches; the plain one is an instruction, for numbers within range.
+// Vectors of floats to integers of up to 32 bits. LLVM splits its saturating conversion into lanes with branches. The
+// plain conversion is one instruction, for numbers within range.
 llvm::Value* Emitter::saturate(llvm::Value* a, Scalar to) {
     const ScalarInfo& target = info(to);
     int value_bits = target.is_signed() ? target.bits - 1 : target.bits;

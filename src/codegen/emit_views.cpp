@@ -1,4 +1,4 @@
-// Views of arrays: the same memory with fewer or more dimensions, a field of its structs, its gradient; and its
+// Views of arrays: the same memory with fewer or more dimensions, a field of its structs, its gradient. Also its
 // extents.
 #include "codegen/emitter.h"
 
@@ -12,7 +12,7 @@ bool is_null_constant(llvm::Value* pointer) { return llvm::isa<llvm::ConstantPoi
 
 }  // namespace
 
-// Debug mode: a view by an index out of range points to memory elsewhere. Without elements, nothing is accessed there.
+// Debug mode: a view by an index out of range points outside the array. Without elements, no access goes there.
 void Emitter::make_empty_unless(llvm::Value* ok, LaneValue& array) {
     for (int axis = 0; axis < array.type.ndim(); ++axis) {
         Leaf& extent = array.leaves[kShapeLeaf + static_cast<std::size_t>(axis)];
@@ -20,7 +20,7 @@ void Emitter::make_empty_unless(llvm::Value* ok, LaneValue& array) {
     }
 }
 
-// A gradient pointer moved along with its data; null stays null.
+// Moves a gradient pointer along with its data; null stays null.
 Leaf Emitter::moved_gradient(Leaf& gradient, const std::function<Leaf()>& move) {
     if (!gradient.varying() && is_null_constant(gradient.scalar)) return gradient;
     Leaf moved = move();

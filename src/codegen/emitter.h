@@ -1,28 +1,28 @@
 // Writes one kernel as LLVM IR over W lanes. One class, because every construct shares the builder, the lanes' values
 // and the mask; one file per concern:
 //
-//   emit_function.cpp   arguments, regions, which operation goes where
-//   lanes.cpp           leaves as vectors, masks across blocks, phis: what the other files stand on
-//   emit_scalar.cpp     operations on numbers, component by component, choices and casts
-//   emit_arithmetic.cpp what each of them is for one component
+//   emit_function.cpp   arguments, regions, dispatch of operations
+//   lanes.cpp           leaves as vectors, masks across blocks, phis: used by all the other files
+//   emit_scalar.cpp     operations on numbers, component by component; select and casts
+//   emit_arithmetic.cpp the same operations for one component
 //   emit_math.cpp       transcendental functions
 //   emit_parts.cpp      aggregates: make, extract, insert, matmul, ...
-//   emit_memory.cpp     addresses, loads and stores; single_access.cpp: gathers where there is no instruction
-//   emit_from_end.cpp   indices that may count from the end
+//   emit_memory.cpp     addresses, loads and stores; single_access.cpp: gathers and scatters in scalar accesses
+//   emit_from_end.cpp   negative indices
 //   emit_views.cpp      parts of arrays
 //   emit_arrays.cpp     arrays that a kernel makes
 //   emit_atomic.cpp     atomics
 //   emit_branch.cpp     if under masks
 //   emit_loop.cpp       for, while under masks
-//   emit_checks.cpp    print, debug checks
+//   emit_checks.cpp     print, debug checks
 //   emit_library.cpp    library functions
 //   emit_native.cpp     calls of functions in C++
-//   emit_call.cpp       functions that large kernels call
+//   emit_call.cpp       calls of noinline functions
 //
-// What differs between targets are the hooks of target.h; codegen/cpu/ has those of CPUs.
+// Targets differ in the hooks of target.h; codegen/cpu/ and codegen/cuda/ implement them.
 //
-// The mask. `mask_` says which lanes take part in what is being emitted; null is "all". Wherever memory is touched or
-// an effect happens, at least one lane of the mask is active: code that no lane needs is branched around.
+// The mask. `mask_` holds the lanes that take part in the code being emitted; null means all. Accesses and side effects
+// require at least one active lane: code without active lanes is branched around.
 #pragma once
 
 #include <llvm/IR/DIBuilder.h>
@@ -49,16 +49,16 @@
 
 namespace weft::codegen {
 
-// What a module's functions are called as.
+// The noinline functions of a module, and the properties of them that their callers need.
 struct Callees {
     std::unordered_map<const ir::Function*, llvm::Function*> functions;
-    // Arrays that are passed to them may be None.
+    // Arrays passed to them may be None.
     bool may_get_null = false;
-    std::unordered_set<const ir::Function*> reporting;  // those that raise or print, and those that call such
-    // Those that report, or take arrays that may be None, take the LaunchContext and the number of the thread besides,
-    // and say at the end whether they have reported a fault and the thread is to leave.
+    std::unordered_set<const ir::Function*> reporting;  // those that raise or print, directly or through calls
+    // Whether the function also takes the LaunchContext and the number of the thread: it reports, or takes arrays that
+    // may be None. Its last result then says that it has reported a fault, so that the thread must leave.
     bool takes_launch(const ir::Function& function) const;
-    std::vector<const ir::Operation*> checked;  // by them: one for each check
+    std::vector<const ir::Operation*> checked;  // the operation of each check in them
     bool have_atomics = false, find_objects = false;
     bool depend_on_order = false;  // KernelPlan::depends_on_order
     bool have_long_loops = false;  // KernelPlan::has_long_loops
@@ -69,24 +69,24 @@ public:
     Emitter(const transform::KernelPlan& plan, int lanes, const Machine& machine, const Options& options,
             llvm::Module& module, NativeFunctions& natives, Callees& callees);
 
-    // In place of a kernel a function that kernels call: scalar code.
+    // For a noinline function in place of a kernel: scalar code.
     llvm::Function* declare_callee(const std::string& symbol);
     void emit_callee(llvm::Function* callee);
     bool has_atomics() const { return has_atomics_; }
     bool finds_objects() const { return finds_objects_; }
-    // The operation of each check that was emitted, by the check's number.
+    // The operation of each emitted check, by the check's number.
     const std::vector<const ir::Operation*>& checked_operations() const { return checked_; }
 
 protected:
     using Builder = llvm::IRBuilder<>;
 
     // ---- emit_function.cpp ----
-    // The argument block, wherever it lies, is read through `arguments`.
+    // Reads the argument block through `arguments`, in whichever memory it lies.
     void load_arguments(llvm::Value* arguments);
-    // Of a large parameter the leaves that the kernel has as values; empty of others, where all are.
+    // The leaves of a large parameter that the kernel uses; empty for other parameters, which are loaded whole.
     std::vector<bool> leaves_used(const ir::Value* parameter) const;
     void open_function(llvm::Function* function);
-    // Memory of the function's own, made in its entry block; on the stack.
+    // Stack memory, allocated in the function's entry block.
     llvm::Type* bytes_type(std::int64_t count) {
         return llvm::ArrayType::get(builder_.getInt8Ty(), static_cast<std::uint64_t>(count));
     }
@@ -107,7 +107,7 @@ protected:
     llvm::Value* vector(Leaf& leaf);
     llvm::Value* splat(llvm::Value* scalar);
     llvm::Value* iota(llvm::Type* integer) const;
-    // An i1 vector made in another block, in a form that is cheap to carry from block to block.
+    // The value for use in the current block: an i1 vector of another block crosses in packed form.
     llvm::Value* here(llvm::Value* value);
     void stand_after(llvm::Instruction* instruction);
     llvm::Value* pack(llvm::Value* bits);
@@ -126,22 +126,22 @@ protected:
     llvm::Value* lane_logic(llvm::Instruction::BinaryOps op, llvm::Value* a, llvm::Value* b);
     llvm::Value* both(llvm::Value* mask, llvm::Value* condition);
     llvm::Value* choose_bools(llvm::Value* condition, llvm::Value* a, llvm::Value* b);
-    llvm::Value* active_lanes();  // mask_ as a vector, all true where it is null
-    // Applies `make` to the operands: as scalars where all are uniform, else as vectors.
+    llvm::Value* active_lanes();  // mask_ as a vector, all true if it is null
+    // Applies `make` to the operands: as scalars if all are uniform, else as vectors.
     template <typename Make>
     Leaf lift(std::initializer_list<Leaf*> operands, Make make);
 
-    // A leaf that is defined by the block it comes from.
+    // A leaf whose value depends on the predecessor block.
     struct Phi {
-        llvm::PHINode* node = nullptr;  // null: the same value from everywhere
+        llvm::PHINode* node = nullptr;  // null: all predecessors give the same value
         Leaf leaf;
         bool as_vector = false;
         bool packed = false;
     };
     Phi open_phi(const LeafType& type, bool as_vector, std::int64_t step);
     void add_incoming(Phi& phi, Leaf value, llvm::BasicBlock* from);
-    // Leaves of both arms at a merge block, whose phis they become. The builder stands in the merge block.
-    // if condition: a(); else: b(). The blocks in which they end, for merge().
+    // if condition: a(); else: b(). Leaves the builder in the block behind both. Returns the last block of each, for
+    // merge().
     std::pair<llvm::BasicBlock*, llvm::BasicBlock*> emit_either(llvm::Value* condition, const char* name,
                                                                 const std::function<void()>& a,
                                                                 const std::function<void()>& b);
@@ -168,7 +168,7 @@ protected:
     llvm::Value* for_each_active_lane(llvm::Value* state,
                                       const std::function<llvm::Value*(llvm::Value* lane, llvm::Value* state)>& body);
     llvm::Value* lane_of(Leaf& leaf, llvm::Value* lane);
-    // Runs `way`; what it makes of the values must not be found on another way.
+    // Runs `way`, then restores `values`: the changes of one path must not be seen on another.
     void apart(llvm::ArrayRef<ir::Value*> values, const std::function<void()>& way);
     void emit_invariant(const ir::Value* value);
     llvm::Value* pick_last_active(Leaf& leaf);
@@ -181,7 +181,7 @@ protected:
     llvm::Value* fused(llvm::Value* a, llvm::Value* b, llvm::Value* c);
     llvm::Value* cast(llvm::Value* a, Scalar from, Scalar to);
     llvm::Value* saturate(llvm::Value* a, Scalar to);
-    // Between the bits of a small float and the float32 that is computed with.
+    // Conversions between the bits of a small float and the float32 used for arithmetic.
     llvm::Value* widen_float(llvm::Value* bits, Scalar from);
     llvm::Value* narrow_float(llvm::Value* a, Scalar to);
     llvm::Value* round_to_odd(llvm::Value* a, bool is_signed = true);
@@ -192,7 +192,7 @@ protected:
     void emit_bitcast(const ir::Operation& operation);
     void emit_bit_count(const ir::Operation& operation);
     llvm::Value* wide(Leaf& leaf, Scalar scalar);  // uniform or linear, as i64
-    // The product that this value is, where adding to it may be fused.
+    // The product that defines `v`, if an addition to it may be fused.
     const ir::Operation* fusable_product(const ir::Value* v) const;
 
     // ---- emit_arithmetic.cpp ----
@@ -223,17 +223,17 @@ protected:
     // ---- emit_memory.cpp ----
     struct Address {
         llvm::Value* base = nullptr;     // scalar pointer: data plus every uniform and linear term, of lane 0
-        llvm::Value* step = nullptr;     // i64 bytes from lane to lane; null where uniform
-        llvm::Value* offsets = nullptr;  // <W x i64>, in units of `unit` bytes; null where not varying
+        llvm::Value* step = nullptr;     // i64 bytes from lane to lane; null if uniform
+        llvm::Value* offsets = nullptr;  // <W x i64>, in units of `unit` bytes; null if not varying
         std::int64_t unit = 1;
-        llvm::Value* bases = nullptr;  // <W x ptr>: in place of `base` where the array itself is varying
+        llvm::Value* bases = nullptr;  // <W x ptr>: in place of `base` if the array itself is varying
         MemoryRoot root;
-        std::int64_t alignment = 0;  // of the element, where it is more than its numbers need
-        // A pointer for each lane, to load from and to store to, where single_pointers() made them.
+        std::int64_t alignment = 0;  // of the element, if above that of its numbers
+        // A pointer for each lane, to load from and to store to; filled by single_pointers().
         llvm::SmallVector<llvm::Value*, 16> singles[2] = {};
         bool uniform() const { return base && !step && !offsets; }
     };
-    // `data` is kDataLeaf or kGradLeaf; fewer indices than dimensions name the start of the rest.
+    // `data` is kDataLeaf or kGradLeaf. With fewer indices than dimensions: the start of the remaining part.
     Address address_of(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices, int data = kDataLeaf);
     std::int64_t element_alignment(const ir::Value* array) const;
     llvm::Value* pointers(const Address& address, std::int64_t offset);
@@ -243,7 +243,7 @@ protected:
     void store_leaf(Address& address, const LeafType& type, Leaf& value);
     llvm::Value* from_memory(llvm::Value* loaded, const LeafType& type);
     llvm::Value* to_memory(llvm::Value* value, const LeafType& type);
-    // An element of every lane. Targets may have ways of their own for lanes.
+    // An element of every lane. Targets may override these for lanes.
     virtual LaneValue load_from(Address& address, Type type);
     virtual void store_to(Address& address, Type type, LaneValue& stored);
     void emit_load(const ir::Operation& operation);
@@ -337,9 +337,9 @@ protected:
     // ---- emit_checks.cpp ----
     void emit_tid(const ir::Operation& operation);
     void add_printed(const ir::Operation& operation, llvm::Value* lane, llvm::SmallVectorImpl<llvm::Value*>& arguments);
-    llvm::Value* first_lane(llvm::Value* mask);              // its number, of 32 bits; some lane is set
-    std::uint32_t new_site(const ir::Operation& operation);  // the number of a check that belongs to it
-    llvm::Value* thread_number(llvm::Value* lane);           // null: of the first lane
+    llvm::Value* first_lane(llvm::Value* mask);              // i32; requires that a lane is set
+    std::uint32_t new_site(const ir::Operation& operation);  // the number of a new check of this operation
+    llvm::Value* thread_number(llvm::Value* lane);           // its number in the grid; null: of the first lane
     void emit_print(const ir::Operation& operation);
     llvm::Value* promoted(llvm::Value* number, Scalar scalar);
     llvm::Value* in_words(Values arguments);
@@ -348,11 +348,12 @@ protected:
     void emit_raise(const ir::Operation& operation);
     void emit_require(const ir::Operation& operation, FaultKind kind);
     // ---- emit_access.cpp ----
-    // Tells the runtime of an access at this address, if Options::notes_accesses is set.
+    // Reports an access at this address to the runtime, if Options::notes_accesses is set.
     void note_access(const ir::Operation& operation, const Address& address, AccessKind kind);
     void note_parts(const ir::Operation& operation, std::vector<LeafType> parts, const Address& address,
                     AccessKind kind);
-    // The numbers of a loaded element that the kernel uses at known places; part_addresses_ gets it for the others.
+    // The numbers of a loaded element that the kernel uses at static positions. A load with dynamic positions enters
+    // part_addresses_.
     std::vector<LeafType> parts_used(const ir::Operation& load);
     void keep_part_address(const ir::Operation& load);
     void note_part(const ir::Operation& extract, const Leaf& position, std::int64_t bytes);
@@ -364,11 +365,11 @@ protected:
     // ---- emit_native.cpp ----
     void emit_call_native(const ir::Operation& operation);
     // ---- emit_checks.cpp ----
-    // Emits a call of weft_fault where `ok` is false and continues after it, or goes to `otherwise`. The first thread
-    // of the lanes in `broken` is reported.
+    // Calls weft_fault if `ok` is false, then continues after it, or at `otherwise` if given. The report names the
+    // first thread of the lanes in `broken`.
     void check(const ir::Operation& operation, llvm::Value* ok, FaultKind kind, llvm::Value* index, llvm::Value* size,
                int axis, llvm::BasicBlock* otherwise = nullptr, llvm::Value* broken = nullptr);
-    // True where every index is in range and the array is there; reports the first that is not. Debug builds only.
+    // True if every index is in range and the array is not None; reports the first violation. Debug builds only.
     llvm::Value* check_access(const ir::Operation& operation, llvm::ArrayRef<ir::Value*> indices,
                               std::size_t first_axis = 0);
     llvm::DIFile* debug_file(const std::string& path);
@@ -385,33 +386,33 @@ protected:
     llvm::LLVMContext& context_;
     Builder builder_;
     llvm::Function* function_ = nullptr;
-    llvm::Value* idle_lanes_[2] = {};  // what lanes that are off load, and where they store
+    llvm::Value* idle_lanes_[2] = {};  // memory that inactive lanes load from, and store to
     int lanes_;
     llvm::Value* first_stack_ = nullptr;  // of the region being emitted
     bool has_stacks_ = false, has_atomics_ = false, finds_objects_ = false;
 
     using LaneValues = std::unordered_map<const ir::Value*, LaneValue>;
     LaneValues values_;
-    const ir::Value* unfused_ = nullptr;  // a product that is computed by itself at present, though it could be fused
-    std::unordered_set<const ir::Operation*> done_angles_;  // those that came with their partner
-    llvm::Value* arguments_ = nullptr;                      // the block of arguments
+    const ir::Value* unfused_ = nullptr;  // a fusable product that is currently being computed by itself
+    std::unordered_set<const ir::Operation*> done_angles_;  // those computed along with their partner
+    llvm::Value* arguments_ = nullptr;                      // the argument block
     llvm::Value* mask_ = nullptr;
     std::map<llvm::Value*, MaskNumbers> mask_numbers_;
-    bool in_tail_ = false;                                   // some lane is off for certain
+    bool in_tail_ = false;                                   // some lane is certainly inactive
     llvm::MDNode* mostly_ = nullptr;                         // weights of a branch that is mostly taken
-    llvm::Value* launch_ = nullptr;                          // what reports need of the launch
+    llvm::Value* launch_ = nullptr;                          // the launch's context, for reports
     llvm::SmallVector<llvm::Value*, kMaxDims> dims_;         // extents, i64
     llvm::SmallVector<llvm::Value*, kMaxDims> coordinates_;  // of lane 0 of the group, i64
-    // Choices of indices that count from the end, where code is written at present for indices that do not.
+    // Negative-index choices that the code being emitted may drop, as its indices are not negative.
     std::unordered_set<const ir::Operation*> from_start_;
-    bool is_rare_ = false;          // code is written at present that hardly ever runs
+    bool is_rare_ = false;          // the code being emitted hardly ever runs
     std::int64_t local_bytes_ = 0;  // of one thread's local arrays so far
-    // For noted accesses: the users of each value, and addresses of loaded elements of which components are used.
+    // For noted accesses: the users of each value, and the addresses of loaded elements with dynamic components.
     std::unordered_multimap<const ir::Value*, const ir::Operation*> users_;
     std::unordered_map<const ir::Value*, llvm::Value*> part_addresses_;
-    std::vector<const ir::Operation*> checked_;  // of a kernel: one for each check, those of callees first
+    std::vector<const ir::Operation*> checked_;  // of a kernel: the operation of each check, those of callees first
     llvm::Value* thread_of_caller_ = nullptr;    // in callees that take the launch
-    llvm::BasicBlock* leave_ = nullptr;          // where the entry ends
+    llvm::BasicBlock* leave_ = nullptr;          // the block that ends the entry
     std::map<llvm::Value*, llvm::Value*> packed_;
     std::map<std::pair<llvm::Value*, llvm::BasicBlock*>, llvm::Value*> unpacked_;
 

@@ -1,10 +1,10 @@
 // Leaves as vectors, masks from block to block, phis, loops over active lanes.
 //
-// A vector of bools is made by a compare and wants to stay in that compare's register: as wide as the compared numbers,
-// all ones or all zeros. Inside one block the back end sees that. From block to block (a mask computed before a branch,
-// a loop's mask) it would narrow <8 x i1> to eight 16-bit numbers and widen it again at every use. So a vector of bools
-// crosses blocks in packed form: sign-extended to the width of a register and held as floats behind an arithmetic
-// fence, which no pass looks through and which costs no instruction. Machines with mask registers need none of this.
+// A compare makes a vector of bools in a register as wide as the compared numbers, all ones or all zeros. Inside one
+// block LLVM's instruction selection keeps it there. From block to block (a mask computed before a branch, a loop's
+// mask) it would narrow <8 x i1> to eight 16-bit numbers and widen it again at every use. So a vector of bools crosses
+// blocks in packed form: sign-extended to the width of a register and held as floats behind an arithmetic fence. No
+// pass looks through the fence, and it costs no instruction. Machines with mask registers need none of this.
 #include "codegen/emitter.h"
 #include "support/error.h"
 
@@ -75,7 +75,7 @@ bool Emitter::packs(llvm::Type* type) const {
     return vector && vector->getElementType()->isIntegerTy(1) && !machine_.mask_registers;
 }
 
-// Where the value of the instruction is known first.
+// Moves the builder to the first point at which the instruction's value is available.
 void Emitter::stand_after(llvm::Instruction* instruction) {
     llvm::BasicBlock* block = instruction->getParent();
     if (llvm::isa<llvm::PHINode>(instruction))
@@ -106,8 +106,8 @@ llvm::Value* Emitter::unpack(llvm::Value* packed) {
     return bits;
 }
 
-// The same numbers behind a fence, which no pass looks through. A vector whose bits are no whole number of floats is
-// widened for it.
+// The same numbers behind a fence, which no pass looks through. A vector whose bits do not fill whole floats is widened
+// for it.
 llvm::Value* Emitter::behind_fence(llvm::Value* vector) {
     auto* type = llvm::cast<llvm::FixedVectorType>(vector->getType());
     unsigned bits = type->getScalarSizeInBits() * type->getNumElements();
@@ -126,7 +126,7 @@ llvm::Value* Emitter::behind_fence(llvm::Value* vector) {
     return builder_.CreateBitCast(fenced, type);
 }
 
-// One bool for all lanes, spread in packed form: a broadcast of i1 would go through bytes.
+// A uniform bool for all lanes, spread in packed form: a broadcast of i1 would go through bytes.
 llvm::Value* Emitter::spread_bool(llvm::Value* scalar) {
     bool wide = lanes_ * 32 < machine_.vector_bits;
     llvm::Type* integer = wide ? builder_.getInt64Ty() : builder_.getInt32Ty();
@@ -154,7 +154,7 @@ llvm::Value* Emitter::any_lane(llvm::Value* mask) {
     return builder_.CreateICmpNE(bits, llvm::Constant::getNullValue(bits->getType()));
 }
 
-// Logic on vectors of bools, done in packed form for the same reason that they cross blocks in it.
+// Logic on vectors of bools, in packed form for the reason given above.
 llvm::Value* Emitter::lane_logic(llvm::Instruction::BinaryOps op, llvm::Value* a, llvm::Value* b) {
     bool constant = llvm::isa<llvm::Constant>(a) || llvm::isa<llvm::Constant>(b);
     if (!packs(a->getType()) || constant) return builder_.CreateBinOp(op, here(a), here(b));
@@ -358,7 +358,7 @@ llvm::Value* Emitter::for_each_active_lane(
     return next_state;
 }
 
-// The mask as numbers. They are computed where the mask is, once.
+// The mask as integers, computed once, directly behind its definition.
 Emitter::MaskNumbers Emitter::mask_numbers(llvm::Value* mask) {
     auto [known, is_new] = mask_numbers_.try_emplace(mask);
     if (!is_new) return known->second;
@@ -372,7 +372,6 @@ Emitter::MaskNumbers Emitter::mask_numbers(llvm::Value* mask) {
 
 llvm::Value* Emitter::is_full(llvm::Value* mask) { return in_tail_ ? builder_.getFalse() : mask_numbers(mask).is_full; }
 
-// What one way makes of a value must not be found on another.
 void Emitter::apart(llvm::ArrayRef<ir::Value*> values, const std::function<void()>& way) {
     llvm::SmallVector<LaneValue, 4> saved;
     for (const ir::Value* one : values) saved.push_back(value(one));
@@ -380,7 +379,7 @@ void Emitter::apart(llvm::ArrayRef<ir::Value*> values, const std::function<void(
     for (std::size_t i = 0; i < values.size(); ++i) value(values[i]) = std::move(saved[i]);
 }
 
-// Computes a value that is the same for the whole launch (analysis/underlying_memory.h) where the builder stands.
+// Computes a launch-invariant value (analysis/underlying_memory.h) at the builder's position.
 void Emitter::emit_invariant(const ir::Value* value) {
     const ir::Operation* definition = value->definition;
     if (!definition) return;

@@ -23,7 +23,7 @@ std::string symbol_of(const ir::Function& kernel, std::size_t number) {
     return symbol;
 }
 
-// Remarks and checks by the numbers of their operations.
+// Remarks and checks name operations by their numbers.
 void number_places(const ir::Module& module, const ir::Function& kernel, const Remarks& remarks,
                    const std::vector<const ir::Operation*>& checked, KernelEntry& entry) {
     if (remarks.empty() && checked.empty()) return;
@@ -34,7 +34,7 @@ void number_places(const ir::Module& module, const ir::Function& kernel, const R
     for (const ir::Operation* operation : checked) entry.sites.push_back(numbers.at(operation));
 }
 
-// Adds the function to `reporting` where it raises or prints, or calls one that does; `known` are those asked before.
+// Adds the function to `reporting` if it raises or prints, or calls one that does. `known` holds the functions visited.
 void find_reporting(const ir::Function& function, bool debug, std::unordered_set<const ir::Function*>& known,
                     std::unordered_set<const ir::Function*>& reporting) {
     if (!known.insert(&function).second) return;
@@ -47,7 +47,6 @@ void find_reporting(const ir::Function& function, bool debug, std::unordered_set
     });
 }
 
-// The functions that are no kernels.
 void lower_callees(const transform::ModulePlan& plans, bool debug, TargetCodegen& target, Callees& callees) {
     std::deque<std::unique_ptr<Emitter>> emitters;
     std::unordered_set<const ir::Function*> known;
@@ -118,7 +117,7 @@ Lowered lower(const ir::Module& module, const transform::ModulePlan& plans, cons
         lowered.kernels.push_back(std::move(entry));
     }
     lowered.natives = natives.take();
-    // About a hundredth of the time to compile. On what is found here LLVM's passes would crash.
+    // Costs about 1 % of the compile time. LLVM's passes would crash on the problems found here.
     std::string problem;
     llvm::raw_string_ostream text(problem);
     if (llvm::verifyModule(*lowered.module, &text)) throw InternalError("codegen made invalid LLVM IR: " + problem);

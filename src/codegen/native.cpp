@@ -27,7 +27,7 @@ constexpr std::array kWordsOfCpp = {
     "virtual",   "void",     "volatile", "wchar_t",   "while",        "xor",           "xor_eq",
 };
 
-// #include stands before the function, where headers make sense.
+// Include directives move in front of the function, to the scope that headers expect.
 bool is_include(const std::string& line) {
     const std::size_t hash = line.find_first_not_of(" \t");
     if (hash == std::string::npos || line[hash] != '#') return false;
@@ -35,7 +35,7 @@ bool is_include(const std::string& line) {
     return word != std::string::npos && line.compare(word, 7, "include") == 0;
 }
 
-// The text for one call.
+// Writes the text for one call.
 class Writer {
 public:
     explicit Writer(const ir::Operation& call) : call_(call) {}
@@ -45,7 +45,7 @@ public:
         const Type result = call_.results.empty() ? Type::none() : call_.result()->type;
         const std::string result_name = result.is_none() ? "void" : name_of(result);
         std::string parameters, formals, arguments, before;
-        // A call that changes what is passed by reference gives a struct: the result, if there is one, and these.
+        // A call that changes parameters passed by reference returns a struct: the result, if there is one, then these.
         std::size_t references = 0;
         for (const std::string& name : snippet.parameters) references += name.starts_with('&');
         const bool returns = !result.is_none() && (references == 0 || result.fields().size() > references);
@@ -123,7 +123,7 @@ private:
         }
     }
 
-    // Two structs of one name are told apart by a number behind the second.
+    // A struct with a name that is taken gets a number behind it.
     std::string struct_name(Type type) {
         if (const auto known = struct_names_.find(type.node()); known != struct_names_.end()) return known->second;
         std::string name = type.struct_name();
@@ -142,7 +142,7 @@ private:
         for (const Type::Field& field : type.fields())
             text += "static_assert(__builtin_offsetof(" + name + ", " + field.name +
                     ") == " + std::to_string(field.offset) + ");\n";
-        structs_ += text;  // behind those of its fields
+        structs_ += text;  // behind the structs of its fields
         return name;
     }
 

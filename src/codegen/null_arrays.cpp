@@ -1,9 +1,8 @@
-// Arrays that are None where a kernel indexes them: a fault of its own in release builds too.
+// Indexing an array that is None is a fault in release builds too.
 //
-// Only arrays that may be None are asked: those that came out of memory, or out of a struct in memory, and gradients
-// that a kernel writes to itself; parameters in the variant of a kernel that launches with None for one of them run
-// (Options::null_arrays). What is asked is where the array begins, not a part of it, so that LLVM finds the question
-// already answered at the next access. A fault leaves the entry: there is nothing to go on with.
+// Only arrays that may be None are checked: those loaded from memory, alone or in a struct, gradients that the kernel
+// itself writes to, and parameters in the variant for launches that pass None (Options::null_arrays). The check is of
+// the whole array's start, not that of a part, so that LLVM removes repeated checks. A fault leaves the entry.
 //
 // Debug builds check every access by themselves (emit_checks.cpp).
 #include "codegen/emitter.h"
@@ -18,7 +17,7 @@ using ir::Operation;
 
 namespace {
 
-// Whether it is an array that the runtime has made: it is there, or has no elements. A mesh has arrays of the user's.
+// Whether the runtime made the array: it is not null, or has no elements. A mesh holds arrays of the user's.
 bool is_of_runtime(const ir::Value* array) {
     const Operation* object = transform::object_behind(array);
     return object && object->ints[0] != static_cast<std::int64_t>(ObjectKind::mesh);
@@ -49,7 +48,7 @@ void Emitter::guard_null(const Operation& access) {
     if (options_.debug) return;
     const ir::Value* array = access.operands[0];
     const ir::Value* root = ir::root_of(array);
-    // The gradients that an adjoint adds to are there, or it has asked.
+    // The gradients that an adjoint adds to are not null, or the adjoint has checked.
     const ir::Value* gradient = ir::gradient_holding(array);
     if (gradient ? kernel_.is_adjoint : !may_be_null(root)) return;
     Leaf& data = value(gradient ? gradient : root).leaves[kDataLeaf];

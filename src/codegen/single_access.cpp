@@ -1,11 +1,11 @@
-// Gathers and scatters as one scalar access for each lane, for processors that have no fast instructions for them.
+// Gathers and scatters as one scalar access for each lane, for processors without fast instructions for them.
 //
 // before   masked.gather(pointers, mask)
 // after    pointers = select(mask, pointers, zeros)      zeros: a constant of the module
 //          each lane: load pointers[lane]
 //
-// and masked.scatter likewise, with scraps on the stack that nobody reads. LLVM's own way is a branch around every
-// access. Those are slower where the lanes are off in no order, and a large kernel comes to thousands of blocks, for
+// masked.scatter is the same with scratch memory on the stack for inactive lanes. LLVM's own expansion branches around
+// every access. Branches are slower if lanes are off irregularly, and a large kernel comes to thousands of blocks, for
 // which LLVM's register allocator needs seconds. All parts of an element share the pointers.
 #include "codegen/emitter.h"
 
@@ -13,7 +13,7 @@ namespace weft::codegen {
 
 namespace {
 
-// The largest element that the region loads or stores.
+// The size of the largest element that the region loads or stores, at least 8 bytes.
 std::int64_t largest_access(const ir::Region& region) {
     std::int64_t bytes = 8;
     for (const ir::Operation* operation : region.operations) {

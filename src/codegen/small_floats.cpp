@@ -1,5 +1,5 @@
-// Floats of 8 and 16 bits in registers: their bits and the float32 that is computed with. The rules are those of
-// types/float_format.h, written once for the host and for compiled code; here they make instructions.
+// Floats of 8 and 16 bits: conversions between their bits and the float32 used for arithmetic. The rules are the
+// templates of types/float_format.h, shared by the host and compiled code; here they emit instructions.
 #include "codegen/emitter.h"
 #include "types/float_format.h"
 
@@ -67,8 +67,8 @@ llvm::Value* Emitter::narrow_float(llvm::Value* a, Scalar to) {
     return builder_.CreateTrunc(small_float::narrow(word, info(to).format).value, bits);
 }
 
-// To what the next conversion takes, so that a small float is rounded from it as from `a` itself: a float64 to a
-// float32, as odd_float_bits() has it; an integer of 64 bits to one that a float64 holds.
+// Rounds to odd before a second rounding, so that a small float is rounded as from `a` itself. A float64 becomes a
+// float32, as in odd_float_bits(); an integer of 64 bits one that a float64 holds.
 llvm::Value* Emitter::round_to_odd(llvm::Value* a, bool is_signed) {
     llvm::Type* shape = a->getType();
     if (shape->isIntOrIntVectorTy()) {
@@ -77,7 +77,7 @@ llvm::Value* Emitter::round_to_odd(llvm::Value* a, bool is_signed) {
         llvm::Value* rest = builder_.CreateICmpNE(builder_.CreateAnd(a, constant(kLast)), constant(0));
         llvm::Value* odd = builder_.CreateOr(builder_.CreateAnd(a, constant(~kLast)),
                                              builder_.CreateSelect(rest, constant(kHalf), constant(0)));
-        // Below 2^53, of either sign.
+        // Integers below 2^53 in magnitude are exact already.
         llvm::Value* moved = is_signed ? builder_.CreateAdd(a, constant(1ull << 53)) : a;
         llvm::Value* is_short = builder_.CreateICmpULT(moved, constant(is_signed ? 1ull << 54 : 1ull << 53));
         return builder_.CreateSelect(is_short, a, odd);

@@ -1,8 +1,8 @@
-// What differs between targets while a kernel is written as LLVM IR. Emitter writes everything else, for any number of
-// lanes, and calls these hooks; codegen/cpu/ has those of CPUs. A GPU runs one thread per lane of its own (W = 1) and
-// has an entry of its own: it implements the hooks without an answer here and leaves the others as they are.
+// The differences between targets while a kernel is written as LLVM IR. Emitter writes everything else, for any number
+// of lanes, and calls these hooks. A GPU runs one thread per hardware lane (W = 1): it implements the pure virtual
+// hooks and keeps the defaults of most others.
 //
-// Pointers in generic code are those of address space 0, which reaches all memory on every target; the stack may lie in
+// Pointers in generic code are in address space 0, which reaches all memory on every target. The stack may lie in
 // another one (Emitter::stack_slot).
 #pragma once
 
@@ -26,7 +26,7 @@ namespace weft::codegen {
 struct Options;
 struct TargetInfo;
 
-// What a machine has that generic emission asks about.
+// The properties of a machine that generic emission depends on.
 struct Machine {
     int vector_bits = 128;
     bool fma = true;
@@ -35,14 +35,14 @@ struct Machine {
     bool fast_gathers = true, fast_scatters = true;
     bool loads_rows = false;       // TargetInfo::loads_rows
     bool wide_elements = false;    // elements are loaded and stored several numbers at a time
-    bool read_only_loads = false;  // reads what no thread of a launch writes in a way of their own
-    // Elements at a constant distance in the indices are addressed from one of them: additions are dear, and accesses
+    bool read_only_loads = false;  // loads from memory that no thread of a launch writes are special
+    // Elements at a constant distance in the indices share one computed address: additions are expensive, and accesses
     // add constants only.
     bool shares_addresses = false;
-    bool only_lines = false;  // debug information is lines for profilers and no more
+    bool only_lines = false;  // debug information holds lines for profilers only
 };
 
-// What a check has to say about a thread, in LLVM's numbers.
+// The facts about a failed check, as LLVM values.
 struct FaultReport {
     FaultKind kind;
     llvm::Value *thread, *index, *size;
@@ -50,10 +50,10 @@ struct FaultReport {
     std::uint32_t site;
 };
 
-// An access that the runtime hears of.
+// An access that is reported to the runtime.
 struct AccessReport {
     llvm::Value *pointer, *thread;
-    std::int64_t bytes, unit;  // of it, and of each of its numbers
+    std::int64_t bytes, unit;  // in total, and of each number
     AccessKind kind;
     std::uint32_t site;
 };
@@ -63,27 +63,27 @@ public:
     virtual ~TargetHooks() = default;
 
     // ---- the entry ----
-    // The function that runs threads of the kernel: its signature, its loop over threads where it has one, and in
-    // `entry` what launches must know of it.
+    // Emits the function that runs threads of the kernel, with its loop over threads if it has one. Fills `entry` with
+    // the facts that launches need.
     virtual void emit_entry(KernelEntry& entry) = 0;
-    // How many threads a block has (ir::Op::block_dim), i32; null where there are no blocks.
+    // The number of threads of a block (ir::Op::block_dim), i32; null if there are no blocks.
     virtual llvm::Value* threads_of_block() { return nullptr; }
 
 protected:
     using Values = llvm::ArrayRef<llvm::Value*>;
 
     // ---- math functions ----
-    // A function of math.def of numbers, or of as many as there are lanes.
+    // A function of math.def, of scalars or of vectors of all lanes.
     virtual llvm::Value* math_function(ir::Op op, Scalar scalar, Values operands) = 0;
-    // Sine and cosine of one angle in one call, where that is cheaper. Only asked for where both are needed.
+    // Whether sine and cosine of one angle are cheaper in one call. Called only if both are needed.
     virtual bool has_sine_and_cosine() const { return false; }
     virtual std::pair<llvm::Value*, llvm::Value*> sine_and_cosine(Scalar, llvm::Value*) { return {}; }
 
     // ---- memory of a thread ----
-    // Its size is known when it runs only (ir::Op::stack). What is taken last is released first, down to `first`.
+    // Memory of dynamic size (ir::Op::stack). It is released in reverse order, down to `first`.
     virtual llvm::Value* take_scratch(const ir::Operation& operation, llvm::Value* bytes) = 0;
     virtual void release_scratch(llvm::Value* first) = 0;
-    // As much as there is room for, once for each operation and worker: (memory, number of rows).
+    // All the room there is, once per operation and worker: (memory, number of rows).
     virtual std::pair<llvm::Value*, llvm::Value*> take_long_scratch(const ir::Operation& operation,
                                                                     std::int64_t row_bytes) = 0;
 
@@ -96,23 +96,23 @@ protected:
     // The same with the arguments in words of 8 bytes, as C passes them to a variadic function.
     virtual void report_printed_words(llvm::Value* format, llvm::Value* words, std::int64_t count) = 0;
 
-    // The address of an object's descriptor, as a number (ir::Op::object).
+    // The address of an object's descriptor, as an integer (ir::Op::object).
     virtual llvm::Value* find_object(llvm::Value* id, std::int64_t kind) = 0;
-    // Whether there is such an object, as a bit.
+    // Whether there is such an object, as an i1.
     virtual llvm::Value* has_object(llvm::Value* id, std::int64_t kind) = 0;
 
     // ---- atomics ----
-    // Between whom they hold.
+    // The threads among which they are atomic.
     virtual llvm::SyncScope::ID atomic_scope() const { return llvm::SyncScope::System; }
-    // Whether there is an instruction; otherwise it is a loop of compare and swap.
+    // Whether there is an instruction; otherwise a loop of compare and swap is emitted.
     virtual bool has_atomic(ir::Op, Scalar scalar) const { return !info(scalar).is_small_float(); }
-    // Whether the target has a better way than an atomic for what nobody needs at once; then it is emitted.
+    // Emits an atomic whose result is unused in a cheaper way, if the target has one; false if it has none.
     virtual bool emit_put_together(const ir::Operation&) { return false; }
-    // Memory that nobody else touches where code is written at present.
+    // Memory that only the current thread touches, in the code being emitted.
     virtual bool is_private(MemoryRoot) const { return false; }
 
     // ---- accesses of lanes ----
-    // Whether lanes that lie side by side in most groups are loaded in a way of the target's; then it is emitted.
+    // Emits the load in a target's own way if most groups load neighbouring elements; false if it has none.
     virtual bool emit_load_of_neighbours(const ir::Operation&) { return false; }
 };
 
@@ -120,7 +120,7 @@ class Emitter;
 class NativeFunctions;
 struct Callees;
 
-// What everything of one module shares.
+// The state that all emitters of one module share.
 struct ModuleState {
     const TargetInfo& target;
     const Options& options;
@@ -131,11 +131,11 @@ struct ModuleState {
 
 using Remarks = std::vector<transform::Uniformity::Remark>;
 
-// Makes the emitters of one module. What it has found out about the machine lives as long as these.
+// Makes the emitters of one module; must outlive them, as they refer to its facts about the machine.
 class TargetCodegen {
 public:
     virtual ~TargetCodegen() = default;
-    // `remarks` gets what there is to say about how the kernel will run.
+    // `remarks` receives notes on how the kernel will run.
     virtual std::unique_ptr<Emitter> kernel(const transform::KernelPlan& plan, Remarks& remarks) = 0;
     virtual std::unique_ptr<Emitter> callee(const transform::KernelPlan& plan) = 0;
 };

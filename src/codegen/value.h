@@ -1,7 +1,7 @@
-// How an IR value lives in LLVM IR: as its flat list of leaves.
+// An IR value in LLVM IR: its flat list of leaves.
 //
 // A scalar is one leaf, a numeric aggregate one per component (row-major), a struct or tuple the leaves of its fields
-// in order, an array: data pointer, gradient pointer, extents, strides. Each leaf is
+// in order. An array has a data pointer, a gradient pointer, extents and strides. Each leaf is
 //   uniform   one LLVM scalar, equal in every active lane
 //   linear    one LLVM scalar, that of lane 0, and a constant step from lane to lane (integers; the data pointers of
 //             local arrays, in bytes)
@@ -36,7 +36,7 @@ struct LeafType {
 std::vector<LeafType> leaf_types(Type type);
 int leaf_count(Type type);
 std::int64_t size_of(const LeafType& type);  // bytes in memory
-// Where in `aggregate` the part named by a static path begins, in leaves, and the type of that part.
+// The part of `aggregate` at a static path: its first leaf and its type.
 struct LeafRange {
     int first = 0;
     Type type;
@@ -45,9 +45,9 @@ LeafRange find_part(Type aggregate, const std::vector<std::int64_t>& path);
 
 struct Leaf {
     llvm::Value* scalar = nullptr;  // uniform and linear
-    llvm::Value* vector = nullptr;  // varying; for the others the copy made for `vector_block`, if any
+    llvm::Value* vector = nullptr;  // varying; for the others a copy that is valid in `vector_block`, or null
     std::int64_t step = 0;          // linear: the difference between neighbouring lanes
-    // A uniform or linear i32 computed in 64 bits without wrapping, as addresses need it. See emit_scalar.cpp.
+    // A uniform or linear i32 computed in 64 bits without wrapping, for addresses. See emit_scalar.cpp.
     llvm::Value* wide = nullptr;
     llvm::BasicBlock* vector_block = nullptr;
 
@@ -60,7 +60,7 @@ struct Leaf {
     static Leaf of_vector(llvm::Value* value) { return {.vector = value}; }
 };
 
-// Which memory an array value stands for: what alias metadata is made from.
+// The memory that an array value refers to; alias metadata is made from it.
 using MemoryRoot = transform::Memory;
 
 struct LaneValue {
@@ -69,7 +69,7 @@ struct LaneValue {
     MemoryRoot root;  // arrays only
 };
 
-// The leaves of an array value.
+// Positions among the leaves of an array.
 inline constexpr int kDataLeaf = 0, kGradLeaf = 1, kShapeLeaf = 2;
 inline int stride_leaf(Type array) { return kShapeLeaf + array.ndim(); }
 

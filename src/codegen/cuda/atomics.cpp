@@ -1,8 +1,8 @@
-// Atomics. Where the address is the same for the whole launch, as that of a sum over all threads, the numbers of a warp
-// are put together first, and one thread brings them to their place:
+// Atomics. If the address is the same for the whole launch, as in a sum over all threads, a warp reduces its operands
+// first, and one thread applies the result:
 //
 //     before: atomic.add total[0], x                        32 atomics that wait for each other
-//     after:  if all threads of the warp are here:
+//     after:  if all threads of the warp are active:
 //                 s = sum of x over the warp, by shuffles
 //                 the first thread: atomic.add total[0], s
 //             else: atomic.add total[0], x
@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kWarp = 32;
 
-// Of a whole warp, whose results nobody looks at.
+// Whether a warp can reduce the operands: by shuffles of 32 or 64 bits. Precondition: the result is unused.
 bool can_be_put_together(const Operation& atomic) {
     if (!ir::applied(atomic.op)) return false;
     for (const LeafType& leaf : leaf_types(atomic.operands.back()->type)) {
@@ -33,7 +33,7 @@ bool can_be_put_together(const Operation& atomic) {
 
 }  // namespace
 
-// Instructions add floats, those of 16 bits where the processor has them; all else of floats is compare and swap.
+// Instructions add floats, those of 16 bits if the processor has them; all other float atomics compare and swap.
 bool CudaEmitter::has_atomic(Op op, Scalar scalar) const {
     constexpr int kAddsBfloats = 90;
     if (!info(scalar).is_float()) return true;
@@ -42,7 +42,7 @@ bool CudaEmitter::has_atomic(Op op, Scalar scalar) const {
     return scalar == Scalar::f16 || !info(scalar).is_small_float();
 }
 
-// The number of the thread whose place in the warp differs in one bit.
+// The number of the lane at the given XOR distance in the warp.
 llvm::Value* CudaEmitter::of_other_lane(llvm::Value* number, int distance) {
     llvm::Type* const type = number->getType();
     llvm::Type* const word = builder_.getInt32Ty();

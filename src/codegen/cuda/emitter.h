@@ -1,13 +1,13 @@
-// Code for CUDA devices, as NVVM IR: a lane has a thread of its own (W = 1). The hooks of target.h:
+// Code for CUDA devices, as NVVM IR: each lane is a thread of its own (W = 1). The hooks of target.h:
 //
-//   entry.cpp     the entry
+//   entry.cpp              the entry
 //   thread_coarsening.cpp  its loops over elements
-//   math.cpp      functions of libdevice, or of libclc
-//   atomics.cpp   atomics of whole warps at one address
-//   reports.cpp   faults, prints: calls of the device library (devlib/cuda)
+//   math.cpp               functions of libdevice, or of libclc
+//   atomics.cpp            atomics of whole warps at one address
+//   reports.cpp            faults, prints: calls of the device library (devlib/cuda)
 //
-// Parameters of the entry lie in a memory of their own, which LLVM finds out; so arrays of parameters are known to lie
-// in global memory. Everything else is written with pointers that reach all memory.
+// LLVM infers that the entry's parameters are in parameter memory, and that arrays of parameters are in global memory.
+// Everything else is written with generic pointers.
 #pragma once
 
 #include <map>
@@ -20,25 +20,25 @@
 namespace weft::codegen {
 
 struct CudaMachine : Machine {
-    // More would make NVIDIA's compiler leave out its optimisations.
+    // Debug information beyond lines would make NVIDIA's compiler turn off its optimisations.
     CudaMachine(int of_architecture, bool with_libclc) : architecture(of_architecture), has_libclc(with_libclc) {
         only_lines = true;
         wide_elements = true;
         read_only_loads = true;
         shares_addresses = true;
     }
-    int architecture;  // 90 of sm_90
-    bool has_libclc;   // TargetInfo
+    int architecture;  // 90 for sm_90
+    bool has_libclc;   // TargetInfo::has_libclc
 };
 
-// What the functions of one module say to the host.
+// The reports of the functions of one module, for the host.
 struct CudaReporting {
     std::vector<std::string> formats;
-    std::vector<llvm::GlobalVariable*> texts;  // of these; nothing on the device reads them
+    std::vector<llvm::GlobalVariable*> texts;  // the globals of `formats`, unused on the device
     bool reports = false, prints = false;
 };
 
-// Of a thread that has several elements: the largest block, of 1024 threads, has 65536.
+// Registers of a thread with several elements: the largest block, of 1024 threads, has 65536.
 inline constexpr int kRegistersTogether = 64;
 
 class CudaEmitter final : public Emitter {
@@ -63,7 +63,7 @@ protected:
     // ---- thread_coarsening.cpp ----
     int elements_together() const;
     void emit_elements(int together);
-    // Of a thread: its number in its block, how many that has, and the block's number on each axis of the grid.
+    // A thread's number in its block, the block's number of threads, and the block's number on each axis of the grid.
     struct Position {
         llvm::Value *thread, *threads, *block[3];
     };
@@ -112,10 +112,10 @@ protected:
     const bool has_libclc_;
 
     CudaReporting& reporting_;
-    llvm::Value *first_ = nullptr, *threads_ = nullptr;   // this thread's number in the launch, and how many there are
+    llvm::Value *first_ = nullptr, *threads_ = nullptr;   // this thread's number in the launch, and their count
     llvm::Value *logs_ = nullptr, *log_bytes_ = nullptr;  // CudaLaunch
     std::map<const ir::Operation*, std::int64_t> log_numbers_;
-    llvm::Value* count_ = nullptr;                           // elements in all
+    llvm::Value* count_ = nullptr;                           // of all elements
     llvm::Value* is_together_ = nullptr;                     // CudaLaunch::together
     llvm::SmallVector<llvm::Value*, kMaxDims> multipliers_;  // CudaAxis
     llvm::SmallVector<llvm::Value*, kMaxDims> short_multipliers_, shifts_;

@@ -1,4 +1,5 @@
-// The entry of a kernel (binary/cuda_abi.h): its signature, what it reads of the launch and what it says to the host.
+// The entry of a kernel (binary/cuda_abi.h): its signature, its loads of the launch's fields and its facts for the
+// host.
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include "binary/cuda_abi.h"
@@ -27,7 +28,7 @@ void CudaEmitter::emit_entry(KernelEntry& entry) {
     function->addFnAttr(kThreadLoops, "1");
     cuda.most_threads = options_.most_threads;
     if (options_.most_threads > 0) function->addFnAttr("nvvm.maxntid", std::to_string(options_.most_threads));
-    // ptxas would rather wait between loads than take more than 32 registers, unless it is told how many it may have.
+    // Without an explicit limit, ptxas waits between loads rather than take more than 32 registers.
     const bool waits = cuda.together > 1 && options_.most_threads == 0;
     const int registers = options_.max_registers > 0 ? options_.max_registers : waits ? kRegistersTogether : 0;
     if (registers > 0) function->addFnAttr("nvvm.maxnreg", std::to_string(registers));
@@ -98,8 +99,8 @@ void CudaEmitter::describe(CudaEntry& entry) {
 
 // ---- memory of a thread ----
 
-// Adjoints for targets without a stack that grows keep the state of loops in arrays of a fixed size
-// (jit::Backend::stack_slots()); nothing else asks.
+// Unreachable: adjoints for targets without a growing stack keep the state of loops in arrays of fixed size
+// (jit::Backend::stack_slots()), and only adjoints need scratch memory.
 llvm::Value* CudaEmitter::take_scratch(const ir::Operation&, llvm::Value*) {
     throw InternalError("kernel '" + kernel_.name + "' asks for memory that grows, which threads of a GPU do not have");
 }

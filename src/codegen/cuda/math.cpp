@@ -1,5 +1,5 @@
-// Functions of math.def through libdevice, NVIDIA's bitcode, where f32 has names that end in f; or through libclc,
-// where names are those of OpenCL as compilers of C++ write them: _Z5atan2ff (jit/libdevice.h).
+// Functions of math.def through libdevice, NVIDIA's bitcode, with names for f32 that end in f; or through libclc, with
+// OpenCL's names mangled as in C++: _Z5atan2ff (jit/libdevice.h).
 #include "codegen/cuda/emitter.h"
 #include "support/error.h"
 
@@ -13,15 +13,15 @@ std::string name_in_libclc(const std::string& stem, bool is_double, std::size_t 
     return "_Z" + std::to_string(stem.size()) + stem + std::string(operands, is_double ? 'd' : 'f');
 }
 
-// Of -0.0, libclc's functions of these names for f64 give 0.0.
+// For -0.0, libclc's f64 functions of these names return 0.0.
 bool loses_sign_of_zero(Op op) {
     return op == Op::sin || op == Op::tan || op == Op::asin || op == Op::atan || op == Op::erf;
 }
 
 }  // namespace
 
-// The exponent of a power of f64, of which libclc makes nonsense where it is beyond some 1e20. At 2^64, an even number,
-// the power of every base is what it is at all larger ones: 0, 1 or infinity.
+// Clamps the exponent of an f64 power: beyond about 1e20 libclc's result is wrong. At 2^64, an even number, the power
+// of every base equals that of all larger exponents: 0, 1 or infinity.
 llvm::Value* CudaEmitter::within_limits(llvm::Value* exponent) {
     llvm::Value *most = llvm::ConstantFP::get(exponent->getType(), 0x1p64),
                 *least = llvm::ConstantFP::get(exponent->getType(), -0x1p64);

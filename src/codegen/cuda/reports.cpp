@@ -1,4 +1,4 @@
-// What threads have to say to the host goes to the CudaReports of the launch (binary/cuda_abi.h). Texts stay here: a
+// Threads report to the host through the CudaReports of the launch (binary/cuda_abi.h). Texts stay on the host: a
 // report has the number of its text, and its arguments in words of 8 bytes.
 #include "binary/cuda_abi.h"
 #include "codegen/cuda/emitter.h"
@@ -28,7 +28,7 @@ void CudaEmitter::report_fault(const FaultReport& fault) {
                   fault.size, number(static_cast<std::uint32_t>(fault.axis)), number(fault.site)});
 }
 
-// Its number, from 1 on.
+// Numbers start at 1.
 llvm::Value* CudaEmitter::format_number(llvm::Value* format) {
     auto* text = llvm::cast<llvm::GlobalVariable>(format);
     const auto* bytes = llvm::dyn_cast<llvm::ConstantDataArray>(text->getInitializer());

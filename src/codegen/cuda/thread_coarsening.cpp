@@ -1,23 +1,23 @@
 // The loops of an entry over its elements (binary/cuda_abi.h):
 //
-//     if the launch wants elements taken together:
+//     if the launch asks for coarsening:
 //         first, step, end = this thread's elements
-//         if all of them exist, and pass what the kernel begins with as a test:
+//         if all of them exist, and pass the test at the start of the kernel:
 //             bodies of all of them, in step
 //             return
 //     else:
-//         first, step, end = this thread's number in the launch, how many threads these are, the count
+//         first, step, end = this thread's number in the launch, the number of threads, the count
 //     for index in first .. end step `step`:
 //         coordinates of `index`, by multiplications
 //         body
 //
-// In the second case any grid runs all elements: one thread for each, or fewer that take several. Indices of the loop
-// have 64 bits.
+// In the second case any grid runs all elements: one per thread, or fewer threads that take several. Loop indices have
+// 64 bits.
 //
-// Bodies in step: each operation is written for one element after the other, before the next operation is. So what all
-// of them load is asked for before the first of them waits, which a GPU needs to be at its bandwidth where an element
-// loads few bytes; and neighbours on an axis load what they have in common once. Threads are in no order, and neither
-// are the elements of one.
+// Bodies in step: each operation is emitted for all elements in turn, before the next operation. So the loads of all
+// elements are issued before the first one is awaited. A GPU needs this to reach its bandwidth if an element loads few
+// bytes. Neighbours on an axis also load their common values once. The order of threads is unspecified, and so is that
+// of the elements of one thread.
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include <cstdint>
@@ -37,14 +37,14 @@ using ir::Operation;
 
 namespace {
 
-// A GPU is at its bandwidth where each thread waits for some 32 bytes. So many elements make that of the words of
-// 32 bits that one of them reads from memory; what reads more is quick by itself.
+// A GPU reaches its bandwidth if each thread has some 32 bytes in flight. Returns the number of elements for that,
+// given the words of 32 bits that one element reads. Elements that read more need no coarsening.
 int elements_to_wait_for(int words) { return words <= 2 ? 4 : words <= 6 ? 2 : 1; }
-// Words that the elements of a thread have in registers, and what one of them costs in all (ir/ops.def): more is bound
-// by registers or arithmetic, and would only be longer code.
+// Limits on the words that all elements of a thread hold in registers, and on the cost of one element (ir/ops.def).
+// Above them, registers or arithmetic are the bound, and coarsening would only lengthen the code.
 constexpr int kMostWordsTogether = 32;
 constexpr double kMostCostTogether = 24.0;
-constexpr double kFunctionCost = 8.0;  // of what libdevice has, which is long
+constexpr double kFunctionCost = 8.0;  // of functions in libdevice, which are long
 
 int words(Type type) {
     int count = 0;
@@ -52,10 +52,10 @@ int words(Type type) {
     return count;
 }
 
-// What a body does, as far as it may be written for several elements in step.
+// The properties of a body that decide about its emission in step.
 struct Body {
     int words_in_registers = 0;                       // loaded and stored
-    std::map<const ir::Value*, int> words_of_arrays;  // neighbours of an array come with each other
+    std::map<const ir::Value*, int> words_of_arrays;  // neighbouring elements of an array are fetched together
     double cost = 0.0;
     bool is_plain = true, stores = false;
 
@@ -64,7 +64,7 @@ struct Body {
 
 bool is_empty(const ir::Region& region) { return region.operations.size() <= 1; }
 
-// if condition: everything that is left to do. The arm that does it; null where the operation is something else.
+// The non-empty arm of an `if` that holds the rest of the region; null for any other operation.
 const ir::Region* guarded(const Operation& operation) {
     if (operation.op != Op::if_ || !operation.results.empty()) return nullptr;
     const auto& siblings = operation.parent->operations;
@@ -75,7 +75,7 @@ const ir::Region* guarded(const Operation& operation) {
     return nullptr;
 }
 
-// `may_touch`: memory. A choice between values has arms that may not.
+// `may_touch`: whether accesses are allowed. They are not in the arms of a choice between values.
 void Body::add(const ir::Region& region, bool may_touch) {
     bool has_stored = false;
     for (const Operation* operation : region.operations) {
@@ -97,7 +97,7 @@ void Body::add(const ir::Region& region, bool may_touch) {
                 continue;
             case Op::if_:
                 if (const ir::Region* arm = guarded(*operation); arm != nullptr && may_touch) {
-                    // An element that does not pass begins again by itself: nothing may have been done.
+                    // If an element fails the test, all start again one by one: nothing may be stored before.
                     is_plain &= !has_stored;
                     add(*arm, true);
                     continue;
@@ -105,10 +105,10 @@ void Body::add(const ir::Region& region, bool may_touch) {
                 add(operation->body(0), false);
                 add(operation->body(1), false);
                 continue;
-            // An index at run time needs memory; what is somewhere else is long, or ends the thread.
+            // Dynamic component indices need memory; the other operations are long, or end the thread.
             case Op::extract_at:
             case Op::insert_at:
-            case Op::block_dim:  // which launches choose, then
+            case Op::block_dim:  // coarsened launches choose it
             case Op::call:
             case Op::call_library:
             case Op::for_:
@@ -129,8 +129,8 @@ void Body::add(const ir::Region& region, bool may_touch) {
 
 }  // namespace
 
-// How many elements of this kernel a thread takes at once where the launch has enough of them. One where that would
-// gain nothing.
+// The number of elements that a thread of this kernel takes at once if the launch has enough of them; 1 if coarsening
+// gains nothing.
 int CudaEmitter::elements_together() const {
     if (options_.debug || options_.null_arrays || plan_.depends_on_order || callees_.depend_on_order ||
         kernel_.tid_rank == 0)
@@ -196,20 +196,20 @@ void CudaEmitter::emit_elements(int together) {
     builder_.CreateRetVoid();
 }
 
-// Of indices, which do not overflow.
+// Arithmetic of indices, which does not overflow.
 llvm::Value* CudaEmitter::sum(llvm::Value* a, llvm::Value* b) { return builder_.CreateAdd(a, b, "", true, true); }
 llvm::Value* CudaEmitter::product(llvm::Value* a, llvm::Value* b) { return builder_.CreateMul(a, b, "", true, true); }
 
 // ---- bodies in step ----
 
-// What is known of one element while its body is written.
+// The state of one element while its body is emitted.
 struct CudaEmitter::Element {
     LaneValues values;
     llvm::SmallVector<llvm::Value*, kMaxDims> coordinates;
 };
 
-// Goes to `one_by_one`, and has done nothing, where one of the elements does not exist or does not pass the kernel's
-// test. The range that remains then.
+// Branches to `one_by_one`, before any effect, if one of the elements does not exist or fails the kernel's test.
+// Returns the range for that case.
 CudaEmitter::Range CudaEmitter::emit_together(int together, const Position& at, llvm::BasicBlock* one_by_one) {
     const std::size_t rank = coordinates_.size();
     std::vector<Element> elements(static_cast<std::size_t>(together));
@@ -231,7 +231,7 @@ CudaEmitter::Range CudaEmitter::emit_together(int together, const Position& at, 
         llvm::Value* column = sum(product(at.block[0], at.threads), at.thread);
         llvm::Value* row = product(at.block[1], i64(together));
         llvm::Value* last_row = sum(row, i64(together));
-        // The axes before: coordinates of the block's number, and what they are together.
+        // The axes before the last two: coordinates from the block's number.
         coordinates_.truncate(rank - 2);
         if (rank > 2) find_short_coordinates(builder_.CreateTrunc(at.block[2], builder_.getInt32Ty()));
         for (int i = 0; i < together; ++i) {
@@ -248,7 +248,7 @@ CudaEmitter::Range CudaEmitter::emit_together(int together, const Position& at, 
         const auto begin_of = [&](llvm::Value* of) { return product(sum(before, of), columns); };
         range.first = sum(begin_of(row), column);
         range.step = columns;
-        // Behind the last column there is nothing.
+        // No elements are left behind the last column.
         range.end = builder_.CreateSelect(
             inside, begin_of(builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, last_row, rows)), i64(0));
     }
@@ -292,7 +292,7 @@ void CudaEmitter::emit_in_step(const ir::Region& region, llvm::MutableArrayRef<E
 
 // ---- coordinates ----
 
-// The last axis first; the first one has what is left.
+// Computed from the last axis to the first, which gets the remaining quotient.
 void CudaEmitter::find_coordinates(llvm::Value* index) {
     if (coordinates_.size() == 1) {
         coordinates_[0] = index;
@@ -330,12 +330,12 @@ void CudaEmitter::find_coordinates(llvm::Value* index) {
     }
 }
 
-// The same of an index of 32 bits that is not negative.
+// The same for a 32-bit index that is not negative.
 void CudaEmitter::find_short_coordinates(llvm::Value* index) {
     llvm::Type *number = builder_.getInt32Ty(), *wide = builder_.getInt64Ty();
     for (std::size_t axis = coordinates_.size(); axis-- > 1;) {
         llvm::Value* extent = builder_.CreateTrunc(dims_[axis], number);
-        // Written as a product of 64 bits it is one where LLVM has moved its factors out of the block.
+        // As a product of 64 bits it would stay one after LLVM moved its factors out of the block.
         llvm::Value* high =
             builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_mulhi_ui, {}, {index, short_multipliers_[axis]});
         llvm::Value* quotient = builder_.CreateSelect(builder_.CreateICmpEQ(extent, builder_.getInt32(1)), index,
