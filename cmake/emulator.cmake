@@ -48,7 +48,8 @@ if(WEFT_BUILD_TESTS)
         find_path(CUDA_HEADER_DIR cuda.h PATHS /usr/local/cuda/include /usr/local/cuda-13.0/include NO_DEFAULT_PATH)
         if(CUDA_HEADER_DIR)
             set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/tests/cpp/emulator/test_driver_abi.cpp PROPERTIES
-                COMPILE_DEFINITIONS WEFT_CUDA_HEADER="${CUDA_HEADER_DIR}/cuda.h")
+                COMPILE_DEFINITIONS WEFT_CUDA_HEADER="${CUDA_HEADER_DIR}/cuda.h"
+                INCLUDE_DIRECTORIES "${CUDA_HEADER_DIR}")
         endif()
         target_link_libraries(test_emulator PRIVATE GTest::gtest GTest::gtest_main Threads::Threads ${CMAKE_DL_LIBS})
         add_test(NAME emulator COMMAND test_emulator WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})

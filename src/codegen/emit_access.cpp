@@ -34,7 +34,7 @@ std::vector<LeafType> Emitter::parts_used(const Operation& load) {
         }
         int first = 0, count = static_cast<int>(all.size());
         if (user.op == Op::extract) {
-            const Part part = find_part(type, {user.ints.begin(), user.ints.end()});
+            const LeafRange part = find_part(type, {user.ints.begin(), user.ints.end()});
             first = part.first;
             count = leaf_count(part.type);
         }

@@ -57,7 +57,7 @@ std::vector<bool> Emitter::leaves_used(const ir::Value* parameter) const {
     ir::for_each_operation(kernel_.body, [&](const ir::Operation& operation) {
         if (operation.op == ir::Op::argument) return;
         if (std::ranges::find(operation.operands, parameter) == operation.operands.end()) return;
-        Part part{0, parameter->type};
+        LeafRange part{0, parameter->type};
         if (operation.op == ir::Op::extract) part = find_part(parameter->type, operation.ints);
         std::fill_n(used.begin() + part.first, leaf_count(part.type), true);
     });

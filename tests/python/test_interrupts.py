@@ -240,7 +240,7 @@ COMPILE = """
 import os, signal, sys, threading
 import warp as wp
 signal.signal(signal.SIGALRM, signal.default_int_handler)
-matrix = wp.types.matrix((24, 24), float)
+matrix = wp.types.matrix((14, 14), float)
 
 @wp.kernel
 def layer(m: wp.array[matrix], n: wp.array[matrix], o: wp.array[matrix]):
@@ -279,7 +279,7 @@ def test_the_wait_for_a_compilation_ends(then, tmp_path):
     printed = done.stdout.split()
     assert printed[0] == "interrupted", done.stdout
     if then == "again":
-        a = m = np.ones((24, 24))
+        a = m = np.ones((14, 14))
         for _ in range(3):
             a = a @ m + a.T @ m
         assert float(printed[1]) == a[0, 0]
@@ -345,7 +345,7 @@ import signal, sys, threading
 import warp as wp
 wp.set_device("cpu")
 signal.signal(signal.SIGALRM, signal.default_int_handler)
-matrix = wp.types.matrix((24, 24), float)
+matrix = wp.types.matrix((14, 14), float)
 
 def layer(power):
     @wp.kernel(module="unique")
@@ -397,7 +397,7 @@ def test_compilations_of_other_threads_go_on(main_thread, tmp_path):
         assert done.returncode == 0, done.stderr
         outcome, numbers = done.stdout.splitlines()
         assert expected in (outcome, None)
-        m = np.ones((24, 24))
+        m = np.ones((14, 14))
         for power, number in zip((3, 4), numbers.split(), strict=True):
             a = m
             for _ in range(power):

@@ -27,6 +27,7 @@ struct CUlaunchAttribute {
     int pad;
     union {
         char bytes[64];
+        void* alignment;  // that of the pointers among its members in cuda.h
         struct {
             unsigned int x, y, z;
         } clusterDim;

@@ -235,7 +235,7 @@ void use(const Array& bytes, std::mt19937& random) {
         read_everywhere<Value<float, 3>, Types<vec3f>>(volume, at);
         read_everywhere<Value<unsigned, 1>, Types<u32>>(volume, at);
         read_everywhere<Value<unsigned char, 1>, Types<u8, boolean>>(volume, at);
-        read_everywhere<Place, AllTypes>(volume, at);
+        read_everywhere<VoxelIndex, AllTypes>(volume, at);
         for (const BlindData& data : grid.blind_data)
             EXPECT_LE(data.offset + data.value_count * data.value_size, rest.size());
         rest = rest.subspan(grid.size_bytes);
