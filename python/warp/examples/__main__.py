@@ -21,7 +21,7 @@ def examples() -> dict[str, str]:
 
 
 def listing() -> str:
-    """What can be run, and how."""
+    """The names and summaries of all examples, and the command that runs one."""
     found = examples()
     width = max(map(len, found))
     rows = "\n".join(f"  {name:{width}}  {sentence}" for name, sentence in found.items())

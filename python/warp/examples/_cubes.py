@@ -1,4 +1,4 @@
-"""Marching cubes: the surface where a field on a grid passes a level, as a closed mesh with shared points.
+"""Marching cubes: the level set of a field on a grid, as a closed mesh with shared points.
 
 The table of triangles is worked out here from the geometry of the cube. On a face whose corners alternate, the corners
 inside are kept apart; both cells beside the face decide by the same four corners, so that the surface has no holes, and
@@ -118,7 +118,7 @@ def place_points(
                     at = node
                     at[axis] += (level - here) / (ahead[axis] - here)
                     points[p] = origin + spacing * at
-                point_on[i, j, k, axis] = p  # triangles are counted where there is no room for its point, too
+                point_on[i, j, k, axis] = p  # set also without room for the point: triangles are counted by it
                 p += 1
 
 
@@ -163,7 +163,7 @@ def measure(points: wp.array[wp.vec3], triangles: wp.array2d[int], sums: wp.arra
 
 
 class Surface:
-    """Extracts surfaces of one field after another into buffers that it keeps; they grow where a surface needs more."""
+    """Extracts surfaces of one field after another into buffers that it keeps; they grow if a surface needs more."""
 
     def __init__(self, shape: tuple[int, int, int], origin=(0.0, 0.0, 0.0), spacing: float = 1.0):
         counts, edges = table()
@@ -178,8 +178,8 @@ class Surface:
         self.all_triangles = wp.empty((triangles, 3), dtype=int)
 
     def extract(self, field: wp.array, level: float = 0.0) -> tuple[wp.array, wp.array]:
-        """Points (n, vec3) and triangles (m, 3) of the surface where ``field`` is ``level``; their front faces lower
-        values. What a point or triangle is numbered is not the same from run to run. Valid until the next call."""
+        """Points (n, vec3) and triangles (m, 3) of the level set of ``field`` at ``level``; their front faces lower
+        values. The order of points and triangles varies from run to run. Valid until the next call."""
         cells = tuple(n - 1 for n in self.shape)
         while True:
             counters = wp.zeros(2, dtype=int)

@@ -1,4 +1,4 @@
-"""What the examples that follow a gradient share: descent, and the figure that shows what it found."""
+"""The common part of examples that follow a gradient: descent, and the figure that shows its result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Adam:
         self.mean, self.square, self.count, self.rate = np.zeros(shape), np.zeros(shape), 0, rate
 
     def step(self, gradient: np.ndarray) -> np.ndarray:
-        """What to add to the numbers whose gradient this is."""
+        """The step to add to the numbers whose gradient this is."""
         self.count += 1
         self.mean += 0.1 * (gradient - self.mean)
         self.square += 0.01 * (gradient**2 - self.square)

@@ -1,4 +1,4 @@
-"""What is known of a closed surface, and how it gets better triangles: kernels for meshes of points and triangles.
+"""Properties of closed surfaces, and better triangles for them: kernels for meshes of points and triangles.
 
 `edge_table` enters all edges into a hash table, by atomics; from it follow whether the surface is closed (`audit`), its
 connected parts with their Euler characteristics, areas and volumes (`parts`), and which short edges can be collapsed
@@ -35,7 +35,7 @@ def end_points(key: wp.uint64) -> wp.vec2i:
 
 @wp.func
 def claim_slot(keys: wp.array[wp.uint64], i: int, j: int) -> int:
-    """Slot of the edge between two points, which gets one where it has none."""
+    """Slot of the edge between two points; an edge without a slot gets one."""
     key = (wp.uint64(wp.min(i, j)) << wp.uint64(32)) | wp.uint64(wp.max(i, j))
     mask = keys.shape[0] - 1
     slot = int((key * wp.uint64(0x9E3779B97F4A7C15)) >> wp.uint64(33)) & mask
@@ -413,8 +413,8 @@ def collapse_winners(
 
 
 def collapse(points: wp.array, triangles: wp.array, shortest: float) -> tuple[wp.array, wp.array]:
-    """The closed mesh with edges below ``shortest`` collapsed, where neither its topology nor a triangle's side changes
-    by it. Marching cubes leaves many of them: needles, wherever the surface passes near a node of the grid."""
+    """The closed mesh with edges below ``shortest`` collapsed, unless that changes its topology or a triangle's side.
+    Marching cubes leaves many of them: needles, if the surface passes near a node of the grid."""
     points = wp.clone(points)
     while True:
         edges, fans = edge_table(triangles), Fans()

@@ -1,4 +1,4 @@
-"""Triangles to pictures, in kernels: what the examples with surfaces share.
+"""Triangles to pictures, in kernels: the common part of the examples with surfaces.
 
 A surface is points with normals and colours, and triangles. Drawing it is four launches: `project` the points, `fill`
 the nearest triangle of each pixel into a depth buffer (an atomic maximum of nearness and triangle number in one
@@ -21,8 +21,8 @@ class Camera:
     right: wp.vec3
     up: wp.vec3
     forward: wp.vec3
-    focal: float  # pixels per unit: at distance 1, or at any distance where the rays are parallel
-    parallel: int  # 1 where the rays are parallel, as the sun's
+    focal: float  # pixels per unit: at distance 1, or at any distance if the rays are parallel
+    parallel: int  # 1 for parallel rays, as the sun's; else 0
     width: float
     height: float
 

@@ -1,4 +1,4 @@
-"""What the examples share: arguments, a progress bar, and writing pictures."""
+"""The common part of the examples: arguments, a progress bar, and writing pictures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-SECONDS_BETWEEN_LINES = 5.0  # of progress, where there is no terminal
+SECONDS_BETWEEN_LINES = 5.0  # of progress, if there is no terminal
 
 
 def arguments(documentation: str | None, **defaults: int | float | str) -> argparse.Namespace:

@@ -104,7 +104,7 @@ def predict(
     predicted: wp.array[wp.vec3],
     v: wp.array[wp.vec3],
 ):
-    """Where particles go by themselves."""
+    """Moves particles by gravity, forces and their velocity, before any constraint acts."""
     i = wp.tid()
     before[i] = x[i]
     if inverse_mass[i] > 0.0:
@@ -146,7 +146,7 @@ def keep_lengths(dt: float, edges: Edges, inverse_mass: wp.array[float], x: wp.a
 
 @wp.func
 def hinge_angle(a: wp.vec3, b: wp.vec3, c: wp.vec3, d: wp.vec3) -> float:
-    """Angle between the triangles (a, c, d) and (b, d, c); 0 where they are flat."""
+    """Angle between the triangles (a, c, d) and (b, d, c); 0 if they are flat."""
     n1 = wp.cross(a - c, a - d)
     n2 = wp.cross(b - d, b - c)
     along = wp.normalize(d - c)
@@ -204,7 +204,7 @@ def keep_angles(
 
 @wp.func
 def rub(moved: wp.vec3, normal: wp.vec3, depth: float, friction: float) -> wp.vec3:
-    """What friction takes back of a motion along a surface that was entered `depth` deep."""
+    """Friction's correction of a motion along a surface that was entered `depth` deep."""
     along = moved - wp.dot(moved, normal) * normal
     length = wp.length(along)
     if length <= 0.0:

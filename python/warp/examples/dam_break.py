@@ -102,7 +102,7 @@ def turned(v: wp.vec3, axes: int) -> wp.vec3:
 
 @wp.func
 def pressure_of(water: Water, density: float) -> float:
-    """Tait's equation; where particles are further apart than at rest, as in spray, there is none."""
+    """Tait's equation; 0 if particles are further apart than at rest, as in spray."""
     stiff = DENSITY * water.sound * water.sound / STIFFNESS
     return wp.max(stiff * (wp.pow(density / DENSITY, STIFFNESS) - 1.0), 0.0)
 
@@ -279,7 +279,7 @@ def shorter(a: wp.vec3, b: wp.vec3) -> wp.vec3:
 
 @wp.func
 def surroundings(water: Water, sun: wp.vec3, p: wp.vec3, direction: wp.vec3) -> wp.vec3:
-    """What is seen from p without the water: a tiled floor, and the sky."""
+    """The view from p without the water: a tiled floor, and the sky."""
     sky = wp.lerp(wp.vec3(0.40, 0.48, 0.58), wp.vec3(0.12, 0.22, 0.40), wp.smoothstep(-0.05, 0.6, direction[1]))
     sky += wp.vec3(1.0, 0.9, 0.7) * wp.pow(wp.max(wp.dot(direction, sun), 0.0), 300.0) * 6.0
     if direction[1] > -1.0e-3:

@@ -5,8 +5,8 @@
     du/dt = 0.16 ∇²u - u v² + f (1 - u),    dv/dt = 0.08 ∇²v + u v² - (f + k) v
 
 after J. E. Pearson, "Complex Patterns in a Simple System", Science 261 (1993). Patterns live along the curve
-k = sqrt(f) / 2 - f, where the uniform mixture loses its balance. The feed rate f grows from the lower edge to the upper
-one and the kill rate k passes through the curve from left to right, so that one run shows a map of the patterns.
+k = sqrt(f) / 2 - f, on which the uniform mixture loses its balance. The feed rate f grows from the lower edge to the
+upper one and the kill rate k passes through the curve from left to right, so that one run shows a map of the patterns.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ import warp as wp
 from warp.examples import _cubes, _mesh, _raster, _show
 
 WIDTH = 1.0  # of the boundary between the fluids, in cells
-DUST = 8.0  # cells: what encloses less is noise
+DUST = 8.0  # cells: surfaces that enclose less are noise
 STEP = 0.0115  # of time; explicit steps are stable below 2 / (12 (12 w² + 2)), 12 being the Laplacian's largest rate
 
 
@@ -167,7 +167,7 @@ def bend_in_all(mean: wp.array[float], gauss: wp.array[float], area: wp.array[fl
 
 @wp.kernel
 def paint_bends(mean: wp.array[float], most: float, colours: wp.array[wp.vec3]):
-    """Hollows are blue, ridges red, and where the two balance, as in a soap film, it is white."""
+    """Hollows are blue, ridges red, and surfaces without mean curvature, as soap films, white."""
     p = wp.tid()
     bent = wp.clamp(mean[p] / most, -1.0, 1.0)
     side = wp.where(bent < 0.0, wp.vec3(0.06, 0.20, 0.62), wp.vec3(0.72, 0.10, 0.06))
@@ -207,7 +207,7 @@ def look_around(
         open_rays += through / 9.0
     occlusion[p] = open_rays
     depth = wp.smoothstep(0.55, 1.0, wp.length(points[p]) * to_cells / radius)
-    outside = wp.vec3(0.93, 0.72, 0.42)  # the cut through the ball; what lies deeper is redder, then blue
+    outside = wp.vec3(0.93, 0.72, 0.42)  # the cut through the ball; deeper points are redder, then blue
     inside = wp.lerp(wp.vec3(0.10, 0.20, 0.42), wp.vec3(0.75, 0.22, 0.12), depth)
     cut = wp.smoothstep(0.985, 0.999, wp.length(points[p]) * to_cells / radius)
     colours[p] = wp.lerp(inside, outside, cut)
@@ -259,7 +259,7 @@ class Mixture:
         return mean, gauss
 
     def report(self) -> str:
-        """What a student of such labyrinths asks: their topology, and how their boundary bends."""
+        """The topology of the labyrinth and the curvatures of its boundary, as text."""
         points, triangles = self.mesh(refined=True)
         edges = _mesh.edge_table(triangles)
         _, faults = _mesh.audit(edges)

@@ -57,7 +57,7 @@ def stream_and_collide(
     rows = solid.shape[0]
     columns = solid.shape[1]
 
-    # what arrives from the neighbours; walls above and below are periodic
+    # The populations that arrive from the neighbours. Rows are periodic.
     g = vec9()
     for k in range(9):
         from_i = (i - DY[k] + rows) % rows

@@ -126,7 +126,7 @@ def carry(
     h_new: wp.array2d[float],
     foam: wp.array2d[float],
 ):
-    """New depths from the fluxes through the four faces; foam where the water piles up."""
+    """New depths from the fluxes through the four faces; foam grows as the water piles up."""
     i, j = wp.tid()
     rows = h.shape[0]
     columns = h.shape[1]

@@ -2,11 +2,11 @@
 
     python -m warp.examples.mountain_lake
 
-A plain is displaced by octaves of noise; an octave counts less where the ones before it are steep, which leaves ridges
-and filled valleys as erosion does. `wp.Mesh` builds a tree over its triangles, and each pixel follows paths of light
-backwards: `wp.mesh_query_ray` finds what a path meets, `wp.mesh_query_ray_anyhit` asks whether the sun can be seen from
-there, and the path goes on in a random direction, until it leaves for the sky. Where it meets the lake it is mirrored,
-as much as Fresnel's equations say. Between two points the air takes light away and adds some of the sky's.
+A plain is displaced by octaves of noise; an octave counts less on the steep slopes of the ones before it, which leaves
+ridges and filled valleys as erosion does. `wp.Mesh` builds a tree over its triangles, and each pixel follows paths of
+light backwards. `wp.mesh_query_ray` finds the triangle that a path meets, `wp.mesh_query_ray_anyhit` asks whether the
+sun can be seen from there, and the path goes on in a random direction, until it leaves for the sky. The lake mirrors a
+path, as much as Fresnel's equations say. Between two points the air takes light away and adds some of the sky's.
 
 Lengths are in kilometres, y is up, the lake lies at height 0.
 """
@@ -65,7 +65,7 @@ def displace(spacing: float, points: wp.array2d[wp.vec3]):
 
 @wp.kernel
 def paint(points: wp.array[wp.vec3], normals: wp.array[wp.vec3], colours: wp.array[wp.vec3]):
-    """Share of light that the ground throws back: rock where it is steep, else forest below and snow above."""
+    """Share of light that the ground throws back: rock on steep slopes, else forest below and snow above."""
     i = wp.tid()
     p = points[i]
     level = normals[i][1]
@@ -96,7 +96,7 @@ class Scene:
     glow: wp.vec3  # around the sun
     clouds: float  # how much of the sky they may cover
     haze: wp.vec3  # how much of the light the air takes from a ray, in 1/km
-    water: int  # 1 where there is a lake
+    water: int  # 1 with a lake, else 0
     bounces: int  # diffuse ones
 
 
@@ -119,7 +119,7 @@ def cloud_cover(direction: wp.vec3) -> float:
 
 @wp.func
 def sky(scene: Scene, direction: wp.vec3, is_seen: bool) -> wp.vec3:
-    """Light from a direction, without the sun itself; clouds and the glow close to the sun only where it is seen."""
+    """Light from a direction, without the sun itself; clouds and the glow close to the sun only if `is_seen`."""
     up = wp.max(direction[1], 0.0)
     light = wp.lerp(scene.zenith, scene.horizon, wp.exp(-5.0 * up))
     towards = wp.max(wp.dot(direction, scene.sun), 0.0)
@@ -134,7 +134,7 @@ def sky(scene: Scene, direction: wp.vec3, is_seen: bool) -> wp.vec3:
 
 @wp.func
 def sun_disc(scene: Scene, direction: wp.vec3) -> wp.vec3:
-    """The sun where it is seen directly or in the water."""
+    """Light of the sun's disc, for rays that see it directly or in the water."""
     if wp.dot(direction, scene.sun) < wp.cos(scene.sun_radius):
         return wp.vec3(0.0, 0.0, 0.0)
     return scene.sunlight / (wp.PI * scene.sun_radius * scene.sun_radius)
@@ -151,7 +151,7 @@ def towards_sun(scene: Scene, on_disc: wp.vec2) -> wp.vec3:
 
 @wp.func
 def ripples(p: wp.vec3, distance: float) -> wp.vec3:
-    """Normal of the water: small waves, less of them where a pixel has many."""
+    """Normal of the water: small waves, weaker with distance, as a pixel then covers many."""
     seed = wp.rand_init(3)
     strength = 0.012 / (1.0 + 0.8 * distance)
     a = wp.vec2(38.0 * p[0], 120.0 * p[2])
@@ -207,7 +207,7 @@ def trace(scene: Scene, start: wp.vec3, towards: wp.vec3, state: wp.uint32, rays
             if direction[1] < 0.0:
                 direction = wp.vec3(direction[0], -direction[1], direction[2])
             p = wp.vec3(p[0], OFFSET, p[2])
-            sees_sun = bounce == 0  # what water throws on the mountains would be noise
+            sees_sun = bounce == 0  # the sun that water throws on the mountains would be noise
             continue
 
         i = wp.mesh_get_index(scene.mesh, 3 * hit.face)
@@ -231,7 +231,7 @@ def trace(scene: Scene, start: wp.vec3, towards: wp.vec3, state: wp.uint32, rays
         bounce += 1
         if bounce > scene.bounces:
             break
-        direction = wp.normalize(n + wp.sample_unit_sphere_surface(state))  # more often where it counts more
+        direction = wp.normalize(n + wp.sample_unit_sphere_surface(state))  # sampled in proportion to the cosine
         if wp.dot(direction, flat) <= 0.0:
             break
         sees_sun = False
@@ -266,7 +266,7 @@ def develop(exposure: float, picture: wp.array2d[wp.vec3]):
 
 
 def grid_faces(rows: int, columns: int) -> np.ndarray:
-    """Triangles (n, 3) between rows × columns points, facing up where rows go along z and columns along x."""
+    """Triangles (n, 3) between rows × columns points, facing up if rows go along z and columns along x."""
     at = np.arange(rows * columns).reshape(rows, columns)
     a, b, c, d = at[:-1, :-1], at[:-1, 1:], at[1:, :-1], at[1:, 1:]
     return np.stack([a, c, b, b, c, d], axis=-1).reshape(-1, 3)

@@ -4,9 +4,9 @@
 
 A `wp.Volume` holds the distance to the surface of a ball, negative inside. Carving a tool's shape T out of a solid S
 leaves max(S, -T): kernels look up each voxel and store the greater number. First a lathe turns the gaps between the
-shells, then drills that point at the centre go through each shell by itself, so that shells come to lie as if somebody
-had turned them. What remains is a level set in a narrow band of tiles around the surface; it is written to a .nvdb
-file, read back, and drawn from there.
+shells, then drills that point at the centre go through each shell by itself, so that the shells seem turned against
+each other. The result is a level set in a narrow band of tiles around the surface; it is written to a .nvdb file, read
+back, and drawn from there.
 
 A ray may always go as far as the distance says without a hit. The gradient of the distance is the normal. Paths of
 light bounce between the shells, which makes the light inside warm.
@@ -193,8 +193,8 @@ class Scene:
 
 @wp.func
 def march(scene: Scene, start: wp.vec3, direction: wp.vec3) -> float:
-    """How far a ray gets before it meets the ball; -1 where it does not."""
-    # where it is in the sphere around the ball
+    """The length of a ray until it meets the ball; -1 if it does not."""
+    # The ray's part within the sphere around the ball.
     b = wp.dot(start, direction)
     inside = b * b - wp.length_sq(start) + 1.02
     if inside <= 0.0:

@@ -2,10 +2,10 @@
 
     python -m warp.examples.rigid
 
-Each step finds which bodies may touch (bounding boxes, swept along an axis), where they do (separating axes, clipped
-faces), and then takes small substeps in which the contacts push bodies apart and hold them by friction. Contacts that
-share a body must not be solved at the same time: they are coloured in rounds, in each of which a pair of bodies takes
-part whose number is the highest that both have been offered.
+Each step finds which bodies may touch (bounding boxes, swept along an axis) and their points of contact (separating
+axes, clipped faces). Then it takes small substeps in which the contacts push bodies apart and hold them by friction.
+Contacts that share a body must not be solved at the same time: they are coloured in rounds, in each of which a pair of
+bodies takes part whose number is the highest that both have been offered.
 
 Contacts are soft springs, stiff and strongly damped, whose push is accumulated over the substeps of a step (sequential
 impulses); a second pass without the springs takes out the speed that they have added.
@@ -121,7 +121,7 @@ def meet_ground(
             pairs[n] = wp.vec2i(0, i)
 
 
-# ---- where they touch ----
+# ---- points of contact ----
 
 
 @wp.func
@@ -137,7 +137,7 @@ def margin_of(contacts: Contacts, bodies: Bodies, c: int) -> float:
 
 @wp.func
 def note(contacts: Contacts, bodies: Bodies, c: int, one: wp.vec3, other: wp.vec3, flip: float):
-    """One more point of contact c, in the world: where `flip` is 1, `one` is on the first body, else on the second."""
+    """One more point of contact c, in the world. If `flip` is 1, `one` is on the first body, else on the second."""
     p = wp.where(flip > 0.0, one, other)
     q = wp.where(flip > 0.0, other, one)
     n = contacts.count[c]
@@ -189,7 +189,7 @@ def balls(contacts: Contacts, bodies: Bodies, c: int, i: int, j: int):
 
 @wp.func
 def ball_and_brick(contacts: Contacts, bodies: Bodies, c: int, ball: int, brick: int, flip: float):
-    """`flip` is 1 where the ball is the first body of the pair, else -1."""
+    """`flip` is 1 if the ball is the first body of the pair, else -1."""
     pose = bodies.pose[brick]
     h = bodies.half[brick]
     radius = bodies.half[ball][0]
@@ -381,7 +381,7 @@ def edges(contacts: Contacts, bodies: Bodies, c: int, i: int, j: int, which: int
     u = column(ri, ai)
     v = column(rj, aj)
     d = q - p
-    w = wp.cross(u, v)  # 1 - dot(u, v)² would round to 0 where the edges are nearly parallel
+    w = wp.cross(u, v)  # 1 - dot(u, v)² would round to 0 for nearly parallel edges
     hi = bodies.half[i][ai]
     hj = bodies.half[j][aj]
     along_u = wp.clamp(wp.dot(wp.cross(d, v), w) / wp.length_sq(w), -hi, hi)

@@ -77,7 +77,7 @@ def flights(
     path: wp.array2d[Rocket],
     losses: wp.array[float],
 ):
-    """Flies each rocket; `path` notes where it is, unless it is empty."""
+    """Flies each rocket; `path` records its states, unless it is empty."""
     i = wp.tid()
     r = start[i]
     fuel = float(0.0)
@@ -142,7 +142,7 @@ class Squadron:
         return result
 
     def paths(self, controls: np.ndarray) -> np.ndarray:
-        """Where each rocket is after each step, a structured array (count, steps)."""
+        """The state of each rocket after each step, a structured array (count, steps)."""
         self.controls.assign(controls.astype(np.float32))
         path = wp.empty((self.count, self.steps), dtype=Rocket)
         inputs = [self.dt, self.steps, self.start, self.controls, path]

@@ -125,7 +125,7 @@ def find_distances(mesh: wp.uint64, places: wp.array[wp.vec3], distances: wp.arr
 
 
 def rows_of_neighbours(count: int, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The points beside point i: `neighbour[first[i]:first[i + 1]]`, where every edge has a face on either side."""
+    """The points beside point i: `neighbour[first[i]:first[i + 1]]`. Every edge must have a face on either side."""
     edges = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     edges = edges[np.lexsort((edges[:, 1], edges[:, 0]))]
     return np.searchsorted(edges[:, 0], np.arange(count + 1)).astype(np.int32), edges[:, 1].astype(np.int32)

@@ -40,7 +40,7 @@ def pour(
     splash: wp.array2d[float],
     depth: wp.array2d[float],
 ):
-    """The first depths: still water, and the splash where it is deep."""
+    """The first depths: still water, and the splash over deep water."""
     i, j = wp.tid()
     still = wp.max(-floor[i, j], 0.0)
     depth[i, j] = wp.where(still > DEEP, wp.max(still + splash[i, j], 0.5), still)
@@ -62,7 +62,7 @@ class Splash:
         self.size, self.steps = target.shape[0], steps
         self.shape = target.shape
         self.target = wp.array(target.astype(np.float32))
-        # what is sought, and the same softened: ripples of a cell or two would die out on the way and mean nothing
+        # The unknown, and the same softened: ripples of a cell or two would die out on the way and mean nothing.
         self.splash = [wp.zeros(self.shape, dtype=float, requires_grad=True) for _ in range(3)]
         self.loss = wp.zeros(1, dtype=float, requires_grad=True)
         self.water = lagoon.Lagoon(self.size, requires_grad=True)
@@ -83,7 +83,7 @@ class Splash:
             self.water.step()
 
     def surface(self) -> np.ndarray:
-        """Heights of the water, NaN where it is too shallow to count."""
+        """Heights of the water, NaN for water that is too shallow to count."""
         floor = self.water.floor.numpy()
         return np.where(floor < -DEEP, self.water.depth.numpy() + floor, np.nan)
 

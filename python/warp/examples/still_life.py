@@ -61,7 +61,7 @@ def surface(scene: Scene, p: wp.vec3):
 
 @wp.func
 def nearest_on_ray(scene: Scene, eye: wp.vec3, direction: wp.vec3):
-    """How near a ray comes to the balls, and where."""
+    """The least distance of a ray from the balls, and its parameter t there."""
     t = float(2.0)
     nearest = float(1.0e3)
     at = float(2.0)
@@ -78,7 +78,7 @@ def nearest_on_ray(scene: Scene, eye: wp.vec3, direction: wp.vec3):
 
 @wp.func
 def lit(scene: Scene, p: wp.vec3, towards: wp.vec3) -> float:
-    """Share of the light that reaches p; less where the way to the light passes the balls closely."""
+    """Share of the light that reaches p; less if the way to the light passes the balls closely."""
     share = float(1.0)
     t = float(0.06)
     for _ in range(24):

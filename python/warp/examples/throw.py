@@ -3,7 +3,7 @@
     python -m warp.examples.throw
 
 The ball is a shell of particles and one in the middle, with springs between neighbours, next neighbours and to the
-middle, and dampers along them. Floor and wall push back where a particle has gone into them, and rub. The loss is the
+middle, and dampers along them. Floor and wall push back particles that have gone into them, and rub. The loss is the
 squared distance of the ball's centre from the ring's at the end; its gradient comes back through more than a thousand
 steps, contacts and friction included, to the six numbers of the throw: velocity and spin of the ball at the start.
 
@@ -56,7 +56,7 @@ def against_plane(x: wp.vec3, v: wp.vec3, normal: wp.vec3, offset: float) -> wp.
         inward = -wp.dot(v, normal)
         push = wp.max(CONTACT * depth + CONTACT_DAMPING * inward, 0.0)
         slide = v + inward * normal
-        speed = wp.sqrt(wp.dot(slide, slide) + 1.0e-2)  # no jump where the sliding turns round
+        speed = wp.sqrt(wp.dot(slide, slide) + 1.0e-2)  # no jump when the sliding turns round
         force = push * (normal - FRICTION / speed * slide)
     return force
 

@@ -1,1 +1,1 @@
-"""What things cost, as programs to run: ``python -m warp.examples.benchmarks.benchmark_interop_torch``."""
+"""Benchmarks as programs to run: ``python -m warp.examples.benchmarks.benchmark_interop_torch``."""

@@ -1,4 +1,4 @@
-"""What tensors of a framework cost in launches: five of ten elements, given to a kernel that does nothing."""
+"""The cost of a framework's tensors in launches: five of ten elements, given to a kernel that does nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tensors of Paddle cost in launches, by the three ways to give them.
+"""The cost of Paddle's tensors in launches, by the three ways to give them.
 
 python -m warp.examples.benchmarks.benchmark_interop_paddle [--rounds 100000] [--device cpu]
 """

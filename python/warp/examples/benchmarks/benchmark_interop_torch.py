@@ -1,4 +1,4 @@
-"""What tensors of PyTorch cost in launches, by the three ways to give them.
+"""The cost of PyTorch's tensors in launches, by the three ways to give them.
 
 python -m warp.examples.benchmarks.benchmark_interop_torch [--rounds 100000] [--device cpu]
 """

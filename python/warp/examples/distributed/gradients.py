@@ -38,7 +38,7 @@ class Fit:
         with wp.Tape() as self.tape:
             inputs = [1.0 / points, self.x, self.y, self.line, self.loss]
             wp.launch(squares, dim=len(x), inputs=inputs)
-        # One memory: what torch writes to it is the gradient of the array.
+        # Shared memory: torch's writes to it change the gradient of the array.
         self.gradient = wp.to_torch(self.line.grad)
 
     def step(self, is_shared: bool) -> None:

@@ -4,8 +4,8 @@
 
 A process owns the rows of its band and has one row more at each end, its halo: a copy of the neighbour's edge. A step
 starts the exchange of edges, computes the rows that need no halo while the messages are under way, waits, and computes
-the two rows at the ends. MPI reads and writes the arrays where they are: a row of an array is a buffer. As the arrays
-never move, the messages are described once (persistent requests) and only started in each step.
+the two rows at the ends. MPI reads and writes the arrays in place: a row of an array is a buffer. As the arrays never
+move, the messages are described once (persistent requests) and only started in each step.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Band:
         self.steps = 0
 
     def messages_of(self, communicator: MPI.Comm, u: wp.array, above: int, below: int) -> list[MPI.Prequest]:
-        """What is exchanged before a step that reads `u`: its outer rows go out, its halo comes in."""
+        """The messages before a step that reads `u`: its outer rows go out, its halo comes in."""
         return [
             communicator.Recv_init(u[0], source=above, tag=0),
             communicator.Recv_init(u[self.rows + 1], source=below, tag=1),
