@@ -1,5 +1,5 @@
 // The place in a source at which a piece of a kernel was written. Every node of the syntax tree, every IR operation and
-// every diagnostic carries a Span, so that an error found in any room can point at the user's own line.
+// every diagnostic carries a Span. So an error found in any room can point at the user's own line.
 #pragma once
 
 #include <memory>

@@ -8,8 +8,8 @@
 //
 //     def f(x): return x + s           f = lambda x'1: x'1 + s
 //
-// The variables of a lambda and of a comprehension carry a number behind a quote, so that no two functions have a
-// variable of the same name. So names in a lambda mean the same at each of its calls.
+// The variables of a lambda and of a comprehension carry a number behind a quote: no two functions have a variable of
+// the same name. So names in a lambda mean the same at each of its calls.
 #pragma once
 
 #include <cstdint>

@@ -79,8 +79,8 @@ void instrument_nan_check(ir::Function& kernel);
 // (analysis/threads.h) says how results depend on the order. Only kernels with one coordinate change.
 void follow_grid_order(ir::Function& kernel, bool sorts);
 
-// Turns loops over the items of a hash grid's query into loops over the query's rows of cells, with inner loops over
-// the items of a row. True if there was one. Code for lanes is quicker for it; scalar code may be slower.
+// Turns loops over the items of a hash grid's query into loops over its rows of cells, with inner loops over the items
+// of a row. True if there was one. Code for lanes is quicker for it; scalar code may be slower.
 bool loop_over_neighbour_rows(ir::Function& kernel);
 
 // The rank of a launch is the number of its dimensions without trailing extents of 1: rows of one thread would use one

@@ -9,9 +9,9 @@
 //              yield (mul %d, %x), (add %e, (mul %d, %c))
 //          }
 //
-// A loop without a trip count known beforehand (a while, or a for that a condition may end) runs once more, to be
-// counted. If it runs a few times at most, the stacks have room for all of them, and it counts while it fills them. A
-// loop that runs more often than its stacks have room for keeps some states only (checkpoints.cpp).
+// Some loops have no trip count beforehand: a while, or a for that a condition may end. Such a loop runs once more, to
+// be counted. If it runs a few times at most, the stacks have room for all of them, and it counts while it fills them.
+// A loop that runs more often than its stacks have room for keeps some states only (checkpoints.cpp).
 #include <utility>
 
 #include "ir/loops.h"

@@ -143,7 +143,7 @@ void Reverser::fail(const Operation& operation, const std::string& what) const {
     throw CompileError(operation.span, subject + source_.name + "' has no gradient: " + what);
 }
 
-// ---- what a gradient depends on ----
+// ---- active and used values ----
 
 // Active values depend on a load from an array with a gradient, or on a parameter of a function. Only they have
 // adjoints.

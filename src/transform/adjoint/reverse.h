@@ -70,7 +70,7 @@ private:
 
     // ---- reverse.cpp: straight-line code ----
     // Copies the region's operations, without effects. If it is to be reversed (`saves_loops`), the loops directly in
-    // it save their states, and a branch whose results only the end of the region uses is left out.
+    // it save their states. A branch is then left out if only the end of the region uses its results.
     void replay(const ir::Region& region, bool saves_loops);
     void reverse(const ir::Region& region);
     void reverse(const ir::Operation& operation);

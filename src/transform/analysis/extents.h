@@ -1,5 +1,6 @@
-// Extents of arrays are int32 in kernels. Code for arrays with more elements along a dimension keeps numbers that come
-// from extents in 64 bits as well (codegen::Options::huge), until the kernel stores them, passes them on, or the like.
+// Extents of arrays are int32 in kernels. Code for arrays with more elements along a dimension (codegen::Options::huge)
+// keeps numbers that come from extents in 64 bits as well. It does so until the kernel stores them, passes them on, or
+// the like.
 #pragma once
 
 #include <vector>

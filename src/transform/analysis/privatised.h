@@ -2,7 +2,7 @@
 //
 // The kernel must access such an array only by atomics of one kind that commutes, with unused results. Then no thread
 // of the launch can tell when a contribution arrives. Contributions of many threads may be combined first, in a
-// register or in a private copy, and arrive as one atomic at the end of a chunk of threads.
+// register or in a private copy. They arrive as one atomic at the end of a chunk of threads.
 //
 // This holds only while no other array of the launch overlaps the combined one (codegen::Options::noalias). For
 // gradients, only adjoints have that promise (ir::Function::is_adjoint).

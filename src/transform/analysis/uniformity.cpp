@@ -1,11 +1,11 @@
 #include "transform/analysis/uniformity.h"
 
 // A shape describes the lanes that are active in the value's region. In an arm that only some lanes take, or an
-// iteration that only some lanes still run, "uniform" means equal in those lanes. Results of such a region (an if with
-// a varying condition, a loop with a varying trip count) are varying, because lanes left it with different values.
+// iteration that only some lanes still run, "uniform" means equal in those lanes. Results of an if with a varying
+// condition, or of a loop with a varying trip count, are varying: lanes left it with different values.
 //
 // Linear index arithmetic is assumed not to wrap within one group of lanes. The W indices of a group differ by less
-// than W times a small stride, and an index that wraps there was out of range for every array anyway.
+// than W times a small stride. An index that wraps there was out of range for every array anyway.
 //
 // The analysis is a fixpoint over the structured IR. Shapes only ever rise (unknown, then uniform or linear, then
 // varying), and loops are visited until nothing changes.

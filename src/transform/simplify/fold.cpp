@@ -26,8 +26,8 @@ struct FloatUnary {
     Op op;
     double (*value)(double a);
 };
-// Of these, only sqrt rounds. The square root of an f32 or 16-bit float taken in double and rounded once more is the
-// correctly rounded one (Figueroa, "When is double rounding innocuous?", 1995), and so are +, -, * and / below.
+// Of these, only sqrt rounds. In f32 and 16-bit floats, a square root in double that is rounded once more is correctly
+// rounded. So are +, -, * and / below (Figueroa, "When is double rounding innocuous?", 1995).
 constexpr FloatUnary kFloatUnary[] = {
     {Op::neg, [](double a) { return -a; }},
     {Op::abs, [](double a) { return std::fabs(a); }},

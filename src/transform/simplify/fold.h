@@ -1,6 +1,6 @@
 // Values of operations on constants. Folding must not be observable: an operation is folded only if every target
-// computes the same bits. So sin, exp, pow and the like are not folded, nor division by zero (a fault in debug builds),
-// nor results that are NaN (sign and payload differ between machines).
+// computes the same bits. So sin, exp, pow and the like are not folded, nor division by zero (a fault in debug builds).
+// Nor are results that are NaN: sign and payload differ between machines.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Structs with large fields are loaded and stored field by field, and large parameters are read from memory, so that no
+// Structs with large fields are loaded and stored field by field, and large parameters are read from memory. So no
 // operation has all of their numbers.
 #pragma once
 

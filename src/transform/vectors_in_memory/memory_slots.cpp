@@ -106,7 +106,7 @@ private:
                value->type.components() > most_in_registers_;
     }
 
-    // ---- what may live in memory ----
+    // ---- candidates for memory ----
 
     // Finds groups of large values that are versions of each other, and of these groups the ones with a component
     // chosen at run time. Their candidates are results of inserts, branches and loops, and indexed values. Other values

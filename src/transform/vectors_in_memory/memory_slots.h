@@ -27,8 +27,8 @@ struct MemorySlots {
     }
 };
 
-// Assigns places to vectors and matrices of more than `most_in_registers` components that are indexed at run time, and
-// to operands and results of operations in loops that are not computed at their uses.
+// Assigns places to values in memory. Vectors and matrices of more than `most_in_registers` components have one if they
+// are indexed at run time. So have operands and results of operations in loops that are not computed at their uses.
 //
 // Between the write of a value and its use, nothing else is written to its place. If a value has a place, so has its
 // version in the result of a branch or the argument of a loop; the value is copied if the two places differ. The copies
