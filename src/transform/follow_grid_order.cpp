@@ -203,7 +203,7 @@ private:
             if (part == OwnQuery::ParameterField{parameter, fields}) number = next;
             ++next;
         });
-        WEFT_CHECK(number >= 0, "what stands in the order of a grid is in no parameter");
+        WEFT_CHECK(number >= 0, "an array or id of a hash grid's order is in no parameter");
         return number;
     }
 

@@ -83,7 +83,7 @@ std::int64_t Reverser::places_for(const Operation& loop, std::int64_t bytes, Typ
     const std::int64_t places = std::max(kFewestPlaces, options_.stack_bytes / bytes);
     if (!options_.stack_slots) return places;
     if (*options_.stack_slots < kFewestPlaces)
-        fail(loop, "what each iteration of this loop starts with has to be kept, and there is room for " +
+        fail(loop, "the initial state of each iteration of this loop has to be kept, and there is room for " +
                        std::to_string(*options_.stack_slots) + " of them in a thread; it takes " +
                        std::to_string(kFewestPlaces));
     const std::int64_t largest = (std::int64_t{1} << std::min<std::int64_t>(8 * counting.size_bytes() - 1, 62)) - 1;

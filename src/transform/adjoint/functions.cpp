@@ -20,11 +20,11 @@ using ir::Value;
 namespace {
 
 [[noreturn]] void fail(const Operation& operation, const Function& function, const std::string& what) {
-    throw CompileError(operation.span, "function '" + function.name + "' has no gradient: " + what,
-                       {{Note::Kind::help,
-                         "write what the backward pass needs: its values again (@wp.func_replay), or its gradient "
-                         "(@wp.func_grad)",
-                         {}}});
+    throw CompileError(
+        operation.span, "function '" + function.name + "' has no gradient: " + what,
+        {{Note::Kind::help,
+          "write a function that gives its values again (@wp.func_replay), or one for its gradient (@wp.func_grad)",
+          {}}});
 }
 
 bool is_unwritten(const Function& function) { return function.reverse_of && function.body.operations.empty(); }

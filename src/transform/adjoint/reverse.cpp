@@ -103,7 +103,7 @@ void refuse_differentiable_results(const ir::Function& kernel, const AdjointOpti
 std::unique_ptr<ir::Function> adjoint(const ir::Function& kernel, const AdjointOptions& options) {
     WEFT_CHECK(
         kernel.is_kernel && options.gradients.size() + kernel.implicit_parameters.size() == kernel.parameters().size(),
-        "adjoint() takes a kernel, and what is known of the gradient of each parameter");
+        "adjoint() takes a kernel, and a Gradient for each parameter");
     refuse_differentiable_results(kernel, options);
     std::unique_ptr<ir::Function> with_returned;
     if (has_atomic_results(kernel)) with_returned = with_atomic_results(kernel, AtomicResults::read);
