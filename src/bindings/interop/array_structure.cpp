@@ -108,7 +108,7 @@ PyObject* array_in(PyObject* self) {
         array.buffer = borrowed_memory(array, structure.owner);
         if (structure.home) array.buffer->home = std::make_unique<const runtime::Home>(*structure.home);
         nb::object made = nb::steal(make_array(std::move(array)));
-        if (!structure.array) {  // Python may have run other code meanwhile, which asked too
+        if (!structure.array) {  // Python may have run other code meanwhile, which made it too
             structure.array = made.release().ptr();
             Py_CLEAR(structure.owner);
         }

@@ -54,7 +54,7 @@ runtime::Device& device_of(void* data, nb::handle object, const ForeignName& nam
     return *found;
 }
 
-// A GPU reads numbers at multiples of their size only.
+// A GPU reads numbers only at multiples of their size.
 void require_reachable(const ForeignArray& array, std::uint64_t address, nb::handle object, const ForeignName& name) {
     if (address == 0) refuse(name, object, "its __cuda_array_interface__ has the address 0, and elements");
     const auto size = static_cast<std::int64_t>(info(array.scalar).bytes());

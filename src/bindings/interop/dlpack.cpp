@@ -83,7 +83,7 @@ runtime::Device& cuda_device_of(std::int32_t ordinal, nb::handle object, const F
            ErrorCategory::runtime);
 }
 
-// The device whose memory it is. The host reads and writes pinned and managed memory too.
+// The device of the memory. The host reads and writes pinned and managed memory too.
 runtime::Device& device_of(dlpack::Device device, nb::handle object, const ForeignName& name) {
     using enum dlpack::DeviceType;
     if (device.type == cpu || device.type == cuda_host || device.type == cuda_managed) return runtime::host_device();
@@ -131,7 +131,7 @@ std::string type_text(dlpack::DataType type) {
     return type.lanes == 1 ? text : text + " in lanes of " + std::to_string(type.lanes);
 }
 
-// What a capsule holds, and who frees it when its owner, a Python object, goes.
+// A Python object that owns the contents of a capsule and frees them.
 template <typename Managed>
 nb::object owner_of(Managed* managed) {
     constexpr const char* kName = "weft_dlpack";
@@ -166,7 +166,7 @@ dlpack::DataType dlpack_type(Scalar scalar) {
 }
 
 std::optional<Scalar> scalar_of(dlpack::DataType type) {
-    // By code and bits: each launch asks this of each tensor.
+    // By code and bits: each launch looks up each tensor.
     constexpr std::size_t kCodes = 16, kWidths = 65;
     static const auto known = [] {
         std::array<std::array<std::optional<Scalar>, kWidths>, kCodes> table;
@@ -245,8 +245,8 @@ ForeignArray read_capsule(nb::handle capsule, nb::handle object, const ForeignNa
 
 namespace {
 
-// What the object says before it gives its memory; nothing where it does not say it. One that cannot say it for a
-// reason (a deleted array) is asked for its memory all the same, and gives the reason with that.
+// The device that the object names before it gives its memory; empty if it names none. An object that cannot name it (a
+// deleted array) is asked for its memory anyway, and gives the reason then.
 std::optional<dlpack::Device> named_device(nb::handle object, const ForeignName& name) {
     static PyObject* const method = PyUnicode_InternFromString("__dlpack_device__");
     PyObject* arguments[] = {object.ptr()};
@@ -273,7 +273,7 @@ PyObject* keyword_names(std::initializer_list<const char*> names) {
     return tuple;
 }
 
-// What __dlpack__() gives, or nothing where it raises. Without a stream it is not named.
+// The result of __dlpack__(), or null if it raises. Without `stream` the argument is left out.
 nb::object capsule_from(nb::handle object, nb::handle stream, bool knows_versions) {
     static PyObject* const method = PyUnicode_InternFromString("__dlpack__");
     static PyObject* const version = Py_BuildValue("(ii)", static_cast<int>(dlpack::kVersion.major), 0);
@@ -291,12 +291,11 @@ nb::object capsule_from(nb::handle object, nb::handle stream, bool knows_version
 }  // namespace
 
 ForeignArray read_by_dlpack(nb::handle object, const ForeignName& name) {
-    // Where there is no CUDA device nothing has to be put in order. JAX takes a microsecond and a half for the
-    // question.
+    // Without a CUDA device no order of work is needed. JAX takes 1.5 us for the question.
     std::optional<dlpack::Device> device;
     if (!runtime::cuda_devices().empty()) device = named_device(object, name);
-    // Of memory on a GPU the producer lets our stream wait for its work. The host waits itself, where it is to use
-    // memory that both reach.
+    // The producer makes our stream wait for its work on memory of a GPU. The host waits itself before it uses memory
+    // that both reach.
     using enum dlpack::DeviceType;
     runtime::Device* gpu = nullptr;
     if (device && (device->type == cuda || device->type == cuda_managed))
@@ -306,7 +305,7 @@ ForeignArray read_by_dlpack(nb::handle object, const ForeignName& name) {
     nb::object capsule = capsule_from(object, stream, true);
     if (!capsule.is_valid() && PyErr_ExceptionMatches(PyExc_TypeError)) {
         PyErr_Clear();
-        capsule = capsule_from(object, stream, false);  // from before versions
+        capsule = capsule_from(object, stream, false);  // a producer older than versions
     }
     if (!capsule.is_valid()) refuse(name, object, taken_error());
     if (gpu) runtime::notice_foreign_capture(*gpu);
@@ -330,9 +329,9 @@ ForeignArray read_by_dlpack(nb::handle object, const ForeignName& name) {
 namespace {
 
 struct KnownClass {
-    PyTypeObject* type;  // a reference, so that no other class gets its address
+    PyTypeObject* type;  // owned, so that no other class gets its address
     const dlpack::ExchangeApi* api;
-    PyCFunction is_negated;  // torch's is_neg(); null where the class has none
+    PyCFunction is_negated;  // PyTorch's is_neg(); null if the class has none
     bool is_torch;
 };
 
@@ -366,7 +365,7 @@ const KnownClass& known_class(PyTypeObject* type) {
         found.is_negated = method("is_neg");
         found.is_torch = method("untyped_storage") != nullptr;
     }
-    constexpr std::size_t kMostWithout = 32;  // classes without it leave room for those that have it
+    constexpr std::size_t kMostWithout = 32;  // classes without it must leave room for those that have it
     if (count < (found.api ? known.size() : kMostWithout)) {
         Py_INCREF(type);
         return known[count++] = found;

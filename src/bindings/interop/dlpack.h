@@ -1,6 +1,6 @@
-// DLPack's structures and its C exchange API, as far as Weft speaks them: DLPack 1.3, which says how any two libraries
-// look at one piece of memory. Declared here so that building Weft needs no other package; tests/interop compares the
-// sizes and offsets with a framework's own header. Source: "Python Specification for DLPack" and the C API of DLPack.
+// DLPack's structures and its C exchange API, as far as Weft uses them: DLPack 1.3, by which two libraries share one
+// piece of memory. Declared here so that building Weft needs no other package; tests/interop compares the sizes and
+// offsets with a framework's own header. Source: "Python Specification for DLPack" and the C API of DLPack.
 #pragma once
 
 #include <cstdint>
@@ -86,7 +86,7 @@ inline constexpr const char* kUsedCapsule = "used_dltensor";
 inline constexpr const char* kVersionedCapsule = "dltensor_versioned";
 inline constexpr const char* kUsedVersionedCapsule = "used_dltensor_versioned";
 
-// What a class gives as `__dlpack_c_exchange_api__`, in a capsule: functions that need no Python call and no
+// The contents of the capsule `__dlpack_c_exchange_api__` of a class: functions that need no Python call and no
 // allocation. Objects are PyObject*. All return 0, or -1 with Python's error set; the GIL is held.
 struct ExchangeApi {
     struct Header {
@@ -98,7 +98,7 @@ struct ExchangeApi {
                     void (*set_error)(void* error_context, const char* kind, const char* message));
     int (*from_object)(void* object, VersionedTensor** out);  // keeps the memory alive
     int (*to_object)(VersionedTensor* tensor, void** out);    // takes the tensor over
-    int (*view_of_object)(void* object, Tensor* out);         // may be null; valid as long as the object is
+    int (*view_of_object)(void* object, Tensor* out);         // may be null; valid as long as the object
     int (*current_stream)(DeviceType device, std::int32_t ordinal, void** out);
 };
 inline constexpr const char* kExchangeCapsule = "dlpack_exchange_api";

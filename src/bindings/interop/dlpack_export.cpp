@@ -14,14 +14,14 @@ namespace {
 
 using runtime::Array;
 
-// A device as DLPack has it; nothing where it has no number for it.
+// A device as DLPack has it; empty if DLPack has no number for it.
 std::optional<dlpack::Device> dlpack_device(const runtime::Device& device) {
     if (device.is_host_memory) return dlpack::Device{dlpack::DeviceType::cpu, 0};
     if (device.cuda()) return dlpack::Device{dlpack::DeviceType::cuda, device.ordinal};
     return std::nullopt;
 }
 
-// The device that DLPack means; null where it is not there.
+// The device that DLPack means, or null.
 runtime::Device* find_device(dlpack::Device wanted) {
     const auto is_it = [&](const runtime::Device& device) {
         const std::optional<dlpack::Device> known = dlpack_device(device);
@@ -33,7 +33,7 @@ runtime::Device* find_device(dlpack::Device wanted) {
     return nullptr;
 }
 
-// One of DLPack's two structures, with what it points to.
+// One of DLPack's two structures, with the memory that it points to.
 template <typename Managed>
 struct Exported {
     Managed managed;
@@ -86,7 +86,7 @@ std::unique_ptr<Exported<Managed>> exported(const Array& array, std::optional<Sc
         result->shape[i] = extent;
         result->strides[i] = stride / bytes;
         if (is_empty || extent == 1) {
-            result->strides[i] = packed;  // one that is never taken may be anything, and libraries compute with it
+            result->strides[i] = packed;  // a stride along one element may be anything, and libraries compute with it
         } else if (stride < 0) {
             throw_negative_stride(array, i, api);
         } else if (stride % bytes != 0) {
@@ -121,7 +121,7 @@ Managed* released(std::unique_ptr<Exported<Managed>> tensor) {
 
 template <typename Managed>
 nb::object capsule(Managed* tensor, const char* name) {
-    // A capsule that nobody took frees what it holds.
+    // A capsule that no consumer took frees its contents.
     const auto destroy = [](PyObject* object) {
         constexpr const char* own =
             std::is_same_v<Managed, dlpack::ManagedTensor> ? dlpack::kCapsule : dlpack::kVersionedCapsule;
@@ -144,7 +144,7 @@ nb::object capsule(Managed* tensor, const char* name) {
     throw nb::python_error();
 }
 
-// (major, minor), or nothing where the consumer did not say what it knows.
+// (major, minor), or empty if the consumer named no version.
 std::optional<std::pair<long, long>> pair_of(PyObject* given, const char* name) {
     if (!is_given(given)) return std::nullopt;
     const nb::object items = sequence_items(given);
@@ -161,12 +161,12 @@ std::optional<std::pair<long, long>> pair_of(PyObject* given, const char* name) 
 
 namespace {
 
-// The device that a consumer asks for; that of the array where it asks for none.
+// The device that a consumer asks for; that of the array if it asks for none.
 runtime::Device& wanted_device(const Array& array, const std::optional<std::pair<long, long>>& asked) {
     if (!asked) return *array.device;
     const dlpack::Device wanted{static_cast<dlpack::DeviceType>(asked->first),
                                 static_cast<std::int32_t>(asked->second)};
-    // A device of the host's memory besides "cpu" keeps its arrays where they are.
+    // A device of the host's memory besides "cpu" keeps its arrays in place.
     const std::optional<dlpack::Device> own = dlpack_device(*array.device);
     if (own && wanted.type == own->type && wanted.ordinal == own->ordinal) return *array.device;
     if (runtime::Device* const device = find_device(wanted)) return *device;
@@ -176,7 +176,7 @@ runtime::Device& wanted_device(const Array& array, const std::optional<std::pair
                        "; expected (1, 0), the CPU, or (2, n), a CUDA device that is there");
 }
 
-// The number of the stream in which the consumer will use the array; nothing where it waits by itself.
+// The number of the stream in which the consumer will use the array; empty if it waits by itself.
 std::optional<std::uint64_t> consumer_stream(PyObject* given, const runtime::Device& device, const char* api) {
     constexpr std::int64_t kNoOrder = -1;
     constexpr std::uint64_t kLegacyStream = 1;
@@ -205,7 +205,7 @@ PyObject* array_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t count, 
         const char* api = signature.api();
         Array array = memory_of(self, api).array;
         if (count == 0 && !keywords && is_bits_in_numpy(array.dtype)) {
-            // mpi4py asks so, and adds the bits as integers.
+            // mpi4py calls it so, and adds the bits as integers.
             throw_buffer_error("the elements are " + array.dtype.python_name() +
                                ", and the consumer does not say what it knows of DLPack. help: wp.to_dlpack(array), "
                                "max_version=(1, 0), or array.astype(wp.float32)");
@@ -322,8 +322,8 @@ dlpack::ExchangeApi own_exchange = {{dlpack::kVersion, nullptr}, exchange_alloca
 
 // ---- functions of the module ----
 
-// Whether the C functions of the class give what __dlpack__ gives: a tensor of torch that requires a gradient is
-// refused by that.
+// Whether the C functions of the class give the same as __dlpack__: that refuses a tensor of PyTorch that requires a
+// gradient.
 bool is_plain_tensor(nb::handle object) {
     if (!is_torch_tensor(object)) return false;
     static PyObject* const name = PyUnicode_InternFromString("requires_grad");
@@ -342,7 +342,7 @@ PyObject* from_dlpack(PyObject*, PyObject* const* args, Py_ssize_t count, PyObje
         const Type dtype = is_given(given[kDtype]) ? dtype_argument(given[kDtype], signature.api()) : Type::none();
         if (is_plain_tensor(source)) {
             const ForeignArray found = *read_foreign(source, name);
-            if (!found.device->cuda()) {  // else streams have to be put in order, which the protocol does
+            if (!found.device->cuda()) {  // else streams must be ordered, as the protocol does
                 Array array = as_elements(found, source, dtype, name);
                 watch_memory(array, source);
                 return make_array(std::move(array));
@@ -366,7 +366,7 @@ PyObject* to_dlpack(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject
         const auto given = signature.parse(args, count, keywords);
         const Array& array = array_argument(given[0], signature.api(), "wp_array").array;
         if (is_read_only(array))
-            runtime::require_writable(array, signature.api());  // a capsule without a version cannot say it
+            runtime::require_writable(array, signature.api());  // a capsule without a version has no flag for it
         return capsule_of(export_unversioned(array, signature.api())).release().ptr();
     });
 }

@@ -18,7 +18,7 @@ using runtime::Array;
 
 // ---- attributes ----
 
-// An attribute of the object, or nothing where it has none; other errors of the attribute's own code are thrown.
+// An attribute of the object, or null if it has none; other errors of the attribute's own code are thrown.
 nb::object attribute(nb::handle object, const char* name) {
     PyObject* found = PyObject_GetAttrString(object.ptr(), name);
     if (!found) {
@@ -32,7 +32,7 @@ bool has_attribute(nb::handle object, const char* name) { return attribute(objec
 
 // ---- the buffer protocol ----
 
-// A Py_buffer that a Python object owns: the memory stays exported as long as somebody looks at it.
+// A Py_buffer that a Python object owns: the memory stays exported as long as a view of it exists.
 struct HeldBuffer {
     Py_buffer buffer{};
     ~HeldBuffer() { PyBuffer_Release(&buffer); }
@@ -47,7 +47,7 @@ std::optional<Scalar> scalar_of_format(const char* format, Py_ssize_t bytes) {
     if (!format) return bytes == 1 ? std::optional(Scalar::u8) : std::nullopt;
     if (*format == '@' || *format == '=' || (*format == '<' && std::endian::native == std::endian::little)) ++format;
     if (*format == '\0' || format[1] != '\0') return std::nullopt;
-    // Integers have several letters of one size.
+    // Several letters mean integers of one size.
     const auto sized = [&](Scalar of8, Scalar of16, Scalar of32, Scalar of64) -> std::optional<Scalar> {
         return bytes == 1 ? of8 : bytes == 2 ? of16 : bytes == 4 ? of32 : of64;
     };
@@ -58,8 +58,8 @@ std::optional<Scalar> scalar_of_format(const char* format, Py_ssize_t bytes) {
     return std::nullopt;
 }
 
-// Nothing where the object has no buffer now, as JAX says of its bfloat16, and CuPy of memory of a GPU by a TypeError:
-// another protocol may know more.
+// Empty if the object has no buffer now: another protocol may know more. JAX says so of its bfloat16, and CuPy of GPU
+// memory by a TypeError.
 std::optional<ForeignArray> read_buffer(nb::handle object) {
     auto held = std::make_unique<HeldBuffer>();
     if (PyObject_GetBuffer(object.ptr(), &held->buffer, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
@@ -79,7 +79,7 @@ std::optional<ForeignArray> read_buffer(nb::handle object) {
     result.ndim = buffer.ndim;
     std::copy(buffer.shape, buffer.shape + buffer.ndim, result.shape);
     std::int64_t step = buffer.itemsize;
-    for (int i = buffer.ndim - 1; i >= 0; --i) {  // those of ctypes have no strides
+    for (int i = buffer.ndim - 1; i >= 0; --i) {  // buffers of ctypes have no strides
         result.strides[i] = buffer.strides ? buffer.strides[i] : step;
         step *= buffer.shape[i];
     }
@@ -95,7 +95,7 @@ std::optional<ForeignArray> read_buffer(nb::handle object) {
 ForeignArray read_as_ndarray(nb::handle object, const ForeignName& name) {
     const nb::object array = numpy::as_array(object);
     ForeignArray result = read_ndarray(object, *numpy::ndarray_pointer(array), name);
-    result.owner = array;  // which keeps the object
+    result.owner = array;  // keeps the object alive
     return result;
 }
 
@@ -216,7 +216,7 @@ ArrayView fit_view(const ForeignArray& from, nb::handle object, Type element, in
 
 namespace {
 
-// Without a buffer.
+// The same without a buffer.
 Array shown(const ForeignArray& from, nb::handle object, Type element, int ndim, const ForeignName& name,
             ErrorCategory category) {
     Array result;
@@ -286,7 +286,7 @@ Array as_elements(const ForeignArray& from, nb::handle object, Type dtype, const
 }
 
 nb::object ndarray_of(const ForeignArray& from) {
-    static char nothing[8];  // NumPy wants an address also where there are no elements
+    static char nothing[8];  // NumPy needs an address even without elements
     return numpy::make_ndarray(from.scalar, {from.shape, static_cast<std::size_t>(from.ndim)}, from.strides,
                                from.data ? from.data : nothing, from.owner, /*is_writable=*/!from.is_read_only);
 }

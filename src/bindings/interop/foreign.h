@@ -1,13 +1,13 @@
-// Arrays of other libraries: what one of their protocols says of the memory, in one form. Protocols in the order in
+// Arrays of other libraries: the memory that one of their protocols describes, in one form. Protocols in the order in
 // which they are tried:
 //
 //   a NumPy array                   its struct, read in place
 //   __dlpack_c_exchange_api__       of the class (torch, Paddle): C functions, no Python call
 //   the buffer protocol             JAX, array.array, memoryview ...
 //   __array_interface__             by NumPy
-//   __dlpack__                      CuPy, and whatever the others cannot say (bfloat16 of JAX)
+//   __dlpack__                      CuPy, and types that the others lack (bfloat16 of JAX)
 //   __cuda_array_interface__        memory of a CUDA device
-//   __array__                       a copy, which is read-only here: what is written to it would be lost
+//   __array__                       a copy, which is read-only here: writes to it would be lost
 #pragma once
 
 #include <optional>
@@ -24,10 +24,10 @@ namespace numpy {
 struct NdArray;
 }
 
-inline constexpr int kMaxForeignDims = kMaxDims + 2;  // those of an array and of matrices in it
+inline constexpr int kMaxForeignDims = kMaxDims + 2;  // dimensions of an array and of matrices in it
 
 struct ForeignArray {
-    void* data = nullptr;  // null where there are no elements
+    void* data = nullptr;  // null if there are no elements
     runtime::Device* device = nullptr;
     Scalar scalar = Scalar::f32;
     int ndim = 0;
@@ -40,14 +40,14 @@ struct ForeignArray {
     std::int64_t size() const;
 };
 
-// How an error names the object: by `api` and `argument`, "argument 'x' of kernel 'saxpy'", which is put together only
-// where there is an error.
+// The name of the object in errors: `api` and `argument`, "argument 'x' of kernel 'saxpy'". The text is made only for
+// an error.
 class ForeignName {
 public:
     ForeignName(std::string_view api, std::string_view argument) : api(api), context_(&argument_), argument_(argument) {
         make_ = [](const void* text) { return std::string(*static_cast<const std::string_view*>(text)); };
     }
-    // `make` is a function that lives longer than this.
+    // `make` is a function that outlives this object.
     template <typename Make>
         requires std::is_invocable_r_v<std::string, Make>
     ForeignName(std::string_view api, const Make& make) : api(api), context_(&make) {
@@ -65,62 +65,62 @@ private:
     std::string (*make_)(const void*);
 };
 
-// The error for an object that cannot be used: what it is, and why.
+// Throws the error for an object that cannot be used, with a description of it and the reason.
 [[noreturn]] void refuse(const ForeignName& name, nb::handle object, const std::string& why,
                          ErrorCategory category = ErrorCategory::type);
-// Whether the owner of its memory lends it to be read only.
+// Whether the owner lends the memory for reading only.
 inline bool is_read_only(const runtime::Array& array) { return array.buffer && array.buffer->is_read_only; }
 
-// What Python's error says, which is taken: its first line, as some frameworks add a list of their own functions.
+// Takes Python's error and returns its first line: some frameworks append a list of their own functions.
 std::string taken_error();
 
-// The memory of an object, or empty where it speaks no protocol. Throws UsageError where it does and its memory cannot
-// be used: a type that Weft has not, a device that is not there, too many dimensions.
+// The memory of an object; empty if it has no protocol. Throws UsageError if it has one but its memory cannot be used:
+// a type that Weft lacks, an unknown device, too many dimensions.
 std::optional<ForeignArray> read_foreign(nb::handle object, const ForeignName& name);
-// The same for NumPy's arrays and classes with DLPack's C functions, whose memory stays as long as the object; empty
+// The same for NumPy's arrays and classes with DLPack's C functions, whose memory lives as long as the object; empty
 // for all others.
 std::optional<ForeignArray> read_in_place(nb::handle object, const ForeignName& name);
-// For an array that outlives the call, and may outlive the memory: a tensor of torch can get other memory meanwhile.
-// Nothing where the memory stays.
+// For an array that outlives the call, and may outlive the memory: PyTorch may give a tensor other memory meanwhile.
+// Empty if the memory stays.
 std::optional<runtime::Home> home_of(const runtime::Array& array, nb::handle object);
-void watch_memory(runtime::Array& array, nb::handle object);  // its buffer
+void watch_memory(runtime::Array& array, nb::handle object);  // watches that of its buffer
 ForeignArray read_ndarray(nb::handle object, const numpy::NdArray& array, const ForeignName& name);
 
-// As an array of `element` and `ndim`: trailing dimensions become the components. Throws UsageError with what was
-// expected and found where dtype, dimensions or inner strides do not fit. `object` is what the message describes.
+// The memory as an array of `element` and `ndim`: trailing dimensions become the components. Throws UsageError, with
+// expected and found values, if dtype, dimensions or inner strides do not fit. Messages describe `object`.
 ArrayView fit_view(const ForeignArray& from, nb::handle object, Type element, int ndim, const ForeignName& name,
                    ErrorCategory category = ErrorCategory::type);
-// With a buffer that keeps the owner.
+// The same with a buffer that keeps the owner.
 runtime::Array fit(const ForeignArray& from, nb::handle object, Type element, int ndim, const ForeignName& name,
                    ErrorCategory category = ErrorCategory::type);
-// With the elements that `dtype` asks for, or the scalars that are there where it is Kind::none; without dimensions it
-// is one element; are_compatible() says which scalars stand for each other.
+// The memory with elements of `dtype`; if that is Kind::none, with its own scalars. Memory without dimensions is one
+// element. are_compatible() gives the scalars that stand for each other.
 runtime::Array as_elements(const ForeignArray& from, nb::handle object, Type dtype, const ForeignName& name);
-// The same without a buffer: what keeps the memory is the caller's business.
+// The same without a buffer: the caller keeps the memory alive.
 runtime::Array shown_as_elements(const ForeignArray& from, nb::handle object, Type dtype, const ForeignName& name);
 // Integers of one size stand for each other, and bytes for bool.
 bool are_compatible(Scalar found, Scalar asked);
 // The same memory as an ndarray.
 nb::object ndarray_of(const ForeignArray& from);
 
-// What a DLPack tensor says; `owner` is left to the caller.
+// The contents of a DLPack tensor; the caller sets `owner`.
 ForeignArray read_tensor(const dlpack::Tensor& tensor, nb::handle object, const ForeignName& name);
-// Memory of a capsule, which is used up, or of what an object's __dlpack__ gives. Of memory on a CUDA device, what this
-// thread puts into its stream afterwards comes after the object's work; with a capsule nobody waits.
+// Memory of a capsule, which is consumed, or of an object's __dlpack__. Memory of a CUDA device from read_by_dlpack()
+// is ordered: later work in this thread's stream comes after the object's work. read_capsule() orders nothing.
 ForeignArray read_capsule(nb::handle capsule, nb::handle object, const ForeignName& name);
 ForeignArray read_by_dlpack(nb::handle object, const ForeignName& name);
-// The functions of the class, or null.
+// The exchange functions of the class, or null.
 const dlpack::ExchangeApi* exchange_api(PyTypeObject* type);
-// Whether a tensor is a view of torch that stands for the negated numbers of its memory, of which DLPack says nothing.
+// Whether a tensor is a view of PyTorch that stands for the negated numbers of its memory, which DLPack does not tell.
 bool is_negated(nb::handle tensor);
-// The same from the tensor's own words, in less time; nothing where it is not known where they are.
+// The same from the tensor's own bytes, in less time; empty if their layout is not known.
 std::optional<bool> known_negation(nb::handle tensor);
-// Whether it is a tensor of torch; false where its class does not say how to exchange tensors.
+// Whether it is a tensor of PyTorch; false if its class has no exchange functions.
 bool is_torch_tensor(nb::handle object);
 
 // An array as DLPack's structures, with a reference to its memory. Throws UsageError for elements that are no numbers
-// and for memory that is neither the host's nor a CUDA device's. Nobody waits for work on it. `scalar` is what its
-// numbers are said to be, where that is something else than what they are.
+// and for memory that is neither the host's nor a CUDA device's. Does not wait for work on the memory. `scalar`
+// replaces the type of its numbers in the result.
 dlpack::VersionedTensor* export_versioned(const runtime::Array& array, const char* api,
                                           std::optional<Scalar> scalar = {});
 dlpack::ManagedTensor* export_unversioned(const runtime::Array& array, const char* api,
@@ -129,7 +129,7 @@ nb::object capsule_of(dlpack::VersionedTensor* tensor);
 nb::object capsule_of(dlpack::ManagedTensor* tensor);
 void bind_dlpack(nb::module_& m);
 
-// Of a scalar and back; empty for what Weft has not.
+// DLPack's type of a scalar, and back; empty for types that Weft lacks.
 dlpack::DataType dlpack_type(Scalar scalar);
 std::optional<Scalar> scalar_of(dlpack::DataType type);
 

@@ -8,11 +8,11 @@
 namespace weft::bindings {
 namespace {
 
-PyObject* python_module = nullptr;  // imported when first asked for
+PyObject* python_module = nullptr;  // imported at its first use
 
 nb::object python_function(const char* name) { return function_of("warp._interop.jax_arrays", python_module, name); }
 
-// The class of arrays that hold numbers; those that JAX passes around while it traces have others.
+// The class of arrays that hold numbers; JAX passes others while it traces.
 PyTypeObject* array_type() {
     static PyObject* type = nullptr;
     if (!type) type = python_function("array_type")().release().ptr();
@@ -35,10 +35,10 @@ PyObject* from_jax(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject*
     });
 }
 
-// A capsule of the array's memory for JAX, which reads it only; what JAX could not use in place is an error.
+// A capsule of the array's memory, which JAX only reads. Memory that JAX could not use in place is an error.
 nb::object capsule_for_jax(nb::handle source, bool has_64_bits) {
     constexpr const char* kApi = "to_jax()";
-    constexpr std::uintptr_t kAlignment = 64;  // bytes; XLA's code for CPUs takes it for granted
+    constexpr std::uintptr_t kAlignment = 64;  // bytes; XLA's code for CPUs requires it
     const runtime::Array& array = array_argument(source.ptr(), kApi, "warp_array").array;
     if (!array.device->is_host_memory) {
         throw UsageError(kApi, "the array is on '" + array.device->alias +

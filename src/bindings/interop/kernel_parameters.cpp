@@ -59,7 +59,7 @@ nb::list parameters_of(nb::handle kernel_object, const std::string& api, const s
     return result;
 }
 
-// Of such functions the derivative of the gradient need not be symmetric, as second derivatives of functions are.
+// With custom derivatives, the derivative of the gradient need not be symmetric, as second derivatives are.
 bool has_own_gradients(nb::handle kernel_object) {
     program::Kernel& core = kernel_pointer(kernel_object)->core();
     const ir::Module& module = core.code(core.configured().debug).analysed();

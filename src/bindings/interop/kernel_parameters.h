@@ -1,4 +1,4 @@
-// What a kernel's parameters are, for those who make functions of other libraries from kernels.
+// The parameters of a kernel, for Python modules that make functions of other libraries from kernels.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -22,7 +22,7 @@ void throw_without_gradient(const PyKernel& kernel, std::string_view api) {
 void run_one_adjoint(PyKernel& kernel, const program::CompiledKernel& compiled, const program::Grid& grid,
                      const Dimensions& dims, std::byte* block, std::vector<AdjointArray>& arrays,
                      std::string_view api) {
-    const runtime::WithoutRecording without;  // frameworks want the gradients now
+    const runtime::WithoutRecording without;  // frameworks need the gradients now
     program::Kernel& core = kernel.core();
     runtime::Device& device = runtime::host_device();
     std::vector<program::RecordedLaunch::Argument> given;
@@ -46,7 +46,7 @@ void run_one_adjoint(PyKernel& kernel, const program::CompiledKernel& compiled, 
         if (needs.contents[parameter].before || (runs_again && !is_overwritten)) runtime::zero(variable.array);
         if (!variable.requires_grad) continue;
         const runtime::Array gradient = program::gradient_of(variable);
-        if (is_overwritten && gradient.view.data) {  // read once for each element
+        if (is_overwritten && gradient.view.data) {  // each element is read once
             read_only.push_back({parameter, gradient});
             continue;
         }

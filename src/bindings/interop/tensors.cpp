@@ -1,6 +1,6 @@
-// wp.from_torch, wp.to_torch and the same for Paddle: memory through the frameworks' C exchange API, gradients too.
-// What is a framework's own way of doing (how a gradient is attached) is in python/warp/_interop/<framework>.py, which
-// is asked where a tensor requires a gradient and nowhere else.
+// wp.from_torch, wp.to_torch and the same for Paddle: memory through the frameworks' C exchange API, with gradients.
+// Code that depends on the framework (how a gradient is attached) is in python/warp/_interop/<framework>.py; it is
+// called only for tensors that require a gradient.
 #include "bindings/interop/tensors.h"
 
 #include "bindings/arrays/array_object.h"
@@ -23,7 +23,8 @@ public:
           flag_(PyUnicode_InternFromString(flag)),
           is_opposite_(is_opposite) {}
 
-    // The class of tensors; imports the framework, whose absence is a ModuleNotFoundError that says how to install it.
+    // The class of tensors; imports the framework. A missing one is a ModuleNotFoundError that names the way to install
+    // it.
     PyTypeObject* tensor_type() {
         if (!tensor_) tensor_ = function("tensor_type")().release().ptr();
         return reinterpret_cast<PyTypeObject*>(tensor_);
@@ -49,8 +50,8 @@ public:
 
 private:
     const char* module_;
-    PyObject* flag_;    // the attribute that says whether a tensor requires a gradient,
-    bool is_opposite_;  // or that it does not
+    PyObject* flag_;    // an attribute of tensors: it requires a gradient
+    bool is_opposite_;  // the attribute is the negation of that
     PyObject* imported_ = nullptr;
     PyObject* tensor_ = nullptr;
     PyObject* is_recording_ = nullptr;
@@ -92,9 +93,9 @@ nb::object attribute(nb::handle object, PyObject* name) {
     return found;
 }
 
-// The gradient of a tensor, which the array shares: made and set where there is none yet. Empty where it is not ours to
-// set: one that is set inside of torch.autograd.Function or a custom operator, where the framework records nothing,
-// would be added to what that returns, and the gradient of a tensor that was computed is none of its attributes.
+// The gradient of a tensor, which the array shares: made and set if there is none yet. Empty if Weft must not set it.
+// Inside torch.autograd.Function or a custom operator the framework records nothing, and adds a gradient that is set
+// there to the returned one. The gradient of a computed tensor is not an attribute of it.
 nb::object gradient_of_tensor(Framework& framework, nb::handle tensor, Type dtype) {
     static PyObject* const is_leaf = PyUnicode_InternFromString("is_leaf");
     static PyObject* const grad = PyUnicode_InternFromString("grad");
@@ -107,7 +108,7 @@ nb::object gradient_of_tensor(Framework& framework, nb::handle tensor, Type dtyp
     return array_of_tensor(framework, gradient, dtype, "the gradient of the tensor");
 }
 
-// A structure for a tensor that has no gradient to share. Empty where only an array will do.
+// A structure for a tensor that has no gradient to share. Empty if only an array will do.
 nb::object plain_structure(Framework& framework, nb::handle tensor, Type dtype) {
     const ForeignName name(framework.from_api, "t");
     ForeignArray found = read_tensor(framework, tensor, name);
@@ -174,7 +175,7 @@ nb::object tensor_of_array(Framework& framework, const Array& array) {
         export_versioned(array, framework.to_api, scalar_of_tensor(array.dtype.scalar()));
     if (!api) return framework.function("from_capsule")(capsule_of(exported));
     void* tensor = nullptr;
-    if (api->to_object(exported, &tensor) != 0) {  // which has taken the tensor over all the same
+    if (api->to_object(exported, &tensor) != 0) {  // to_object() has consumed it all the same
         const std::string reason = taken_error();
         throw UsageError(framework.to_api, "an array of " + array.dtype.python_name() + ": " + reason,
                          ErrorCategory::type);

@@ -7,7 +7,7 @@
 
 namespace weft::bindings {
 
-// What the numbers are said to be in a tensor: the frameworks compute nothing with unsigned integers of more than 8
+// The scalar type of the numbers in a tensor: the frameworks compute nothing with unsigned integers of more than 8
 // bits, and see them as signed ones.
 Scalar scalar_of_tensor(Scalar scalar);
 // A tensor of PyTorch over the memory of an array. Throws UsageError for arrays of structs and read-only memory.

@@ -62,7 +62,7 @@ nb::object tuple_of(const std::int64_t* extents, int count) {
     return result;
 }
 
-// An int, or a tuple of ints, as a tuple; empty where it is something else.
+// An int, or a tuple of ints, as a tuple; empty for other objects.
 nb::object extents(nb::handle given) {
     if (PyLong_Check(given.ptr())) return nb::make_tuple(given);
     if (!PyTuple_Check(given.ptr()) || PyTuple_GET_SIZE(given.ptr()) == 0) return {};
@@ -71,7 +71,7 @@ nb::object extents(nb::handle given) {
     return nb::borrow(given);
 }
 
-// Whether it is a tensor of one of these classes; what it shows is `seen`.
+// Whether it is a tensor of one of these classes; `seen` gets its view.
 bool is_plain_tensor(PyObject* object, const nb::tuple& types, dlpack::Tensor& seen) {
     const auto is_class = [&](nb::handle type) { return type.ptr() == reinterpret_cast<PyObject*>(Py_TYPE(object)); };
     if (std::none_of(types.begin(), types.end(), is_class)) return false;
@@ -82,10 +82,11 @@ bool is_plain_tensor(PyObject* object, const nb::tuple& types, dlpack::Tensor& s
     return false;
 }
 
-// What is known of an operator before it is called. All calls have the GIL, the lock of kernels and their code.
+// All that is known of an operator before it is called. Calls hold the GIL, which is the lock of kernels and their
+// code.
 class TorchOperator {
 public:
-    // The first `inputs` parameters are inputs; `changed` has the numbers of those that are outputs as well.
+    // The first `inputs` parameters are inputs; `changed` has the indices of those that are outputs too.
     TorchOperator(nb::object kernel_object, std::size_t inputs, const std::vector<std::size_t>& changed,
                   nb::tuple plain_types)
         : kernel_object_(std::move(kernel_object)),
@@ -110,9 +111,9 @@ public:
                     place.output = static_cast<Py_ssize_t>(output_count_++);
     }
 
-    // What a call comes to where its arguments are plain tensors, as they have to be: (dims, shapes, values, tensors).
-    // None where anything is out of the ordinary, for the caller to look into. An extent or a tuple of extents for
-    // `launch_dims`; for `output_dims` one of these, or such by name; None for the shape of the first tensor.
+    // The prepared call, if its arguments are plain tensors, as they must be: (dims, shapes, values, tensors). None for
+    // anything out of the ordinary, which the caller handles. `launch_dims` is an extent or a tuple of extents;
+    // `output_dims` is one of these, or a dict of them by name. None means the shape of the first tensor.
     nb::object prepare(nb::tuple arguments, nb::handle launch_dims, nb::handle output_dims) {
         if (arguments.size() != input_count_ + values_.size()) return nb::none();
         nb::object tensors = new_tuple(input_count_), values = new_tuple(values_.size());
@@ -147,9 +148,9 @@ public:
         return nb::make_tuple(dims, shapes, values, tensors);
     }
 
-    // The outputs: those that are inputs as well first. `dims` is the grid, `shapes` has an item for each other output.
+    // The outputs: first those that are inputs too. `dims` is the grid, `shapes` has an item for each other output.
     nb::object launch(nb::tuple dims, nb::tuple shapes, nb::tuple values, nb::handle tensors) {
-        const runtime::WithoutRecording without;  // as all that PyTorch does
+        const runtime::WithoutRecording without;  // as all of PyTorch's work
         Call call(*this, dims, values);
         const Items given(tensors, input_count_, "tensors"), wanted(shapes, new_count_, "shapes");
         std::vector<Array> arrays;
@@ -175,8 +176,8 @@ public:
         return result;
     }
 
-    // The gradients of the tensors, and None for those that have none or that are not `wanted` (a bool for each tensor;
-    // None: all are). `gradients` are those of the outputs, in their order; of those that have none they may be
+    // The gradients of the tensors, and None for those that have none or are not `wanted` (a bool for each tensor;
+    // None: all are). `gradients` are those of the outputs, in their order; for outputs without one the item may be
     // anything.
     nb::object adjoint(nb::tuple dims, nb::tuple shapes, nb::tuple values, nb::handle tensors, nb::handle gradients,
                        nb::object wanted) {
@@ -227,7 +228,7 @@ private:
         std::size_t parameter;
         bool is_input, is_output;
         bool is_smooth;         // may have a gradient
-        Py_ssize_t output = 0;  // which one
+        Py_ssize_t output = 0;  // its number among the outputs
     };
 
     // A tuple or list of so many items.
@@ -265,7 +266,7 @@ private:
         ArrayView& view(const ArrayParameter& place) {
             return program::view_at(block.data(), of.kernel_->parameters()[place.parameter].offset);
         }
-        // Once the views are there. No code where there are no threads.
+        // To be called after the views are set. No code if there are no threads.
         void choose() {
             if (has_no_threads(dims)) return;
             compiled = &bindings::choose(*of.kernel_, device, block.data(), dims);
@@ -282,8 +283,8 @@ private:
 
     const ParameterPlan& plan(const ArrayParameter& place) const { return kernel_->parameters()[place.parameter]; }
 
-    // A tensor as the kernel reads it; one that it cannot read as it is becomes a copy. `is_packed`: laid out without
-    // gaps, as its gradient is.
+    // A tensor as the kernel reads it; one that it cannot read in place is copied. `is_packed`: laid out without gaps,
+    // as its gradient is.
     Array array_of(nb::handle tensor, const ArrayParameter& place, bool is_packed) {
         const ParameterPlan& parameter = plan(place);
         const auto text = [&] { return "argument '" + parameter.name + "' of kernel '" + kernel_->key + "'"; };
@@ -302,17 +303,17 @@ private:
             plain = call_method(plain, "contiguous");
             found = read_foreign(plain, name);
         }
-        // Tensors of torch have signed integers for these.
+        // Tensors of PyTorch have signed integers in their place.
         if (found->scalar == scalar_of_tensor(parameter.element.scalar())) found->scalar = parameter.element.scalar();
         return fit(*found, plain, parameter.element, parameter.ndim, name);
     }
 
-    // Its memory holds anything.
+    // The memory is uninitialised.
     Array new_array(const ArrayParameter& place, nb::handle shape) {
         return runtime::empty(plan(place).element, shape_argument(shape.ptr(), kApi), runtime::host_device());
     }
 
-    // Gives an output its gradient: torch's own memory, and a copy where there is a result in the same place.
+    // Gives an output its gradient: PyTorch's own memory, or a copy if there is a result in the same place.
     void set_gradient(program::Variable& variable, const ArrayParameter& place, nb::handle slope) {
         Array gradient = array_of(slope, place, /*is_packed=*/true);
         if (!std::ranges::equal(gradient.shape(), variable.array.shape())) {
@@ -326,7 +327,7 @@ private:
         variable.array.view.grad = gradient.view.data;
     }
 
-    // New outputs start as zeros. What the launch overwrites need not be cleared, unless somebody compares.
+    // New outputs start as zeros. Arrays that the launch overwrites are not cleared, unless verify_fp compares them.
     void clear_outputs(Call& call, const std::vector<Array>& arrays) {
         std::shared_ptr<const program::LaunchNeeds> needs;
         if (call.compiled && !program::settings().verify_fp) {
@@ -352,7 +353,7 @@ private:
 
     nb::object kernel_object_;
     PyKernel* kernel_;
-    nb::tuple plain_types_;  // of tensors
+    nb::tuple plain_types_;  // classes of tensors
     std::vector<ArrayParameter> places_;
     std::vector<std::size_t> values_;                                 // the other parameters
     std::vector<std::uint8_t> kinds_;                                 // by parameter, for launch_needs()

@@ -1,9 +1,9 @@
 // Memory of tensors for arrays that outlive the call that made them. PyTorch may give a tensor other memory at any
 // time: `t.set_()` and `t.data = ...` another storage, `t.resize_()` other bytes to the same storage, swap_tensors()
-// all of it. What an array shows would then be freed, so it looks whether its tensor has the memory still: in words of
-// the tensor, since asking PyTorch would cost more than a launch. Where these stand is found out by experiment
-// (python/warp/_interop/torch_memory.py); where the experiment fails nothing is watched. Whether a tensor stands for
-// negated numbers is read in the same way, and asked where the experiment failed.
+// all of it. The memory of such an array would then be freed, so the array checks that its tensor still has the memory.
+// The check reads the tensor's own words, since asking PyTorch would cost more than a launch. Their offsets are found
+// by experiment (python/warp/_interop/torch_memory.py); if the experiment fails nothing is watched. Whether a tensor
+// stands for negated numbers is read in the same way, and asked of PyTorch if the experiment failed.
 #include "bindings/arrays/array_object.h"
 #include "bindings/interop/foreign.h"
 
@@ -11,7 +11,7 @@ namespace weft::bindings {
 namespace {
 
 // In bytes: of the tensor in its Python object, of the storage in the tensor, of address and size in the storage, of
-// the word of the tensor with the bit that says whether its numbers are negated; and that bit.
+// the word of the tensor with the bit for negated numbers; and that bit.
 using TensorOffsets = std::array<std::uint64_t, 6>;
 
 const std::optional<TensorOffsets>& places() {

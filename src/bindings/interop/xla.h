@@ -20,7 +20,7 @@ struct ApiVersion {
     Extension* extension;
     int major, minor;
 };
-inline constexpr int kMajor = 0, kMinor = 3;  // what is used here is alike in all minor versions up to this one
+inline constexpr int kMajor = 0, kMinor = 3;  // all minor versions up to this one agree about the parts used here
 inline constexpr int kMinorOfOld = 1;
 
 struct Metadata {
@@ -77,7 +77,7 @@ struct Number {
     int dtype;
     void* value;
 };
-inline constexpr int kNumber = 3;  // the kind of an attribute that is one
+inline constexpr int kNumber = 3;  // the kind of a numeric attribute
 struct Attributes {
     std::size_t struct_size;
     Extension* extension;

@@ -38,28 +38,29 @@ struct CallArray {
     Type element;
     std::vector<std::int64_t> shape;
     bool is_input, is_output;
-    bool is_zeroed = false;  // an output of which the kernel may leave something unwritten, or which it reads
+    bool is_zeroed = false;  // an output that the kernel reads, or may leave unwritten in part
     std::int64_t size_bytes = 0;
-    int rank = 0;  // of its buffers where nothing is batched: its own dimensions and those of its elements
+    int rank = 0;  // of its buffers without a batch: its own dimensions and those of its elements
 };
 
 // One kernel with the shapes and numbers of one traced call.
 struct Call {
     nb::object kernel_object;
     PyKernel* kernel;
-    Digest code;                          // of what the kernel meant when it was traced
-    mutable std::uint64_t redefinitions;  // of functions, as they were when it still meant that; under the GIL
+    Digest code;  // of the kernel when it was traced
+    // the count of redefined functions at the last check that `code` still holds; under the GIL
+    mutable std::uint64_t redefinitions;
     Dimensions dims;
     std::vector<std::byte> block;  // the arguments, arrays without addresses
-    std::vector<std::byte> shown;  // with addresses of nothing, for questions about the launch
+    std::vector<std::byte> shown;  // with made-up addresses, for questions about the launch
     std::vector<CallArray> arrays;
     const program::CompiledKernel* compiled;
     std::shared_ptr<const program::CompiledKernel> ordered;  // of a PreparedLaunch
     program::Grid grid;
 };
 
-// By a digest of what they do, so that equal ones are one, and executables that JAX took from a cache of another
-// process find theirs. Executables outlive what Python knows of them, so calls are kept for ever.
+// By a digest of their meaning: equal calls are one, and executables that JAX took from a cache of another process find
+// theirs. Executables outlive their Python objects, so calls are kept for ever.
 class Registry {
 public:
     void add(std::int64_t id, std::unique_ptr<const Call> call) {
@@ -102,8 +103,8 @@ std::int64_t digest_of(const Call& call) {
     return id;
 }
 
-// `arrays` has, for each array parameter, (shape, is an input, is an output); `values` the other arguments, laid out as
-// the parameters.
+// `arrays` has, for each array parameter, (shape, is an input, is an output); `values` are the other arguments, in the
+// order of the parameters.
 std::int64_t make_call(nb::object kernel_object, nb::handle dim, nb::list values, nb::list arrays) {
     auto call = std::make_unique<Call>();
     call->kernel_object = kernel_object;
@@ -113,7 +114,7 @@ std::int64_t make_call(nb::object kernel_object, nb::handle dim, nb::list values
     call->block.resize(static_cast<std::size_t>(kernel.block_bytes()));
     std::vector<Array> holders;
     runtime::Device& device = runtime::host_device();
-    // Addresses of nothing, far apart: they show the compiler that arrays do not overlap, and are never followed.
+    // Made-up addresses, far apart: they show the compiler that arrays do not overlap, and are never followed.
     std::vector<std::byte> shown(call->block.size());
     std::uintptr_t address = std::uintptr_t{1} << 20;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -176,8 +177,8 @@ std::int64_t make_call(nb::object kernel_object, nb::handle dim, nb::list values
     return id;
 }
 
-// Throws where its adjoint cannot be run. To be called when JAX traces the gradient, so that the error is not one of a
-// program that runs.
+// Throws if its adjoint cannot be run. To be called when JAX traces the gradient, so that the error does not come from
+// a program that runs.
 void require_adjoint(std::int64_t id) {
     const Call& call = registry().at(id);
     PyKernel& kernel = *call.kernel;
@@ -190,7 +191,7 @@ void require_adjoint(std::int64_t id) {
         throw_without_gradient(kernel, "jax_kernel()");
 }
 
-// The same for forward mode, of the kernel or of its adjoint: throws CompileError where there is none.
+// The same for forward mode, of the kernel or of its adjoint: throws CompileError if there is none.
 void require_tangent(std::int64_t id, bool of_adjoint) {
     const Call& call = registry().at(id);
     program::Kernel& core = call.kernel->core();
@@ -230,7 +231,7 @@ void run_forward(const xla::CallFrame& frame, const Call& call) {
     }
     program::Block block(call.block.size());
     std::memcpy(block.data(), call.block.data(), call.block.size());
-    const runtime::WithoutRecording without;  // XLA wants the results now
+    const runtime::WithoutRecording without;  // XLA needs the results now
     for (std::int64_t i = 0, count = batch.count(); i < count; ++i) {
         for (const auto& [offset, array, input, output] : places) {
             const auto sample = [&](const xla::Buffer& of) {
@@ -248,7 +249,7 @@ void run_forward(const xla::CallFrame& frame, const Call& call) {
     }
 }
 
-// Throws where functions that the kernel calls were redefined: what ran was the old code.
+// Throws if functions that the kernel calls were redefined: the forward call ran the old code.
 void require_unchanged(const Call& call) {
     const std::uint64_t redefinitions = frontend::function_redefinitions();
     if (call.redefinitions == redefinitions) return;
@@ -317,7 +318,7 @@ void run_adjoint(const xla::CallFrame& frame, const Call& call) {
             variable.requires_grad = true;
             if (is_output) {
                 variable.gradient = lent(sample(*place.gradient), array.size_bytes);
-            } else if (place.gradient) {  // the adjoint works on the gradient of what it overwrote
+            } else if (place.gradient) {  // the adjoint works on the gradient of overwritten arrays
                 variable.gradient = runtime::allocate(array.size_bytes, device);
                 if (size > 0) std::memcpy(variable.gradient->data, sample(*place.gradient), size);
             } else {

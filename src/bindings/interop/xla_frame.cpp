@@ -30,7 +30,7 @@ void expect_first_write(const xla::Buffer& result, int rank, std::int64_t size_b
     runtime::expect_first_write(result.data, size_bytes);
 }
 
-// Memory that somebody else keeps.
+// Memory that its owner keeps alive.
 runtime::BufferPtr lent(void* data, std::int64_t size_bytes) {
     auto buffer = std::make_shared<runtime::Buffer>();
     buffer->data = data;
@@ -46,8 +46,8 @@ nanobind::object handler_capsule(xla::Handler* handler) {
 
 // ---- the frame of a call ----
 
-// What XLA asks before it calls: the version that this speaks, which is its own where that is not a later one. XLA of
-// version 0.1 (JAX 0.6 and before) asks without a table of functions, and takes its own version only.
+// Answers XLA's question before a call with the version that Weft speaks: XLA's own, unless that is a later one. XLA of
+// version 0.1 (JAX 0.6 and before) asks without a table of functions, and takes only its own version.
 bool answers_metadata(xla::CallFrame& frame) {
     for (xla::Extension* extension = frame.extension; extension; extension = extension->next) {
         if (extension->type != xla::kMetadataExtension) continue;

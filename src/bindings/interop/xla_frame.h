@@ -1,5 +1,4 @@
-// What every function has to do that XLA calls: say which version it speaks, find its buffers and their samples, and
-// hand on errors.
+// Common to all functions that XLA calls: the answer about the version, the buffers and their samples, and errors.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -15,7 +14,7 @@
 
 namespace weft::bindings {
 
-// The leading extents that vmap has put before those of one sample, and where each sample of a buffer begins.
+// The leading extents that vmap has put before those of one sample, and the first byte of each sample.
 class Batch {
 public:
     // `rank`: of one sample.
@@ -58,11 +57,11 @@ private:
 
 const xla::Buffer& item(const xla::Buffers& buffers, std::int64_t index);
 
-// What XLA has for a result is fresh from the system where it is large: without huge pages the first write to it takes
-// several times as long as most kernels. `size_bytes`: of one sample.
+// Large results of XLA are fresh from the system: without huge pages the first write to them takes several times as
+// long as most kernels. `size_bytes`: of one sample.
 void expect_first_write(const xla::Buffer& result, int rank, std::int64_t size_bytes);
 
-// Memory of XLA's, as long as the call lasts.
+// Memory that XLA owns during the call.
 runtime::BufferPtr lent(void* data, std::int64_t size_bytes);
 
 nanobind::object handler_capsule(xla::Handler* handler);
@@ -70,18 +69,18 @@ nanobind::object handler_capsule(xla::Handler* handler);
 // ---- the frame of a call ----
 
 bool answers_metadata(xla::CallFrame& frame);
-std::int64_t id_of(const xla::CallFrame& frame);  // what the call says that it is for
+std::int64_t id_of(const xla::CallFrame& frame);  // the id of the call that was registered for it
 xla::Error* error(const xla::CallFrame& frame, const char* message);
 
-// While it lives, is_call_of_xla() of this thread.
+// While it lives, is_call_of_xla() is true in this thread.
 struct RunningCall {
     RunningCall();
     ~RunningCall();
 };
-// To be called with the GIL, by a call that is about to work as other threads of Python do.
+// To be called with the GIL, before a call does work that other threads of Python do.
 void leave_call_of_xla();
 
-// Runs `run(id)`; what it throws becomes XLA's error.
+// Runs `run(id)`; exceptions become XLA's errors.
 template <typename Run>
 xla::Error* handle(xla::CallFrame* frame, Run&& run) {
     if (answers_metadata(*frame)) return nullptr;

@@ -23,14 +23,14 @@ namespace {
 
 using runtime::Array;
 
-constexpr const char* kOfNone = "jax_callable()";  // the API that errors name where no call is known
+constexpr const char* kOfNone = "jax_callable()";  // the API that errors name if no call is known
 
-// An argument of the function: a value, or an array that shows a buffer.
+// An argument of the function: a value, or an array over a buffer.
 struct Argument {
     std::string name;
-    nb::object value;  // of what is no array
+    nb::object value;  // of an argument that is no array
     Array shape;
-    int rank = 0;  // of its buffers where nothing is batched
+    int rank = 0;  // of its buffers without a batch
     bool is_input = false, is_output = false;
 
     bool is_array() const { return !value.is_valid(); }
@@ -39,13 +39,13 @@ struct Argument {
 // A function with the shapes and values of one traced call.
 struct FunctionCall {
     nb::object function;
-    std::string api, subject;  // how errors name it: "jax_callable()", "function 'two_steps'"
+    std::string api, subject;  // names in errors: "jax_callable()", "function 'two_steps'"
     std::vector<Argument> arguments;
 };
 
-// Executables outlive what Python knows of them, so calls are kept for ever. What stands for one is made of its key,
-// which says all that it does; else of its name and shapes, and of how many there were before: another process does not
-// take it for one of its own.
+// Executables outlive their Python objects, so calls are kept for ever. The id of a call is made of its key, which says
+// all that it does. Without a key it is made of name, shapes, and the number of calls before, so that another process
+// does not take it for one of its own.
 class Registry {
 public:
     std::int64_t add(std::unique_ptr<const FunctionCall> call, const std::string& key) {
@@ -82,7 +82,7 @@ Registry& registry() {
     return registry;
 }
 
-// `arguments`: of each (name, value), or (name, dtype, shape, is an input, is an output).
+// `arguments`: (name, value) for each, or (name, dtype, shape, is an input, is an output).
 std::int64_t make_call(nb::object function, std::string api, std::string subject, nb::list arguments,
                        const std::string& key) {
     auto call = std::make_unique<FunctionCall>();
@@ -112,13 +112,13 @@ std::int64_t make_call(nb::object function, std::string api, std::string subject
     return registry().add(std::move(call), key);
 }
 
-// Arrays that the function has put somewhere would show memory that is XLA's again.
+// Arrays that the function has stored elsewhere would show memory that is XLA's again.
 void require_released(const FunctionCall& call, const std::vector<runtime::BufferPtr>& buffers) {
     const auto kept = [&] {
         return std::ranges::find_if(buffers, [](const auto& buffer) { return buffer && buffer.use_count() > 1; });
     };
     if (kept() == buffers.end()) return;
-    PyGC_Collect();  // what only cycles hold is not kept
+    PyGC_Collect();  // arrays that only cycles hold are not kept
     const auto found = kept();
     if (found == buffers.end()) return;
     const Argument& argument = call.arguments[static_cast<std::size_t>(found - buffers.begin())];
@@ -127,7 +127,7 @@ void require_released(const FunctionCall& call, const std::vector<runtime::Buffe
                                    argument.name + ")");
 }
 
-// One sample of the batch.
+// Runs one sample of the batch.
 void run_once(const FunctionCall& call, std::span<std::byte* const> inputs, std::span<std::byte* const> outputs) {
     std::vector<runtime::BufferPtr> buffers(call.arguments.size());
     {

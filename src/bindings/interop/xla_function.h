@@ -1,5 +1,5 @@
-// Python functions as calls of XLA, for wp.jax_callable: the function gets arrays over XLA's memory and launches what
-// it likes. It runs with the GIL, and with no tape.
+// Python functions as calls of XLA, for wp.jax_callable: the function gets arrays over XLA's memory and may launch
+// anything. It runs with the GIL, and with no tape.
 #pragma once
 
 #include <nanobind/nanobind.h>
