@@ -1,5 +1,5 @@
-// a + b, -a, abs(a), a < b, a += b, a @ b, float(a): found here by CPython, done by warp._arrays.arithmetic and
-// warp._arrays.products, which map kernels over the elements.
+// a + b, -a, abs(a), a < b, a += b, a @ b, float(a): CPython calls these slots; warp._arrays.arithmetic and
+// warp._arrays.products map kernels over the elements.
 #include <cstring>
 
 #include "bindings/arrays/array_object.h"
@@ -130,8 +130,8 @@ std::vector<PyType_Slot> arithmetic_slots() {
     };
 }
 
-// Annotations are equal where they mean one type, arrays where they are the same object (which is what Python does with
-// a comparison that is not implemented here). NumPy's arrays compare element by element, and so do `<` and its kin.
+// Annotations are equal if they mean one type, arrays if they are the same object (Python's default for a comparison
+// that is not implemented here). NumPy's arrays compare element by element, and so do `<` and its kin.
 PyObject* array_compare(PyObject* a, PyObject* b, int op) {
     if (has_memory(a) && (op == Py_EQ || op == Py_NE)) {
         if (a == b) return PyBool_FromLong(op == Py_EQ);

@@ -13,7 +13,7 @@ PyObject* read(PyObject* self, const char* api, Read&& get) {
     return guarded([&] { return get(memory_of(self, api)); });
 }
 
-// What annotations have too: no elements, and whatever shape was set.
+// For attributes that annotations have too: no elements, and any shape that was set.
 template <typename Read>
 PyObject* inspect(PyObject* self, Read&& get) {
     return guarded([&] { return get(value_of(self)); });
@@ -32,8 +32,8 @@ PyObject* get_dtype(PyObject* self, void*) {
     return guarded([&] { return dtype_of(value_of(self)).release().ptr(); });
 }
 
-// reprlib before Python 3.12 writes "array('" + typecode + "', [" and the elements for whatever class is called
-// `array`; pytest shows values with it.
+// reprlib before Python 3.12 writes "array('" + typecode + "', [" and the elements for every class called `array`;
+// pytest shows values with it.
 PyObject* get_typecode(PyObject* self, void*) {
     return inspect(self, [](PyArray& a) { return nb::str(a.array.dtype.python_name().c_str()).release().ptr(); });
 }
@@ -43,7 +43,7 @@ PyObject* get_ndim(PyObject* self, void*) {
     return PyLong_FromLong(array.pending ? array.pending->ndim.value_or(array.array.ndim) : array.array.ndim);
 }
 
-// Programs note at annotations what shape they want: it is an attribute like any other there.
+// Programs note the expected shape at annotations: there it is an attribute like any other.
 constexpr const char* kNotedShape = "shape";
 
 PyObject* get_shape(PyObject* self, void*) {
@@ -142,7 +142,7 @@ PyObject* get_grad(PyObject* self, void*) {
     });
 }
 
-// True and False, NumPy's too; anything else has a truth that nobody means.
+// True and False, NumPy's too; the truth of any other value would be an accident.
 bool truth(PyObject* value, const char* api) {
     if (!value) throw UsageError(api, "cannot be deleted. help: set it to False", ErrorCategory::attribute);
     if (PyBool_Check(value)) return value == Py_True;

@@ -1,4 +1,4 @@
-// array(...): the constructor's arguments. What `data` becomes stands in array_data.cpp.
+// array(...): the constructor's arguments. array_data.cpp converts `data`.
 #include <algorithm>
 
 #include "bindings/arrays/array_object.h"
@@ -43,7 +43,7 @@ const ArraySignature& signature() {
     return signature;
 }
 
-// Memory at an address: ours to use, not to free.
+// Memory at an address, which is used and not owned.
 Array from_pointer(const ArraySignature::Values& given, Type dtype, const Shape& shape, Device& device) {
     constexpr const char* kApi = "array()";
     void* address = PyLong_AsVoidPtr(given[kPtr]);
@@ -70,7 +70,7 @@ Array from_pointer(const ArraySignature::Values& given, Type dtype, const Shape&
     return array;
 }
 
-// The function that is called when the last array over the memory at 'ptr' is gone; null where there is none.
+// The function that is called when the last array over the memory at 'ptr' is gone, or null.
 PyObject* deleter_argument(const ArraySignature::Values& given) {
     if (!is_given(given[kDeleter])) return nullptr;
     if (!PyCallable_Check(given[kDeleter])) {
@@ -89,7 +89,7 @@ struct CallDeleter {
     void operator()() const {
         if (!Py_IsInitialized()) return;
         const PythonLock lock;
-        // An error here has nobody to go to: it is reported as those of __del__ are.
+        // An error here has no caller: it is reported as those of __del__ are.
         nb::error_scope saved;
         PyObject* result = PyObject_CallFunction(deleter, "KL", reinterpret_cast<unsigned long long>(address),
                                                  static_cast<long long>(bytes));
@@ -104,8 +104,8 @@ void release_by(runtime::Buffer& buffer, PyObject* deleter) {
     buffer.release = CallDeleter{deleter, buffer.data, buffer.size_bytes};
 }
 
-// A tape is told that the new array is made of another one with a gradient. If the new one has none, the gradient ends
-// there, which the tape may have to warn of.
+// Tells a tape that the new array is made of another one with a gradient. If the new one has none, the gradient ends
+// there, which the tape may warn of.
 void record_origin(nb::handle made, nb::handle data) {
     const PyArray* from = array_pointer(data);
     PyArray& to = value_of(made.ptr());
@@ -174,7 +174,7 @@ PyObject* construct(PyTypeObject* type, const ArraySignature::Values& given, int
         runtime::checked_size(*shape, dtype.size_bytes(), kApi);
         array = runtime::empty(dtype, *shape, *options.device);
     }
-    // Data and shape say how many dimensions there are, except those of nothing.
+    // The number of dimensions comes from data and shape, except for data without elements.
     if (has_data && array.ndim == 1 && array.size() == 0 && ndim > 1)
         array = runtime::empty(array.dtype, Shape(static_cast<std::size_t>(ndim), 0), *options.device);
     bool has_gradient = is_given(given[kGrad]);
@@ -184,7 +184,7 @@ PyObject* construct(PyTypeObject* type, const ArraySignature::Values& given, int
     if (has_gradient) set_gradient(value_of(result.ptr()), given[kGrad], kApi);
     set_retain_grad(value_of(result.ptr()), flag(given[kRetainGrad], false), kApi);
     if (active_tape() && has_data && flag(given[kCopy], true)) record_origin(result, given[kData]);
-    // Last of all: where something is wrong, the memory stays the caller's.
+    // Last of all: after an error the memory stays the caller's.
     if (deleter) release_by(*buffer, deleter);
     return result.release().ptr();
 }

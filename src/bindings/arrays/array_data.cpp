@@ -1,4 +1,4 @@
-// array(...): what data may be, and how its dimensions become those of the array and of its elements.
+// array(...): the kinds of data, and how their dimensions become those of the array and of its elements.
 //
 //   data                                   way
 //   another array                          cloned or shared; another dtype through its NumPy view
@@ -41,7 +41,7 @@ std::string inner_text(Type dtype) {
     return runtime::shape_text({inner, static_cast<std::size_t>(count)});
 }
 
-// One dimension may be -1: what `count` elements leave for it.
+// Replaces a dimension of -1 by the extent that `count` elements leave for it.
 Shape inferred(Shape shape, std::int64_t count) {
     const auto open = std::ranges::find(shape, -1);
     if (open == shape.end() || std::ranges::count(shape, -1) > 1) return shape;
@@ -53,7 +53,7 @@ Shape inferred(Shape shape, std::int64_t count) {
 
 struct Grouping {
     Shape shape;
-    Shape strides;           // of elements, in bytes, in the memory of the data
+    Shape strides;           // in bytes, of the elements in the memory of the data
     bool is_packed = false;  // the components of each element lie one after the other
 };
 
@@ -226,8 +226,8 @@ PyObject* first_leaf(PyObject* object) {
     return is_list(object) ? nullptr : object;
 }
 
-// The type of a Weft value (wp.vec3(...), wp.float16(1.0), an instance of a struct); empty for Python's and NumPy's
-// numbers.
+// The type of a Weft value (wp.vec3(...), wp.float16(1.0), an instance of a struct); empty for numbers of Python and
+// NumPy.
 std::optional<Type> weft_value_type(PyObject* object) {
     PyTypeObject* type = Py_TYPE(object);
     if (PyLong_Check(object) || PyFloat_Check(object) || std::strncmp(type->tp_name, "numpy.", 6) == 0) return {};
@@ -371,7 +371,7 @@ runtime::Array array_from_data(PyObject* data, Type dtype, std::optional<Shape> 
     if (std::optional<Type> type = leaf ? weft_value_type(leaf) : std::nullopt) {
         Array values = from_values(data, dtype.is_struct() ? dtype : *type, device, api);
         if (dtype.is_none() || dtype.is_scalar()) values = as_scalars(values, api);
-        // One vector alone is its components.
+        // One vector alone becomes its components.
         if (leaf == data && dtype.is_none() && values.ndim > 1) values = runtime::pick(values, 0, 0);
         return from_array(values, dtype, shape, false, device, api);
     }
@@ -380,8 +380,8 @@ runtime::Array array_from_data(PyObject* data, Type dtype, std::optional<Shape> 
         return from_numbers(data, dtype, shape, device, api);
     }
     const std::optional<ForeignArray> foreign =
-        PyBytes_Check(data) ? std::nullopt : read_foreign(data, {api, "data"});  // text, and no numbers
-    if (foreign && !foreign->device->is_host_memory) {  // shown, and never copied to another device unasked
+        PyBytes_Check(data) ? std::nullopt : read_foreign(data, {api, "data"});  // text is no data
+    if (foreign && !foreign->device->is_host_memory) {  // viewed in place, and never copied to another device unasked
         if (foreign->device != &device) {
             throw UsageError(api, "data is " + describe(data) + " in memory of '" + foreign->device->alias +
                                       "', and the array is for '" + device.alias + "'. help: device='" +
@@ -393,7 +393,7 @@ runtime::Array array_from_data(PyObject* data, Type dtype, std::optional<Shape> 
     if (foreign) {
         const nb::object array = ndarray_of(*foreign);
         const numpy::NdArray& numbers = *numpy::ndarray_pointer(array);
-        const bool is_shown_as_bits = numpy::scalar_of(numbers) != foreign->scalar;  // of floats that NumPy has not
+        const bool is_shown_as_bits = numpy::scalar_of(numbers) != foreign->scalar;  // of floats that NumPy lacks
         const auto watched = [&](Array made) {
             if (made.view.data == foreign->data) watch_memory(made, data);
             return made;

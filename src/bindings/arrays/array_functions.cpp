@@ -22,8 +22,8 @@ using runtime::Shape;
 
 // ---- element values ----
 
-// What dtype a value has by itself: 1 int32, 1.0 float32, True bool, wp.vec3(...) vec3f. A sequence is what NumPy makes
-// of it: [1.0, 2.0] a vector of two float64, [[1, 2], [3, 4]] a matrix of int64.
+// The dtype that a value has by itself: 1 int32, 1.0 float32, True bool, wp.vec3(...) vec3f. A sequence gets NumPy's:
+// [1.0, 2.0] is a vector of two float64, [[1, 2], [3, 4]] a matrix of int64.
 Type dtype_of_value(PyObject* value, const char* api) {
     if (PyBool_Check(value)) return bool_type();
     if (PyFloat_CheckExact(value)) return f32_type();
@@ -103,13 +103,13 @@ PyObject* new_filled(Type dtype, const Shape& shape, PyObject* value, const Opti
     nb::object result =
         nb::steal(is_given(strides) ? finish(new_strided(dtype, shape, strides, true, options, api), options)
                                     : new_empty(dtype, shape, options, api));
-    const Unrecorded unrecorded;  // nothing was there before
+    const Unrecorded unrecorded;  // the array had no contents before
     fill_array(value_of(result.ptr()), value, api);
     return result.release().ptr();
 }
 
-// empty, zeros and ones share one list of parameters; full has `value` behind the shape. `ndim` is accepted: the shape
-// says it.
+// empty, zeros and ones share one list of parameters; full has `value` behind the shape. `ndim` is accepted and
+// ignored: the shape has it.
 enum Creation {
     kNewShape,
     kNewDtype,
@@ -215,7 +215,7 @@ LikeSignature like_signature(const char* api) {
     return LikeSignature(api, {"src", "device", "requires_grad", "pinned", "retain_grad"}, 1);
 }
 
-// Options that are not given come from the source, but for retain_grad.
+// Options that are not given come from the source, except retain_grad.
 Options like_options(PyArray& source, PyObject* device, PyObject* requires_grad, PyObject* pinned,
                      PyObject* retain_grad, const char* api) {
     return {is_given(device) ? &device_from_python(device, api) : source.array.device,
@@ -228,7 +228,7 @@ PyObject* make_like(const LikeSignature& signature, PyObject* const* args, Py_ss
     return guarded([&] {
         auto given = signature.parse(args, count, keywords);
         const char* api = signature.api();
-        // Programs of 2021 have `requires_grad` in the place of `device`; a bool is no device.
+        // Programs of 2021 pass `requires_grad` in the place of `device`; a bool is no device.
         if (count > kLikeDevice && PyBool_Check(given[kLikeDevice])) {
             if (given[kLikeRequiresGrad]) throw_given_twice(api, "requires_grad");
             std::swap(given[kLikeDevice], given[kLikeRequiresGrad]);
@@ -268,7 +268,7 @@ PyObject* clone(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* ke
     static const LikeSignature signature = like_signature("clone()");
     return make_like(signature, args, count, keywords, [](PyArray& source, const Options& options, const char* api) {
         nb::object result = nb::steal(new_empty(source.array.dtype, shape_of(source), options, api));
-        // What was there before is nothing; only a gradient of the source makes the copy a part of the program.
+        // The new array had no contents; a tape needs the copy only if the source has a gradient.
         std::optional<Unrecorded> unrecorded;
         if (!source.requires_grad) unrecorded.emplace();
         copy_elements(value_of(result.ptr()), source, 0, 0, 0, api);
@@ -323,7 +323,8 @@ PyObject* copy(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
     });
 }
 
-// What the rows of an array without a dtype are: numbers in one dimension, vectors in two, matrices in three.
+// The element type of the rows of an array without a dtype: numbers in one dimension, vectors in two, matrices in
+// three.
 Type row_type(const numpy::NdArray& data, const char* api) {
     const std::optional<Scalar> scalar = numpy::scalar_of(data);
     if (!scalar || data.ndim < 2 || data.ndim > 3) return Type::none();
@@ -363,7 +364,7 @@ PyMethodDef entry(const char* name, Function* function, const char* doc) {
     return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)), METH_FASTCALL | METH_KEYWORDS, doc};
 }
 
-// The text of a function with the parameters that all of them share behind its own.
+// The docstring of a function, with the shared parameters behind its own.
 const char* creation_doc(const char* own_parameters, const char* text) {
     static std::deque<std::string> kept;
     constexpr const char* kShared =

@@ -23,7 +23,7 @@ struct Step {
     std::int64_t step = 1;
 };
 
-// What each of the first `count` axes becomes; the others stay.
+// Steps for each of the first `count` axes; the others stay.
 struct Selection {
     Step steps[2 * kMaxDims];
     int count = 0;
@@ -33,7 +33,7 @@ bool is_array_of_indices(PyObject* item) {
     return array_pointer(item) || numpy::ndarray_pointer(item) || PyList_Check(item);
 }
 
-// Whether the key is for warp._arrays.indexed.
+// Whether warp._arrays.indexed handles the key.
 bool has_arrays(PyObject* key) {
     if (!PyTuple_Check(key)) return !PyLong_CheckExact(key) && !PySlice_Check(key) && is_array_of_indices(key);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) {
@@ -198,7 +198,7 @@ void write_view(const Array& view, PyObject* value) {
     write_foreign(view, value, "array[]");
 }
 
-// What a tape is told of `array[key] = value`.
+// Reports `array[key] = value` to the tape.
 void record_assignment(PyArray& array, const Selection& selection, PyObject* value) {
     const auto part = [&](const Array& of) {
         Array selected = select(of, selection);

@@ -1,8 +1,8 @@
 // Setting shape, strides, ptr and the like of an array: another view of the same memory, in place.
 //
 // Programs that simulate batches of worlds write `a.strides = (0,) + a.strides; a.ndim += 1; a.shape = (n,) + a.shape`.
-// While these three speak of different numbers of dimensions, the array cannot be used (PendingLayout); what reads the
-// attributes sees what was set.
+// While these three have different numbers of dimensions, the array cannot be used (PendingLayout); its attributes read
+// as they were set.
 #include <algorithm>
 
 #include "bindings/arrays/array_object.h"
@@ -19,7 +19,7 @@ namespace {
 Shape shape_of(const Array& array) { return {array.shape().begin(), array.shape().end()}; }
 Shape strides_of(const Array& array) { return {array.strides().begin(), array.strides().end()}; }
 
-// Lowest and one past the highest byte of the elements, counted from the first one. Such numbers may be anything.
+// Lowest and one past the highest byte of the elements, counted from the first one. The arguments may be any numbers.
 std::pair<__int128, __int128> reach_of(const Shape& shape, const Shape& strides, std::int64_t element_bytes) {
     __int128 low = 0, high = element_bytes;
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
@@ -46,8 +46,8 @@ void require_inside(const runtime::Buffer& buffer, std::intptr_t first, std::pai
                      ErrorCategory::value);
 }
 
-// The array shows this from now on; its gradient begins where it did. Throws and leaves it as it is where that is no
-// view of its memory.
+// Changes the view; its gradient begins at the same place. If that is no view of its memory, throws and changes
+// nothing.
 void show(PyArray& array, const Shape& shape, const Shape& strides, std::intptr_t address, const char* api) {
     const Array& old = array.array;
     const std::int64_t bytes = old.dtype.size_bytes();
@@ -78,10 +78,10 @@ void show(PyArray& array, const Shape& shape, const Shape& strides, std::intptr_
     std::ranges::copy(strides, changed.view.strides);
     changed.view.data = size > 0 ? reinterpret_cast<void*>(address) : nullptr;
     array.array = std::move(changed);
-    array.set_grad({});  // made again when somebody asks, with the new layout
+    array.set_grad({});  // made again at its next use, with the new layout
 }
 
-// Where the elements begin; of an array without any, where its memory does.
+// The address of the first element; of an array without any, that of its memory.
 std::intptr_t first_byte(const PyArray& array) {
     if (array.array.view.data) return static_cast<std::intptr_t>(array.array.address());
     return array.array.buffer ? reinterpret_cast<std::intptr_t>(array.array.buffer->data) : 0;
@@ -101,10 +101,10 @@ std::int64_t count_of(const Shape& shape) {
     return count;
 }
 
-// Of an array that is not in the middle of it.
+// Whether no layout is pending.
 bool is_whole(const PyArray& array) { return !array.is_annotation; }
 
-// Takes over what was set, if it speaks of one number of dimensions.
+// Applies the attributes that were set, if they agree on the number of dimensions.
 void settle(PyArray& array, const char* api) {
     const PendingLayout& pending = *array.pending;
     const Array& old = array.array;
@@ -114,7 +114,7 @@ void settle(PyArray& array, const char* api) {
     if (!pending.strides && strides.size() != shape.size() && old.is_contiguous() && count_of(shape) == old.size())
         strides = packed_strides(old, shape);
     if (strides.size() != shape.size()) return;
-    array.pending.reset();  // where it fails, all is as it was before the first of these
+    array.pending.reset();  // if show() throws, all is as it was before the first of them
     array.is_annotation = false;
     show(array, shape, strides, first_byte(array), api);
 }
@@ -125,7 +125,7 @@ PendingLayout& pending_of(PyArray& array) {
     return *array.pending;
 }
 
-// Memory, or in the middle of it.
+// An array with memory, or in the middle of a change.
 PyArray& array_of(PyObject* self, PyObject* value, const char* api) {
     if (!value) throw UsageError(api, "cannot be deleted", ErrorCategory::attribute);
     PyArray& array = value_of(self);
@@ -263,10 +263,10 @@ int array_set_is_contiguous(PyObject* self, PyObject* value, void*) {
     return set_by([&] {
         constexpr const char* kApi = "array.is_contiguous";
         PyArray& array = array_of(self, value, kApi);
-        if (array.pending) return;  // follows from what is being set
+        if (array.pending) return;  // follows from the attributes being set
         const Array& of = array.array;
         const bool wanted = PyObject_IsTrue(value) == 1;
-        // Along an axis of one element the stride is never taken: either answer is right.
+        // The stride along an axis of one element is never used: either answer is right.
         const bool is_open = std::ranges::any_of(of.shape(), [](std::int64_t extent) { return extent <= 1; });
         if (wanted == of.is_contiguous() || (is_open && of.is_contiguous())) return;
         refuse(kApi, std::string("follows from shape and strides: it is ") + (of.is_contiguous() ? "True" : "False"),

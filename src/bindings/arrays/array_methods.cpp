@@ -137,14 +137,14 @@ void copy_elements(PyArray& to, PyArray& from, std::int64_t to_offset, std::int6
     }
     move(to.array, from.array);
     count_write(to);
-    // A tape carries the gradient back, and not along.
+    // Without a tape the gradient is copied along; a tape carries it back instead.
     if (!active_tape() && to.requires_grad && from.requires_grad) {
         move(gradient_of(to), gradient_to_read(from));
         runtime::count_write(to.gradient);
     }
 }
 
-// The numbers of a capture are not there yet.
+// During a capture the elements do not exist yet.
 void refuse_reading(PyObject* self, const char* api) {
     runtime::refuse_recording(*memory_of(self, api).array.device, api, "look at arrays after wp.capture_launch()");
 }
@@ -261,7 +261,8 @@ PyObject* astype(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
         runtime::Array made = is_captured ? runtime::empty(type, array.array.shape(), *array.array.device)
                                           : array_from_data(self, type, std::nullopt, true, *array.array.device, kApi);
         nb::object result = nb::steal(finish(std::move(made), options));
-        if (is_captured || (active_tape() && options.requires_grad)) {  // on a tape again, since kernels have adjoints
+        // by a kernel on a tape too, since kernels have adjoints
+        if (is_captured || (active_tape() && options.requires_grad)) {
             static PyObject* module = nullptr;
             function_of("warp.utils", module, "array_cast")(nb::handle(self), result);
         }
@@ -276,7 +277,7 @@ PyObject* numpy_method(PyObject* self, PyObject*) {
     });
 }
 
-// What numpy.asarray calls for objects without a buffer; NumPy 2 passes `copy`.
+// numpy.asarray calls it for objects without a buffer; NumPy 2 passes `copy`.
 PyObject* array_method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
         static const Signature<2> signature("array.__array__()", {"dtype", "copy"});
@@ -363,7 +364,7 @@ PyObject* assign(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
             nb::object converted = nb::handle(source).attr("astype")(dtype_of(array));
             copy_elements(array, value_of(converted.ptr()), 0, 0, 0, kApi);
         } else {
-            // A graph has the data of the capture.
+            // A graph has the data of the time of the capture.
             const bool copies = !given && runtime::current_recording(*array.array.device);
             const nb::object converted = nb::steal(make_array(
                 array_from_data(source, array.array.dtype, std::nullopt, copies, *array.array.device, kApi)));
@@ -428,7 +429,7 @@ PyObject* cptr(PyObject* self, PyObject*) {
             element = element * nb::int_(array.dtype.size_bytes());
         }
         nb::object pointer = ctypes.attr("cast")(array.address(), ctypes.attr("POINTER")(element));
-        pointer.attr("_array") = nb::handle(self);  // keeps the memory
+        pointer.attr("_array") = nb::handle(self);  // keeps the memory alive
         return pointer.release().ptr();
     });
 }
@@ -469,7 +470,7 @@ std::string annotation_text(PyArray& array) {
     return "array" + (ndim == 1 ? "" : std::to_string(ndim) + "d") + "[" + name + "]";
 }
 
-// As NumPy would show it, or as a list where NumPy has no such type.
+// As NumPy would show it, or as a list if NumPy has no such type.
 nb::object shown(PyObject* self) {
     Type dtype = value_of(self).array.dtype;
     if ((dtype.is_scalar() || dtype.is_numeric_aggregate()) && !is_bits_in_numpy(dtype)) return numpy_view(self);

@@ -1,4 +1,4 @@
-// How arrays and NumPy (and whatever speaks its protocols) see each other's memory.
+// Views between arrays and NumPy, and other libraries that use its protocols.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -48,7 +48,7 @@ Layout full_layout(const Array& array) {
     return layout;
 }
 
-// Whether elements are scalars that other programs know. Says why not.
+// Throws unless elements are scalars, or made of scalars, that other programs know. The error gives the reason.
 void require_plain(Type dtype, const char* api) {
     if (!dtype.is_scalar() && !dtype.is_numeric_aggregate()) {
         throw UsageError(api,
@@ -60,7 +60,7 @@ void require_plain(Type dtype, const char* api) {
 
 // ---- foreign arrays ----
 
-// Of what array.__ctype__() gives: memory that somebody else keeps. It does not say what its elements are.
+// For the result of array.__ctype__(): memory that its owner keeps alive, without an element type.
 Array view_of_structure(nb::handle structure, Type element, int ndim, const ForeignName& name) {
     const int found = nb::cast<int>(structure.attr("ndim"));
     if (found != ndim) {
@@ -92,7 +92,7 @@ runtime::BufferPtr borrowed_memory(const Array& view, nb::handle owner, bool is_
     buffer->device = view.device;
     buffer->is_read_only = is_read_only;
     PyObject* kept = owner.inc_ref().ptr();
-    // The last view may die on any thread.
+    // The last view may be destroyed on any thread.
     buffer->release = [kept] {
         if (!Py_IsInitialized()) return;
         const PythonLock lock;
@@ -112,7 +112,7 @@ int inner_shape(Type dtype, std::int64_t inner[2]) {
     return 1;
 }
 
-// Element by element, contiguous on both sides, in memory of the host.
+// Converts element by element; both sides are contiguous in memory of the host.
 Array converted(const Array& from, Type dtype) {
     const Array source = runtime::contiguous(runtime::on_host(from));
     Array result = runtime::empty(dtype, from.shape(), runtime::host_device());
@@ -167,7 +167,7 @@ nb::object numbers_of(const Array& array, nb::handle keep_alive, const char* api
     return numpy_view(readable, wrap_array(readable), api);
 }
 
-// As NumPy has it for Python's ints; a fraction is cut off, as there, and a float too large for an int is an error too.
+// NumPy's rule for Python's ints; a fraction is cut off, as there, and a float too large for an int is an error too.
 void require_fit(const numpy::NdArray& numbers, Type dtype, const char* api, const char* help) {
     if (!dtype.is_scalar() && !dtype.is_numeric_aggregate()) return;
     const Scalar to = dtype.scalar();
@@ -184,7 +184,7 @@ void require_fit(const numpy::NdArray& numbers, Type dtype, const char* api, con
         return is_in_range(Number::integer(bits), Scalar::u64, to);
     };
     const std::optional<Scalar> from = numpy::scalar_of(numbers);
-    if (!from) {  // objects: ints beyond 64 bits among them
+    if (!from) {  // objects, such as ints beyond 64 bits
         if (numbers.descriptor->kind != 'O') return;
         auto* objects = reinterpret_cast<PyObject* const*>(numbers.data);
         for (std::int64_t i = 0; i < numbers.size(); ++i) {
@@ -268,7 +268,7 @@ bool is_fortran_order(const Layout& layout, std::int64_t bytes) {
     return true;
 }
 
-// Neither buffers nor array interfaces have a name for these floats; under that of an integer of the same size, other
+// Neither buffers nor array interfaces have a name for these floats. Under that of an integer of the same size, other
 // libraries would compute with the bits.
 [[noreturn]] void throw_no_format(Type dtype, const char* api, ErrorCategory category = ErrorCategory::type) {
     throw UsageError(api,
@@ -324,7 +324,7 @@ void array_release_buffer(PyObject*, Py_buffer* buffer) { delete static_cast<Lay
 
 namespace {
 
-// What both interfaces say. Precondition: numbers that NumPy knows.
+// The entries that both interfaces share. Precondition: numbers that NumPy knows.
 nb::dict interface_of(const Array& array) {
     const Layout layout = full_layout(array);
     const ScalarInfo& scalar = info(array.dtype.scalar());
@@ -363,7 +363,7 @@ PyObject* array_interface(PyObject* self, void*) {
     });
 }
 
-// Whoever asks need wait for nothing: what was launched before has been done.
+// Consumers need not wait: earlier launches are done.
 PyObject* cuda_array_interface(PyObject* self, void*) {
     return guarded([&]() -> PyObject* {
         PyArray& value = value_of(self);

@@ -83,8 +83,8 @@ PyMemberDef members[] = {
 
 Py_ssize_t array_length(PyObject* self) { return static_cast<Py_ssize_t>(value_of(self).array.view.shape[0]); }
 
-// An annotation is always true, so that `annotation or other` works; an array is true where it has a first element,
-// whatever that is: `if mask:` asks whether there is a mask.
+// An annotation is always true, so that `annotation or other` works. An array is true if its first axis is not empty;
+// its values do not matter: `if mask:` asks whether there is a mask.
 int array_bool(PyObject* self) {
     PyArray& array = value_of(self);
     return static_cast<int>(array.is_annotation || array.array.view.shape[0] > 0);
@@ -152,7 +152,8 @@ PyType_Slot slots[] = {
 
 // ---- array1d ... array4d ----
 
-// What `wp.array2d` is: called, it makes arrays and annotations of two dimensions; subscripted, annotations.
+// The class of `wp.array2d` and its like: a call makes an array or annotation of two dimensions, a subscript an
+// annotation.
 struct ArrayMaker {
     int ndim;
 };
@@ -193,7 +194,7 @@ PyObject* make_array(runtime::Array array, PyTypeObject* type) {
         PyObject_GC_Track(object);
         return reinterpret_cast<PyObject*>(object);
     }
-    // Subclasses may have more fields than we know.
+    // Subclasses may have further fields.
     object = reinterpret_cast<ArrayObject*>(type->tp_alloc(type, 0));
     if (!object) throw nb::python_error();
     new (&object->value) PyArray(std::move(array));
@@ -211,8 +212,8 @@ PyObject* make_annotation(nb::handle dtype, int ndim) {
         if (std::optional<Type> type = dtype_from_python(dtype)) {
             array.dtype = *type;
         } else {
-            // A generic one: a type variable, or a class that stands for several types. What cannot be the type of an
-            // element at all is refused here, at the line that wrote it.
+            // A generic one: a type variable, or a class that stands for several types. A dtype that can be no
+            // element's type is refused here, at the line that wrote it.
             bool generic = PyType_Check(dtype.ptr()) || is_type_variable(dtype) || is_value_pattern(dtype);
             if (generic && PyType_Check(dtype.ptr())) {
                 generic = nb::cast<std::string>(nb::str(dtype.attr("__module__"))) != "builtins";
@@ -241,7 +242,7 @@ bool is_any(PyObject* dtype) { return dtype == typing_any(); }
 
 Type dtype_argument(PyObject* dtype, const char* api) {
     if (!is_given(dtype)) return f32_type();
-    // Classes mean the same type for ever. The table holds references, so a key cannot be another, later object.
+    // Classes mean the same type for ever. The table owns its keys, so no later object has the address of one.
     struct CachedDtype {
         PyObject* key = nullptr;
         Type type;
@@ -305,7 +306,7 @@ void note_gradient(const PyArray& array) {
 
 }  // namespace
 
-// Once for each dtype. Programs that ask for gradients of all their arrays are right to go on.
+// Warns once a dtype: programs that ask for gradients of all their arrays may go on.
 static void warn_of_integers(Type dtype) {
     static std::set<std::string> told;
     if (dtype.is_none() || ir::is_smooth(dtype) || ir::holds_array(dtype)) return;

@@ -1,5 +1,5 @@
-// The C++ half of warp.utils: sums, scans, sorts and runs of whole arrays. python/warp/utils.py checks the arguments,
-// says what is wrong with them and has the documentation; these functions are not for anybody else.
+// The C++ half of warp.utils: sums, scans, sorts and runs of whole arrays. python/warp/utils.py, the only caller,
+// checks the arguments, throws their errors and has the documentation.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
@@ -20,7 +20,7 @@ using runtime::Array;
 
 PyArray& array_of(nb::handle object) { return array_argument(object.ptr(), "warp.utils", "array"); }
 
-// Now, or when the graph runs that is being captured. `addresses`: what it uses besides `to`.
+// Does the work now, or in a capture when the graph runs. `addresses`: memory that it uses besides `to`.
 template <typename Work>
 void perform(const char* name, std::int64_t size_bytes, const Array& to, Work work,
              std::initializer_list<const void*> addresses) {
@@ -30,7 +30,7 @@ void perform(const char* name, std::int64_t size_bytes, const Array& to, Work wo
     recording->add(name, std::move(work), addresses);
 }
 
-// For what needs numbers on the host on its way: graphs whose nodes the host runs have them then.
+// For work that reads elements on the host on its way: graphs whose nodes the host runs have them then.
 void refuse_recording_of_device(const Array& array, const char* api, const char* help) {
     const runtime::Recording* const recording = runtime::current_recording(*array.device);
     if (recording && !recording->runs_nodes()) runtime::refuse_recording(*array.device, api, help);
@@ -70,7 +70,7 @@ nb::list as_list(const std::vector<runtime::Total>& totals, Scalar of) {
     return values;
 }
 
-// `sum()` gives totals to the host, `sum_into(to)` writes them to `out` on the device; without `out` the result is a
+// `sum()` returns totals to the host, `sum_into(to)` writes them to `out` on the device; without `out` the result is a
 // list.
 template <typename Sum, typename SumInto>
 nb::object reduced(const char* name, const Array& values, nb::handle out, const Sum& sum, SumInto sum_into,
@@ -186,7 +186,7 @@ void bind_array_primitives(nb::module_& m) {
                                    added = added ? std::optional(*added) : std::nullopt] {
                 to.device->primitives().matmul(left, right, added ? &*added : nullptr, to, alpha, beta);
             };
-            // Worth releasing the GIL by the work, which is more than the bytes.
+            // The operations decide whether to release the GIL; they outnumber the bytes.
             perform("matmul", to.array.size() * left.view.shape[left.ndim - 1], to.array, multiply,
                     {left.view.data, right.view.data, added ? added->view.data : nullptr});
             count_write(to);

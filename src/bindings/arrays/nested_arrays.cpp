@@ -16,7 +16,7 @@
 namespace weft::bindings {
 namespace {
 
-// An array field of a struct: its place in the struct.
+// An array field of a struct, by its offset in the struct.
 struct Field {
     std::int64_t offset;
     Type type;
@@ -40,8 +40,8 @@ void for_each_element(const runtime::Array& array, Visit&& visit) {
     walk(walk, 0, 0);
 }
 
-// Calls visit(ArrayView&, Type) for the array fields of all elements whose memory the buffer keeps; where it answers
-// true, the view is put back as it is then.
+// Calls visit(ArrayView&, Type) for the array fields of all elements whose memory the buffer keeps alive; if it returns
+// true, the changed view is written back.
 template <class Visit>
 void for_each_view(const runtime::Array& array, Visit&& visit) {
     if (!array.buffer || !ir::holds_array(array.dtype) || array.size() == 0) return;
@@ -63,7 +63,7 @@ void for_each_view(const runtime::Array& array, Visit&& visit) {
     if (is_changed) elements.finish();
 }
 
-// Tells views of the same elements by the same type.
+// A key that is equal for views of the same elements by the same type.
 std::string key_of(const ArrayView& view, Type type) {
     ArrayView shown = view;
     shown.grad = nullptr;
@@ -126,7 +126,7 @@ public:
 
 private:
     std::unordered_map<std::string, nb::object> copies_;
-    std::unordered_set<std::string> made_;  // of those, the ones that are done
+    std::unordered_set<std::string> made_;  // the copies that are done
 };
 
 // Calls visit(const runtime::Array&) for an array, or for the arrays in a struct.

@@ -17,7 +17,7 @@ static_assert(sizeof(Py_intptr_t) == sizeof(std::int64_t));
 static_assert(sizeof(long) == 8);
 constexpr int kLongLong = 9, kULongLong = 10;
 
-// Rows of the function table.
+// Entries of the function table, with their indices.
 struct Api {
     PyTypeObject* ndarray_type;                  // 2
     Descriptor* (*descriptor_from_number)(int);  // 45
@@ -86,9 +86,9 @@ const NdArray* ndarray_pointer(nb::handle object) {
 }
 
 std::optional<Scalar> scalar_of(const NdArray& array) {
-    constexpr char kForeignOrder = '>';  // Weft runs on little-endian machines only
+    constexpr char kForeignOrder = '>';  // Weft runs only on little-endian machines
     if (array.descriptor->byte_order == kForeignOrder) return std::nullopt;
-    // Types that packages add are known by their names: "bfloat16", "ml_dtypes.bfloat16".
+    // Types of packages are known by their names: "bfloat16", "ml_dtypes.bfloat16".
     constexpr int kFirstOfPackages = 256;
     if (array.descriptor->number < kFirstOfPackages) return scalar_of_number(array.descriptor->number);
     const std::string_view name = array.descriptor->type->tp_name;
@@ -99,7 +99,7 @@ nb::object make_ndarray(Scalar scalar, std::span<const Py_intptr_t> shape, const
                         nb::handle base, bool is_writable) {
     constexpr int kAligned = 0x0100, kWritable = 0x0400;
     const Api& numpy = api();
-    // The descriptor's reference is taken over, also where it fails.
+    // The call consumes the descriptor's reference, even if it fails.
     PyObject* result = numpy.new_from_descriptor(
         numpy.ndarray_type, numpy.descriptor_from_number(info(scalar).numpy_number), static_cast<int>(shape.size()),
         shape.data(), strides, data, is_writable ? kAligned | kWritable : kAligned, nullptr);
