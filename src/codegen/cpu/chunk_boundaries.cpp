@@ -1,12 +1,12 @@
-// Gradients that neighbouring threads share (transform/analysis/halo.h): plain additions in the middle of a chunk,
-// where no other chunk can reach, atomics near its two ends.
+// Gradients that neighbouring threads share (transform/analysis/halo.h): plain additions in the middle of a chunk, out
+// of reach of other chunks, and atomics near its two ends.
 //
 //     before:  atomic.add u.grad[i - 1, j], d
 //     after:   if (first < i - 1 && i - 1 < last) u.grad[i - 1, j ... j + W] += d; else atomic.add u.grad[i - 1, j], d
 //
-// The chunk begin .. end holds whole and cut slices of the first axis. Others that run meanwhile have the slices up to
-// `before` and from `next` on, and touch what is up to `most` away from these: the elements in between are this chunk's
-// own. A thread of the chunk touches what is up to `most` away from it: further inside, all that it touches.
+// The chunk begin .. end holds whole and cut slices of the first axis. Concurrent chunks hold the slices up to `before`
+// and from `next` on, and touch elements up to `most` away from these. The elements in between are this chunk's own. A
+// thread of the chunk touches elements up to `most` away from it: further inside, all of them are the chunk's own.
 #include <limits>
 
 #include "codegen/cpu/emitter.h"
@@ -49,7 +49,7 @@ bool CpuEmitter::is_shared_at_boundaries(const Operation& operation) const {
     return plan_.halo.memories.contains(memory) && !private_memories_.contains(memory);
 }
 
-// Whether no other chunk has the elements of all lanes.
+// Whether the elements of all lanes are out of reach of other chunks.
 llvm::Value* CpuEmitter::in_middle(const Operation& access) {
     const ir::Value* const index = plan_.atomics.at(&access).first_index;
     if (leaf(index).uniform()) {
@@ -77,8 +77,8 @@ void CpuEmitter::add_within_chunk(const Operation& operation) {
         [&] { apart(indices, [&] { apply_in_lanes(operation); }); });
 }
 
-// Adds to the elements of all lanes at once, where no two lanes have the same one: at one distance from each other, or,
-// as the indices turn out, neighbours. False where the lanes have to be taken one by one.
+// Adds to the elements of all lanes at once, if all are distinct: at one distance from each other, or neighbours as a
+// test at run time shows. False if the lanes must be taken one by one.
 bool CpuEmitter::add_in_lanes(const Operation& operation, llvm::ArrayRef<ir::Value*> indices,
                               const std::function<void()>& otherwise) {
     const ir::Value* array = operation.operands[0];
@@ -105,7 +105,7 @@ bool CpuEmitter::add_in_lanes(const Operation& operation, llvm::ArrayRef<ir::Val
                 value(index).leaves[0] = Leaf::of_linear(first, 1);
                 Address address = address_of(array, indices);
                 value(index) = std::move(saved);
-                llvm::Value* const mask = std::exchange(mask_, nullptr);  // all lanes are there
+                llvm::Value* const mask = std::exchange(mask_, nullptr);  // all lanes are active
                 add(address);
                 mask_ = mask;
             },

@@ -22,7 +22,7 @@ private:
                                             state_.callees);
     }
 
-    // How many lanes a kernel gets, and what there is to say about it.
+    // The kernel's lane count; adds the remarks on it.
     int choose_lanes(const transform::KernelPlan& plan, Remarks& remarks) const {
         const int asked = state_.options.debug ? 1 : state_.options.lanes;
         LaneChoice choice{asked};

@@ -1,4 +1,4 @@
-// Wide accesses to elements that most groups of lanes have side by side: plain ones, to memory or to a copy of it.
+// Wide accesses to elements that are adjacent in most groups of lanes: plain ones, to memory or to a copy of it.
 //
 // load   before   masked load at base, base + step, ...
 //        after    place = base
@@ -13,11 +13,11 @@
 //                 if index != index[0] + (0, 1, 2, ...): weft_gather_lanes(copy, base, index); place = copy
 //                 plain load at place
 //
-// A vec3 of eight lanes is a dozen instructions to load plainly, thirty under a mask and seventy as single numbers. To
-// write two of the three forms behind a branch made up half of most kernels, and with it of the time to compile them;
-// the call is one instruction. It keeps all registers (preserve_all), so that nothing is spilled around it.
+// A vec3 of eight lanes takes a dozen instructions to load plainly, thirty under a mask and seventy as single numbers.
+// With two of the three forms behind a branch, these were half of the code of most kernels, and of the time to compile
+// them. The call is one instruction. It keeps all registers (preserve_all), so that nothing is spilled around it.
 //
-// Each memory has its copy, so that what the alias scopes say of the memory holds for the copy too.
+// Each memory has its copy, so that its alias scopes also hold for the copy.
 #include "codegen/cpu/emitter.h"
 #include "ir/indices.h"
 
@@ -61,8 +61,7 @@ void CpuEmitter::copy_lanes(const Address& address, llvm::Value* to, llvm::Value
     call_copier(Import::weft_copy_lanes, address, {to, from, i64(bytes), address.step, lanes});
 }
 
-// Lanes that are off load zeros: functions of vectors may take another way to their results, with other bits, where any
-// number is large.
+// Inactive lanes load zeros: if any lane is large, vector functions may take another path, with other bits.
 void CpuEmitter::clear_copy(const Address& address) {
     llvm::AllocaInst* copy = copy_of(address);
     llvm::Value* bytes = i64(static_cast<std::int64_t>(copy->getAllocatedType()->getArrayNumElements()));
@@ -70,7 +69,7 @@ void CpuEmitter::clear_copy(const Address& address) {
     with_alias(call, address.root);
 }
 
-// Emits `body` for the groups that are not full.
+// Emits `body` for the groups with inactive lanes.
 void CpuEmitter::emit_unless_full(const std::function<void()>& body) {
     if (in_tail_) return body();
     llvm::BasicBlock *partial = new_block("partial"), *after = new_block("full");
@@ -143,7 +142,7 @@ void CpuEmitter::store_to(Address& address, Type type, LaneValue& stored) {
         store_leaves();
 }
 
-// Whether the lanes are neighbours along the last axis in most groups, and everything before it is uniform.
+// Whether the lanes are neighbours along the last axis in most groups, and all other indices are uniform.
 bool CpuEmitter::is_run(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices) {
     if (lanes_ == 1 || lanes_ > kMostLanes || indices.empty() || !shape(indices.back()).mostly_contiguous ||
         !leaf(indices.back()).varying())
@@ -159,7 +158,7 @@ bool CpuEmitter::is_run(const ir::Value* array, llvm::ArrayRef<ir::Value*> indic
 }
 
 std::pair<llvm::Value*, llvm::Value*> CpuEmitter::run_test(const ir::Value* index) {
-    // Neighbours of which none counts from the end, where the first one does not.
+    // Neighbours as written: if the first index is not negative, none is.
     if (const ir::Value* written = ir::as_written(index);
         written && leaf(written).linear() && leaf(written).step == 1) {
         llvm::Value* lane = leaf(written).scalar;

@@ -18,7 +18,7 @@ namespace {
 using ir::Op;
 using ir::Operation;
 
-// A loop whose length is not known counts as this many iterations.
+// The trips of a loop of unknown length.
 constexpr double kUnknownTrips = 32.0;
 
 double trips(const Operation& loop) {
@@ -26,28 +26,28 @@ double trips(const Operation& loop) {
     return known ? static_cast<double>(*known) : kUnknownTrips;
 }
 
-// An access that finds the lanes' elements apart takes them one by one, and each has its way into and out of the
-// register besides: several times a scalar one, whose address the processor has ready, and next to which it computes.
-// Under a mask the pointers are chosen before. bench/throughput/bodies.py has kernels where this decides.
+// An access to separate elements takes the lanes one by one, and moves each into or out of the vector register: several
+// times the cost of a scalar access, whose address is ready and which overlaps with arithmetic. Under a mask the
+// pointers are selected first. bench/throughput/bodies.py has kernels for which this decides.
 constexpr double kApart = 1.7, kMaskedApart = 2.0;
-// Vectors that lie side by side are loaded and stored as fast as numbers; but under a mask that some lanes are out of,
-// lane by lane (copied_access.cpp).
+// Adjacent vectors are loaded and stored as fast as numbers, but lane by lane under a mask with inactive lanes
+// (copied_access.cpp).
 constexpr double kMaskedVector = 0.6;
-// One after the other in lanes, an operation costs its loop too.
+// An operation on the lanes one after the other also costs its loop.
 constexpr double kOneByOne = 1.2;
 // A traversal takes all lanes in one call: 1 M samples of a volume take 17 ms of CPU time in lanes, and 25 one by one.
 constexpr double kTogether = 0.8;
-// Of the lanes of a loop that each leaves after its own number of iterations, this part works on average.
+// The average share of active lanes in a loop that each lane leaves after its own number of iterations.
 constexpr double kBusyLanes = 0.6;
-// A branch that threads take in no order is predicted wrongly now and then.
+// A branch that threads take irregularly is mispredicted now and then.
 constexpr double kBranch = 1.5;
-// Of what both ways of a branch take, a thread that is alone takes this part where floats decide, which differ from
-// thread to thread. (Integers, as kinds of elements and places at borders, mostly send neighbours the same way.)
+// The share of the cost of both ways of a branch that one scalar thread takes, if a comparison of floats that differ
+// between threads decides. (Integers, as kinds of elements and places at borders, mostly send neighbours the same way.)
 constexpr double kOneWay = 0.5;
-// Of what only one of the ways takes, where the other only stores what is known already: a test by which most threads
-// are done. (Where the other does nothing at all, most threads mostly go on: bodies that move, points that are held.)
+// The share of threads that take the long way of a branch, if the other way only stores known values: an early exit for
+// most threads. (If the other way is empty, most threads take the long one: bodies that move, points that are held.)
 constexpr double kRestOfWork = 0.25;
-// An addition to an element of one thread, of each lane.
+// An addition to thread-private elements, per lane.
 constexpr double kPlainAtomic = 0.5;
 
 // All values of one thread are uniform.
@@ -67,7 +67,7 @@ public:
         if (lanes == 1) find_shares(kernel.body, 1.0);
     }
 
-    // Of one group of lanes.
+    // The cost for one group of lanes.
     double cost_of(const ir::Region& region, bool masked = false) const {
         double sum = 0.0;
         for (const Operation* operation : region.operations) {
@@ -90,7 +90,7 @@ private:
         return uniformity_.shape(value).kind == transform::LaneShape::Kind::varying;
     }
 
-    // Whether the lanes go different ways at this operation.
+    // Whether the operation is divergent.
     bool divides_lanes(const Operation& operation) const {
         switch (operation.op) {
             case Op::if_:
@@ -106,8 +106,8 @@ private:
         }
     }
 
-    // Which share of the threads that run alone come to each operation. LLVM moves what is needed in one way of a
-    // branch only into it, but no loops and branches. From the end on, so that users are known first.
+    // Finds the share of scalar threads that reach each operation. LLVM sinks operations into the only way of a branch
+    // that needs them, but neither loops nor branches. Goes backwards, so that users are known first.
     void find_shares(const ir::Region& region, double share) {
         for (const Operation* operation : std::views::reverse(region.operations)) {
             double own = share;
@@ -127,7 +127,7 @@ private:
         }
     }
 
-    // Which part of the threads take this way of a branch where floats decide.
+    // The share of threads that take this way of a branch on floats.
     static double share_of(const ir::Region& way, const Operation& branch) {
         constexpr int kNextToNothing = 3, kMuch = 24;  // operations
         const bool is_rest_of_work = std::ranges::all_of(branch.regions, [&](const ir::Region* region) {
@@ -154,7 +154,7 @@ private:
                                                        [&](const ir::Value* part) { return compares_floats(part); });
                 return compares_floats_[condition] = found;
             }
-            case Op::if_: {  // `and` and `or` of Python
+            case Op::if_: {  // from Python's `and` and `or`
                 const auto at = std::ranges::find(operation->results, condition) - operation->results.begin();
                 return std::ranges::any_of(operation->regions, [&](const ir::Region* way) {
                     return compares_floats(way->terminator()->operands[static_cast<std::size_t>(at)]);
@@ -165,12 +165,12 @@ private:
         }
     }
 
-    // Whether the lanes' elements of a load or store do not lie side by side.
+    // Whether the lanes' elements of a load or store are not adjacent.
     bool is_apart(const Operation& access) const {
         constexpr int kMostPacked = 4;  // components that are loaded together (interleave.cpp)
         const ir::Value* array = access.operands[0];
         const int ndim = array->type.ndim();
-        // A thread's own arrays lie interleaved: side by side where the lanes agree on the index.
+        // A thread's own arrays are interleaved: adjacent if all lanes have the same index.
         const bool is_own = ir::is_of_thread(array);
         if (varying(array) && !is_own) return true;
         bool differ = false;
@@ -185,7 +185,7 @@ private:
         return differ && leaf_count(array->type.element()) > kMostPacked;
     }
 
-    // Whether the lanes load or store vectors that lie side by side.
+    // Whether the lanes access vectors, each its own.
     bool is_row_of_vectors(const Operation& access) const {
         if (ir::is_of_thread(access.operands[0]) || leaf_count(access.operands[0]->type.element()) == 1) return false;
         return std::any_of(access.operands.begin() + 1, access.operands.begin() + 1 + access.operands[0]->type.ndim(),
@@ -194,7 +194,7 @@ private:
                            });
     }
 
-    // Whether the lanes are put together before memory is touched, once (emit_atomic.cpp).
+    // Whether the lanes are reduced first, to one atomic (emit_atomic.cpp).
     bool is_summed(const Operation& operation) const {
         if (!ir::applied(operation.op)) return false;
         return !used_.contains(operation.result()) &&
@@ -203,7 +203,7 @@ private:
                });
     }
 
-    // Whether an addition to gradients of neighbours is a load and a store of all lanes (neighbours.cpp).
+    // Whether an atomic on neighbours' gradients is one load and store for all lanes (neighbours.cpp).
     bool is_side_by_side(const Operation& operation) const {
         return ir::is_atomic(operation.op) && !used_.contains(operation.result()) && !is_apart(operation);
     }
@@ -249,7 +249,7 @@ private:
     mutable std::unordered_map<const ir::Value*, bool> compares_floats_;
     std::unordered_map<const Operation*, double> shares_;
     std::unordered_map<const ir::Value*, double> needed_;  // the share of threads that need a value
-    std::unordered_set<const Operation*> from_end_;  // what makes an index count from the end: it waits for nothing
+    std::unordered_set<const Operation*> from_end_;        // the handling of negative indices, off the critical path
     const transform::Uniformity& uniformity_;
     int lanes_;
     const std::unordered_set<const Operation*>& plain_;

@@ -1,5 +1,5 @@
-// How long one thread of a kernel takes: a rough guess from its operations, for the grain size of launches and for the
-// choice of the number of lanes.
+// The time of one thread of a kernel, a rough estimate from its operations. It sets the grain size of launches and the
+// lane count.
 #pragma once
 
 #include <unordered_set>
@@ -9,10 +9,10 @@
 
 namespace weft::codegen {
 
-// Nanoseconds of one thread where `lanes` of them run at once; with `plain` atomics as plain code.
+// Nanoseconds per thread if `lanes` threads run at once; atomics in `plain` count as plain code.
 double estimate_cost(const transform::KernelPlan& plan, int lanes,
                      const std::unordered_set<const ir::Operation*>& plain = {});
-// Nanoseconds of one thread that runs alone, in code without lanes, where it counts that threads go different ways.
+// Nanoseconds per thread in scalar code, including the cost of divergent branches.
 double estimate_scalar_cost(const transform::KernelPlan& plan);
 
 }  // namespace weft::codegen

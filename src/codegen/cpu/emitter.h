@@ -1,15 +1,15 @@
-// Code for CPUs: groups of W lanes in a loop over a chunk of threads. The hooks of target.h, and the ways that only a
-// CPU has:
+// Code for CPUs: groups of W lanes in a loop over a chunk of threads. The hooks of target.h, and the methods that only
+// CPUs have:
 //
 //   entry.cpp             rows, groups of lanes, the masked tail
-//   machine.cpp           what processors have
+//   machine.cpp           the features of processors
 //   math.cpp              SLEEF's functions
 //   runtime.cpp           memory of a worker, faults, prints: calls of the runtime (imports.h)
-//   copied_access.cpp     elements of groups of which some lanes are off, or lie elsewhere
+//   copied_access.cpp     elements of groups with inactive lanes, or with lanes that are not adjacent
 //   interleave.cpp        packed vectors in memory
-//   privatised.cpp        contributions of atomics that are kept back until the end of a chunk
-//   chunk_boundaries.cpp  gradients that neighbouring chunks share; neighbours.cpp: additions of lanes side by side
-//   lane_count.cpp, cost.cpp   how many lanes a kernel gets
+//   privatised.cpp        contributions of atomics, combined until the end of a chunk
+//   chunk_boundaries.cpp  gradients that neighbouring chunks share; neighbours.cpp: additions of adjacent lanes
+//   lane_count.cpp, cost.cpp   the choice of the lane count
 #pragma once
 
 #include <functional>
@@ -25,14 +25,14 @@
 
 namespace weft::codegen {
 
-// What a CPU has, read from TargetInfo once.
+// The properties of a CPU, read from TargetInfo once.
 struct CpuMachine : Machine {
     explicit CpuMachine(const TargetInfo& target);
     bool wide_atomics = false;             // compare and swap of 16 bytes
-    bool keeps_registers = false;          // weft_copy_lanes does
+    bool keeps_registers = false;          // weft_copy_lanes is preserve_all
     bool returns_pairs_in_memory = false;  // SLEEF's functions with two results
     std::string math_isa;                  // suffix of SLEEF's symbols
-    int math_bits = 128;                   // width of those
+    int math_bits = 128;                   // width of SLEEF's vectors
 };
 
 class CpuEmitter final : public Emitter {
@@ -108,12 +108,12 @@ protected:
     llvm::Value* shuffle_segments(llvm::Value* a, llvm::Value* b, llvm::ArrayRef<int> positions);
 
     // ---- privatised.cpp ----
-    // One number of one atomic operation, kept in a register over the chunk.
+    // One number of one atomic operation, accumulated in a register over the chunk.
     struct Accumulator {
         ir::Op kind;
         Scalar scalar;
         llvm::Value* sum = nullptr;      // a local variable
-        llvm::Value* pointer = nullptr;  // where it goes in the end
+        llvm::Value* pointer = nullptr;  // the address of the final atomic
     };
     // A memory that may be small enough for a private copy.
     struct PrivateCopy {
@@ -121,7 +121,7 @@ protected:
         ir::Op kind;
         Scalar scalar;
         llvm::Value* memory = nullptr;
-        llvm::Value* numbers = nullptr;  // how many it holds, i64
+        llvm::Value* numbers = nullptr;  // their count, i64
         LaneValue shared;                // the array itself
     };
     bool emit_put_together(const ir::Operation& atomic) override;
@@ -157,12 +157,12 @@ protected:
 
     const CpuMachine& cpu_;
     int thread_loops_ = 0;
-    std::map<int, llvm::AllocaInst*> copies_;  // by scope_key(); -1: of any other memory
+    std::map<int, llvm::AllocaInst*> copies_;  // by scope_key(); -1: any other memory
     llvm::AllocaInst* index_slots_ = nullptr;  // the indices of a gather
     std::map<const ir::Operation*, std::vector<Accumulator>> accumulators_;
-    llvm::Value* middle_[2] = {};            // along the first axis: between these no other chunk is met
-    llvm::Value* own_[2] = {};               // elements between these are of no other chunk
-    std::set<MemoryRoot> private_memories_;  // that nobody else accesses where code is written at present
+    llvm::Value* middle_[2] = {};            // bounds on the first axis; threads between them meet no other chunk
+    llvm::Value* own_[2] = {};               // elements between these belong to no other chunk
+    std::set<MemoryRoot> private_memories_;  // that only this thread accesses in the code being emitted
     double cost_exclusive_ = 0.0;            // CpuEntry::cost_exclusive
 };
 

@@ -5,12 +5,12 @@
 // after, with W lanes
 //     arguments loaded once; coordinates of `begin` by division, once
 //     for each row of the last axis that [begin, end) touches:
-//         for k in first .. last - W + 1 step W:   body, all lanes on
-//         if some threads are left:                body, the first few lanes on
+//         for k in first .. last - W + 1 step W:   body, all lanes active
+//         if some threads are left:                body, the first few lanes active
 //         step to the next row by incrementing, without division
 //
-// The body of a small kernel without loops is written twice, so that the loop over its threads has no masks; any other
-// once, masked, which halves the time to compile it. There only accesses to memory ask whether the group is full
+// The body of a small kernel without loops is emitted twice, so that the loop over its threads has no masks. Any other
+// body is emitted once, masked, which halves the time to compile it. Only its accesses test whether the group is full
 // (copied_access.cpp): arithmetic costs the same with a mask and without, and a loop in the body costs more than that.
 #include <llvm/IR/MDBuilder.h>
 
@@ -21,7 +21,7 @@ namespace weft::codegen {
 
 namespace {
 
-// Operations up to which the body is written a second time for the tail.
+// The most operations of a body that is emitted a second time, for the tail.
 constexpr int kSmallBody = 64;
 
 int count_operations(const ir::Region& region) {
@@ -77,7 +77,7 @@ void CpuEmitter::emit_entry(KernelEntry& entry) {
     describe(entry.cpu());
 }
 
-// What launches on a CPU must know of it.
+// The facts that launches on a CPU need.
 void CpuEmitter::describe(CpuEntry& entry) const {
     entry.lanes = lanes_;
     entry.boundary = static_cast<std::int32_t>(2 * plan_.halo.most);
@@ -155,7 +155,7 @@ void CpuEmitter::emit_rows(llvm::Value* begin, llvm::Value* end) {
     builder_.SetInsertPoint(after);
 }
 
-// The threads first .. last of the last axis; there is at least one.
+// Runs the threads first .. last of the last axis, at least one.
 void CpuEmitter::emit_segment(llvm::Value* first, llvm::Value* last) {
     bool twice = lanes_ == 1 || worth_writing_twice();
     llvm::Value* group = i64(lanes_);

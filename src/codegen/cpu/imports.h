@@ -1,4 +1,4 @@
-// The functions of the runtime that code for CPUs calls (binary/cpu_imports.def), as declarations.
+// Declarations of the runtime's functions that code for CPUs calls (binary/cpu_imports.def).
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -11,7 +11,7 @@ enum class Import {
 #undef WEFT_IMPORT
 };
 
-// Declared at its first call. `keeps_registers`: the processor's calling convention for copiers is there.
+// Declares the function at its first call. `keeps_registers`: the processor has preserve_all, the copiers' convention.
 llvm::Function* declare(llvm::Module& module, Import import, bool keeps_registers = false);
 
 }  // namespace weft::codegen

@@ -1,9 +1,9 @@
-// Neighbouring lanes read neighbouring vec3s: wide accesses and shuffles in place of gathers.
+// Neighbouring lanes that access neighbouring vec3s: wide accesses and shuffles in place of gathers.
 //
-// Memory holds element after element, c components each: x0 y0 z0 x1 y1 z1 ... We want one register per component. The
-// lanes are cut into segments of L (what fits 128 bits: 4 floats, 2 doubles), because shuffles are cheap inside 128
-// bits. The L * c numbers of a segment are c chunks of L numbers; chunk j of every segment together make the register
-// m_j:
+// Memory holds element after element, c components each: x0 y0 z0 x1 y1 z1 ... The result is one register per
+// component. The lanes are cut into segments of L (the numbers in 128 bits: 4 floats, 2 doubles), because shuffles are
+// cheap inside 128 bits. The L * c numbers of a segment are c chunks of L numbers; chunk j of every segment together
+// make register m_j:
 //
 //     lanes 0-3:  x0 y0 z0 x1 | y1 z1 x2 y2 | z2 x3 y3 z3      lanes 4-7:  x4 y4 z4 x5 | y5 ...
 //     m_0 = x0 y0 z0 x1  x4 y4 z4 x5,  m_1 = y1 z1 x2 y2  y5 z5 x6 y6,  m_2 = ...
@@ -19,7 +19,7 @@ constexpr int kMostComponents = 16;
 
 int segment_length(const LeafType& type) { return std::clamp(16 / info(type.scalar).bytes(), 2, 4); }
 
-// Where a number of a segment lies: which register, which place in the segment.
+// A number of a segment: its register, and its position there.
 struct ShuffleSource {
     int source, position;
 };
@@ -52,7 +52,7 @@ llvm::Value* CpuEmitter::shuffle_segments(llvm::Value* a, llvm::Value* b, llvm::
     return builder_.CreateShuffleVector(a, b, lanes);
 }
 
-// The chunks number a and b of two registers laid end to end, as positions for a shuffle.
+// Shuffle positions of the chunks numbered a and b in two registers laid end to end.
 static llvm::SmallVector<int, 16> two_chunks(int a, int b, int length) {
     llvm::SmallVector<int, 16> lanes;
     for (int chunk : {a, b})
@@ -60,7 +60,7 @@ static llvm::SmallVector<int, 16> two_chunks(int a, int b, int length) {
     return lanes;
 }
 
-// One register whose segments hold the numbers at `places` of `sources`, in as few shuffles as two operands each allow.
+// One register whose segments hold the numbers at `places` of `sources`, in as few two-operand shuffles as possible.
 static llvm::Value* collect(
     llvm::ArrayRef<llvm::Value*> sources, llvm::ArrayRef<ShuffleSource> places,
     const std::function<llvm::Value*(llvm::Value*, llvm::Value*, llvm::ArrayRef<int>)>& shuffle) {
@@ -86,7 +86,7 @@ static llvm::Value* collect(
     return shuffle(low, high, {0, 2, 4, 6});
 }
 
-// Four registers of four: rows become columns. The same shuffles go both ways.
+// Transposes four registers of four. The same shuffles are their own inverse.
 static llvm::SmallVector<llvm::Value*, 4> transpose4(
     llvm::ArrayRef<llvm::Value*> m,
     const std::function<llvm::Value*(llvm::Value*, llvm::Value*, llvm::ArrayRef<int>)>& shuffle) {
@@ -96,8 +96,8 @@ static llvm::SmallVector<llvm::Value*, 4> transpose4(
             shuffle(b, d, {2, 3, 6, 7})};
 }
 
-// Vectors of two to four floats that lie here and there: one load or two for each, and shuffles, take less time than a
-// gather for each component.
+// For scattered vectors of two to four floats, one or two loads each and shuffles take less time than a gather for each
+// component.
 bool CpuEmitter::is_in_rows(const Address& address, const std::vector<LeafType>& leaves) const {
     if (lanes_ < 4 || address.uniform() || (!address.offsets && !address.bases) || !machine_.loads_rows) return false;
     if (leaves.size() < 2 || leaves.size() > 4) return false;
@@ -131,7 +131,7 @@ void CpuEmitter::load_rows(Address& address, const std::vector<LeafType>& leaves
         }
         rows.push_back(row);
     }
-    // Rows 0, 4, 8, ... side by side, and so on; then rows become columns.
+    // Rows 0, 4, 8, ... side by side, and so on; then a transposition.
     llvm::SmallVector<llvm::Value*, 4> side_by_side;
     for (std::size_t first = 0; first < 4; ++first) {
         llvm::SmallVector<llvm::Value*, 4> parts;
@@ -160,8 +160,7 @@ void CpuEmitter::load_interleaved(const Address& address, const std::vector<Leaf
     int count = static_cast<int>(leaves.size()), length = segment_length(leaves[0]), segments = lanes_ / length;
     std::int64_t size = info(leaves[0].scalar).bytes();
     llvm::Align alignment(static_cast<std::uint64_t>(size));
-    // Two chunks are loaded at a time: those of a pair of segments are `count` loads, and m_j of the pair has half of
-    // two of them each.
+    // Each load takes two chunks. A pair of segments is `count` loads, and m_j of the pair has half of two of them.
     int width = std::min(segments, 2) * length;
     auto* type = llvm::FixedVectorType::get(memory_type(leaves[0]), static_cast<unsigned>(width));
     std::vector<llvm::SmallVector<llvm::Value*, 8>> parts(static_cast<std::size_t>(count));
@@ -243,7 +242,7 @@ void CpuEmitter::store_interleaved(const Address& address, const std::vector<Lea
     }
     for (int first = 0; first < segments; first += 2)
         for (int i = 0; i < count; ++i) {
-            // The places of chunks in the registers: segment after segment.
+            // Positions of chunks in the registers: segment after segment.
             int a = 2 * i, b = 2 * i + 1;
             auto from = [&](int number) { return chunks[static_cast<std::size_t>(number % count)]; };
             llvm::Value* part =

@@ -17,7 +17,7 @@ namespace {
 using ir::Op;
 using ir::Operation;
 
-// Whether f64 values that differ between lanes make up the kernel's arithmetic.
+// Whether the kernel computes f64 values that differ between lanes.
 bool computes_in_f64(const ir::Function& kernel, const transform::Uniformity& uniformity) {
     bool found = false;
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
@@ -30,8 +30,8 @@ bool computes_in_f64(const ir::Function& kernel, const transform::Uniformity& un
     return found;
 }
 
-// The floating-point arithmetic of a region in numbers computed per thread, or nothing where it holds what takes long
-// anyway: calls, atomics, further loops.
+// The number of floating-point operations of a region, or nothing if it holds longer operations: calls, atomics,
+// further loops.
 std::optional<int> short_arithmetic(const ir::Region& region, bool memory_allowed) {
     int count = 0;
     for (const Operation* operation : region.operations) {
@@ -91,8 +91,8 @@ std::optional<int> short_arithmetic(const ir::Region& region, bool memory_allowe
 
 bool is_loop(const Operation& operation) { return operation.op == Op::for_ || operation.op == Op::while_; }
 
-// Whether the kernel waits for its own results: a short loop whose iterations depend on each other keeps the units of
-// the processor idle unless two registers full of threads take turns. (A loop over memory has its loads to overlap.)
+// Whether the kernel is bound by the latency of a short loop with dependent iterations: two registers full of threads
+// then keep the processor's units busy. (A loop over memory can overlap its loads.)
 bool has_short_serial_loop(const ir::Function& kernel) {
     constexpr int kShortLoop = 24;
     constexpr std::size_t kFewCarried = 4;
@@ -107,9 +107,9 @@ bool has_short_serial_loop(const ir::Function& kernel) {
     return found;
 }
 
-// Whether transcendental functions of each other's results are the work. A call of one is a chain of some sixty cycles
-// that leaves most units idle, and is too long for the processor to look past: several calls of each must stand side by
-// side.
+// Whether the kernel is mostly transcendental functions of each other's results. One call is a chain of some sixty
+// cycles that leaves most units idle, and is too long for the processor to look past. So several calls of each must be
+// independent.
 bool is_chain_of_functions(const ir::Function& kernel) {
     constexpr int kFewest = 2, kMostOperations = 64;
     int functions = 0, operations = 0;
@@ -122,7 +122,7 @@ bool is_chain_of_functions(const ir::Function& kernel) {
     return !loops && functions >= kFewest && operations <= kMostOperations;
 }
 
-// Whether lanes ask trees together (devlib/spatial).
+// Whether the kernel queries trees for all lanes together (devlib/spatial).
 bool calls_traversals(const ir::Function& kernel) {
     bool found = false;
     ir::for_each_operation(kernel.body, [&](const Operation& operation) {
@@ -132,7 +132,8 @@ bool calls_traversals(const ir::Function& kernel) {
     return found;
 }
 
-// Whether the loops are over rows of a hash grid's cells (transform/neighbour_rows.cpp), and change no memory.
+// Whether there are loops over rows of a hash grid's cells (transform/neighbour_rows.cpp), and none of them has
+// effects.
 bool reads_rows_of_grids(const ir::Function& kernel) {
     const auto is_of_grid = [](const ir::Value* bound) {
         const Operation* load = bound->definition;
@@ -167,14 +168,18 @@ int most_lanes_on_stack(const ir::Function& kernel) {
     return lanes;
 }
 
-// A register full of the kernel's numbers, and at least four lanes: fewer would not pay for masks. Two registers for
-// short serial loops and for kernels that do next to nothing, where counting threads would cost as much as the work;
-// of f64, four for chains of functions. A packet full of rays (devlib/spatial/packet.h) for traversals, which take most
-// of the time. One lane where threads read here and there in loops of different lengths and do little else: a gather is
-// as many loads as there are lanes, and lanes that are done wait for the others. One lane in kernels so large that
-// lanes would take seconds to compile, or that they call functions; few of these would gain by them. But eight lanes
-// that read and go through rows of a hash grid's cells, each its own, are quicker than one where gathers are: the rows
-// are about as long as each other, and with more lanes each waits for the longest of more.
+// The lane count, by the first rule that applies:
+//
+// - One lane in kernels that are large or call functions: lanes would take seconds to compile, and few would gain.
+// - On short rows, the fewest lanes that pay for masks, four, or one lane, by the estimated cost.
+// - One lane if threads gather in loops of different lengths and do little else: a gather is as many loads as there are
+//   lanes, and finished lanes wait for the others. But eight lanes if each goes through rows of a hash grid's cells and
+//   the processor has fast gathers: the rows are about equally long, and with more lanes each waits for the longest.
+// - A packet full of rays (devlib/spatial/packet.h) for traversals, which take most of the time.
+// - Two registers full of f32 for chains of functions, which is four of f64.
+// - Two registers full for short serial loops, and for kernels with little arithmetic, in which counting threads costs
+//   as much as the work.
+// - Else one register full of the kernel's numbers, and at least four lanes.
 LaneChoice preferred_lanes(const transform::KernelPlan& plan, const Machine& machine, bool short_rows) {
     constexpr int kFewest = 4, kNextToNothing = 8, kPacket = 16, kInRows = 8;
     const ir::Function& kernel = *plan.function;

@@ -1,5 +1,5 @@
-// How many threads of a kernel run at once where the caller does not say: from what its arithmetic and its memory look
-// like, and the width of the machine's registers. Plain arithmetic on the IR; nothing is measured.
+// The lane count of a kernel if the caller chooses none, from its operations and the width of the machine's registers.
+// The estimate is static; nothing is measured.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ namespace weft::codegen {
 
 struct LaneChoice {
     int lanes;             // a power of two
-    std::string why = {};  // one sentence where it is 1 because lanes would cost more than they save
+    std::string why = {};  // if 1 because lanes would cost more than they save: a sentence
 };
-// A power of two: so many that the memory which the compiler has given each thread leaves room on a worker's stack.
+// The largest power of two for which the arrays that passes gave each thread fit on a worker's stack.
 int most_lanes_on_stack(const ir::Function& kernel);
 // `short_rows`: Options::short_rows.
 LaneChoice preferred_lanes(const transform::KernelPlan& plan, const Machine& machine, bool short_rows);

@@ -10,7 +10,7 @@ CpuMachine::CpuMachine(const TargetInfo& target) {
     loads_rows = target.loads_rows;
     fma = half_conversions = mask_registers = false;
     std::string features = "," + target.features + ",";
-    if (target.features.empty() && !target.processor.empty()) {  // what the processor's name implies
+    if (target.features.empty() && !target.processor.empty()) {  // the features that the processor's name implies
         llvm::SmallVector<llvm::StringRef, 64> implied;
         if (target.triple.rfind("x86_64", 0) == 0) llvm::X86::getFeaturesForCPU(target.processor, implied);
         for (llvm::StringRef feature : implied) features += "+" + feature.str() + ",";
@@ -29,7 +29,7 @@ CpuMachine::CpuMachine(const TargetInfo& target) {
     fma = has("fma");
     half_conversions = has("f16c");
     mask_registers = has("avx512vl") && has("avx512bw") && has("avx512dq");
-    // A processor's name lists what it adds to its ancestors, not what that implies.
+    // The feature list of a processor lacks the features that its listed ones imply.
     bool avx512 = has("avx512f") || has("avx512vl"), sse4 = has("sse4.1") || has("sse4.2") || has("avx");
     if (avx512 && vector_bits >= 512) {
         math_isa = "avx512f";

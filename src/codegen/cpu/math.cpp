@@ -1,9 +1,9 @@
 // Transcendental functions through SLEEF's vector routines.
 //
-// One routine per function and type: the one of the machine's full register width. More lanes are several calls, fewer
-// lanes and single numbers fill a register up. So a number has the same sine in the scalar kernel, in the vector kernel
-// and in its tail. The jit resolves the symbols; here they are plain declarations, marked so that LLVM may merge and
-// hoist the calls.
+// One routine per function and type: the one of the machine's full register width. More lanes are several calls; fewer
+// lanes and single numbers are padded to a register. So a number has the same sine in the scalar kernel, in the vector
+// kernel and in its tail. The jit resolves the symbols. The declarations carry attributes that let LLVM merge and hoist
+// the calls.
 #include <llvm/IR/MDBuilder.h>
 
 #include <limits>
@@ -43,7 +43,7 @@ llvm::Value* CpuEmitter::math_function(Op op, Scalar scalar, Values operands) {
         if (op == Op::exp && is_double) return exponential(symbol, operands[0]);
         if (op == Op::pow && is_double) return power(symbol, operands);
         if (op != Op::rem) return math_call(symbol, is_double, operands);
-        // SLEEF's fmod holds while the quotient is below 1e38 (f32) or 1e300 (f64). The remainders of two multiples
+        // SLEEF's fmod is right while the quotient is below 1e38 (f32) or 1e300 (f64). The remainders by two multiples
         // of b by powers of two, which are exact or infinite, come first and keep every quotient below that.
         llvm::Value *a = operands[0], *b = operands[1];
         llvm::Value* power = llvm::ConstantFP::get(a->getType(), is_double ? 0x1p900 : 0x1p100);
@@ -55,8 +55,8 @@ llvm::Value* CpuEmitter::math_function(Op op, Scalar scalar, Values operands) {
     throw InternalError(std::string("codegen: no math routine for '") + ir::op_name(op) + "'");
 }
 
-// SLEEF's sinh and cosh are infinite from 88.7 on (f32), or 710 (f64), where the results still are numbers. So those of
-// large arguments are e times what they are one step before, which is exact.
+// SLEEF's sinh and cosh are infinite from 88.7 on (f32), or 710 (f64), although the true results are still finite. So a
+// large argument is moved one towards 0, which is exact, and the result multiplied by e.
 llvm::Value* CpuEmitter::hyperbolic(const std::string& symbol, bool is_double, llvm::Value* a) {
     const auto number = [&](double value) { return llvm::ConstantFP::get(a->getType(), value); };
     llvm::Value* size = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
@@ -67,7 +67,7 @@ llvm::Value* CpuEmitter::hyperbolic(const std::string& symbol, bool is_double, l
     return builder_.CreateSelect(is_large, builder_.CreateFMul(result, number(std::numbers::e)), result);
 }
 
-// The result, or, if a lane is rare, all lanes by `other`: a branch that is hardly ever taken.
+// The result; if any lane is rare, `other` replaces it in the rare lanes, behind a branch that is hardly ever taken.
 llvm::Value* CpuEmitter::mend_rare(llvm::Value* is_rare, llvm::Value* result,
                                    const std::function<llvm::Value*()>& other) {
     llvm::BasicBlock* const before = builder_.GetInsertBlock();
@@ -85,8 +85,8 @@ llvm::Value* CpuEmitter::mend_rare(llvm::Value* is_rare, llvm::Value* result,
     return merged;
 }
 
-// SLEEF's exp of float64 is infinite from 709.782711 on, and the true one from 709.782712893384 on. There it is e times
-// that of one less, which is exact; e has a second part, so that the product is rounded once.
+// SLEEF's exp of float64 is infinite from 709.782711 on, the true one from 709.782712893384 on. There it is e times the
+// exp of one less, which is exact; e has a second part, so that the product is rounded once.
 llvm::Value* CpuEmitter::exponential(const std::string& symbol, llvm::Value* a) {
     const auto number = [&](double value) { return llvm::ConstantFP::get(a->getType(), value); };
     llvm::Value* result = math_call(symbol, /*is_double=*/true, {a});
@@ -99,7 +99,8 @@ llvm::Value* CpuEmitter::exponential(const std::string& symbol, llvm::Value* a) 
 }
 
 // SLEEF's pow of float64 is infinite for results within 2e-9 of the largest number. There a power of two is taken out
-// of the base, which is exact if y is 1; of large y, whose powers of two overflow, it is the square of the root.
+// of the base, which is exact if y is 1. For large y, whose powers of two overflow, the result is the square of the
+// root.
 llvm::Value* CpuEmitter::power(const std::string& symbol, Values operands) {
     llvm::Type* const type = operands[0]->getType();
     const auto number = [&](double value) { return llvm::ConstantFP::get(type, value); };
@@ -138,7 +139,7 @@ llvm::Value* CpuEmitter::math_call(const std::string& symbol, bool is_double, Va
     })[0];
 }
 
-// What `call`, which takes and gives full registers, makes of all lanes.
+// Applies `call`, which takes and returns full registers, to all lanes.
 CpuEmitter::Registers CpuEmitter::in_registers(bool is_double, Values operands,
                                                const std::function<Registers(Values)>& call) {
     const int width = cpu_.math_bits / (is_double ? 64 : 32);
@@ -152,14 +153,14 @@ CpuEmitter::Registers CpuEmitter::in_registers(bool is_double, Values operands,
     }
     if (lanes_ == width) return call(operands);
 
-    // Cut into calls of `width` lanes; a part that is too short repeats its last lane.
+    // Cut into calls of `width` lanes; a short part repeats its last lane.
     Registers results;
     for (int first = 0; first < lanes_; first += width) {
         llvm::SmallVector<int, 16> lanes;
         for (int lane = 0; lane < width; ++lane) lanes.push_back(std::min(first + lane, lanes_ - 1));
         Registers part;
         for (llvm::Value* operand : operands) part.push_back(builder_.CreateShuffleVector(operand, lanes));
-        // Put the parts in their place of the whole.
+        // Insert the parts at their places in the whole.
         llvm::SmallVector<int, 16> spread(static_cast<std::size_t>(lanes_), -1), join;
         for (int lane = 0; lane < width && first + lane < lanes_; ++lane)
             spread[static_cast<std::size_t>(first + lane)] = lane;
@@ -176,7 +177,7 @@ CpuEmitter::Registers CpuEmitter::in_registers(bool is_double, Values operands,
     return results;
 }
 
-// SLEEF writes the two registers to where its first argument says.
+// SLEEF writes both results through a pointer, the first argument.
 std::pair<llvm::Value*, llvm::Value*> CpuEmitter::sine_and_cosine(Scalar scalar, llvm::Value* a) {
     const bool is_double = scalar == Scalar::f64;
     const std::string symbol = math_symbol("sincos", is_double, options_.fast_math ? "u35" : "u10");

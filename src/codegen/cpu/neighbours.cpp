@@ -1,11 +1,11 @@
-// Additions to neighbouring elements (transform/analysis/neighbours.h), put together in registers.
+// Additions to neighbouring elements (transform/analysis/neighbours.h), combined in registers.
 //
 //     before:  u.grad[i, j + 1 ... j + W] += a;  u.grad[i, j ... j + W - 1] += b;  u.grad[i, j - 1 ... j + W - 2] += c
 //     after:   u.grad[i, j + 1 ... j + W] += a + (b one lane down) + (c two lanes down)
-//              u.grad[i, j - 1 ... j]     += the first lanes of b and c, which that leaves over
+//              u.grad[i, j - 1 ... j]     += the first lanes of b and c, which the shifts drop
 //
-// The next group of lanes begins where the vector of this one ends, and what it leaves over lies inside that vector: no
-// load overlaps an earlier store in part, which the processor could not hand on before it is in memory.
+// The next group of lanes begins at the end of this one's vector, and its dropped lanes are inside that vector. So no
+// load overlaps an earlier store in part, which would defeat store forwarding.
 #include <algorithm>
 
 #include "codegen/cpu/emitter.h"
@@ -15,7 +15,7 @@ namespace weft::codegen {
 using ir::Op;
 using ir::Operation;
 
-// Whether all lanes are on, and the elements that they add to may lie side by side in memory.
+// Whether all lanes are active, and the elements that they add to may be adjacent in memory.
 bool CpuEmitter::can_add_together(const transform::Neighbours& group) {
     if (lanes_ == 1 || mask_) return false;
     const std::vector<ir::Value*>& operands = group.members[0].add->operands;
@@ -29,14 +29,14 @@ bool CpuEmitter::can_add_together(const transform::Neighbours& group) {
     return distance && distance->getSExtValue() == operands.back()->type.size_bytes();
 }
 
-// All of them, at the place of the last one.
+// Emits all additions of the group, at the place of the last one.
 void CpuEmitter::emit_neighbours(const transform::Neighbours& group) {
     using Member = transform::Neighbours::Member;
     const Member& highest = *std::max_element(group.members.begin(), group.members.end(),
                                               [](auto& a, auto& b) { return a.offset < b.offset; });
     const auto index_of = [](const Operation& add) { return add.operands[add.operands.size() - 2]; };
 
-    // Where lane 0 adds, and whether the other lanes follow it, at the distances that the offsets say.
+    // The element of lane 0 for each member, and whether the other lanes follow it at the offsets of the analysis.
     llvm::Value *together = builder_.getTrue(), *is_middle = builder_.getTrue();
     std::vector<llvm::Value*> firsts;
     for (const Member& member : group.members) {

@@ -1,19 +1,19 @@
-// Contributions of many threads that arrive as one: where a kernel only combines into an array (see
-// transform/analysis/privatised.h), an atomic per thread is more than it asks for.
+// Contributions of many threads that arrive as one. If a kernel only combines into an array
+// (transform/analysis/privatised.h), an atomic per thread is more than necessary.
 //
 // An address that no thread changes:
 //
 //     before: for threads in chunk: atomic.add total[0], x           (one atomic per group of lanes)
-//     after:  sum = neutral, in W lanes; for threads in chunk: sum += x; atomic.add total[0], sum of the lanes
+//     after:  sum = identity, in W lanes; for threads in chunk: sum += x; atomic.add total[0], sum of the lanes
 //
-// Addresses that differ, in an array that turns out to be small at the launch, beside the number of threads:
+// Varying addresses, in an array that is small at the launch, compared with the number of threads:
 //
 //     before: for threads in chunk: atomic.add bins[i], x
-//     after:  copy = neutral everywhere; for threads in chunk: copy[i] += x; for all i: atomic.add bins[i], copy[i]
+//     after:  copy = identity everywhere; for threads in chunk: copy[i] += x; for all i: atomic.add bins[i], copy[i]
 //
-// What is still neutral at the end is not written: memory that no thread has touched may not be there. Chunks run on
-// any number of threads, and launches at the same time as others: what they share is touched by atomics only. But where
-// the launch is one chunk, and no other launch with atomics runs meanwhile (LaunchContext::exclusive), it adds plainly.
+// Elements that still hold the identity at the end are not written: untouched memory may not exist. Chunks run on any
+// number of threads, and launches run beside others: shared memory is updated by atomics only. But if the launch is one
+// chunk, and no other launch with atomics runs meanwhile (LaunchContext::exclusive), it adds plainly.
 #include "codegen/cpu/cost.h"
 #include "codegen/cpu/emitter.h"
 #include "ir/walk.h"
@@ -27,15 +27,15 @@ namespace {
 
 // More would not stay in registers.
 constexpr std::size_t kMostAccumulators = 8;
-// A copy lies on the stack, and should stay in the first-level cache.
+// A copy is on the stack, and should stay in the first-level cache.
 constexpr std::int64_t kPrivateBytes = 32768;
 constexpr std::size_t kMostPrivateCopies = 2;
-// How often a loop is taken to run whose bounds no launch knows, and at most.
+// The assumed trip count of loops with bounds unknown at the launch, and the cap on any trip count.
 constexpr std::int64_t kGuessedTrips = 4, kMostTrips = std::int64_t{1} << 16;
-// Bodies up to this size are written twice: with private copies and without.
+// Bodies up to this size are emitted twice: with private copies and without.
 constexpr int kSmallCombiningBody = 100;
 constexpr std::int64_t kFillBytes = 32;
-// What a copy brings home in one atomic.
+// Bytes that one atomic adds from a copy to the array.
 constexpr std::int64_t kBlockBytes = 16;
 
 std::size_t data_leaf(MemoryRoot root) { return root.gradient ? kGradLeaf : kDataLeaf; }
@@ -68,11 +68,11 @@ void CpuEmitter::open_accumulators() {
     });
 }
 
-// Whether `operation` is one whose contributions are kept back; then they are.
+// Adds the operands to an accumulator, if the operation has one; else returns false.
 bool CpuEmitter::accumulate(const Operation& operation) {
     auto found = accumulators_.find(&operation);
     if (found == accumulators_.end()) return false;
-    // Nothing may be taken to be equal to its neutral element but itself.
+    // Fast math could drop the signed zero or NaN that is the identity.
     llvm::IRBuilderBase::FastMathFlagGuard guard(builder_);
     builder_.clearFastMathFlags();
     LaneValue& operand = value(operation.operands.back());
@@ -100,7 +100,7 @@ void CpuEmitter::close_accumulators() {
     });
 }
 
-// The atomic that brings a total to its place, unless it would change nothing.
+// Applies a total by an atomic, unless the total is the identity.
 void CpuEmitter::contribute(Op kind, Scalar scalar, llvm::Value* pointer, llvm::Value* total) {
     llvm::Constant* nothing = neutral(kind, scalar);
     llvm::Value* counts;
@@ -120,7 +120,7 @@ void CpuEmitter::contribute(Op kind, Scalar scalar, llvm::Value* pointer, llvm::
     builder_.SetInsertPoint(after);
 }
 
-// Atomics whose contributions are put together first, in a register, a private copy or with those of neighbours.
+// Combines contributions first: in a register, in a private copy or with those of neighbours.
 bool CpuEmitter::emit_put_together(const Operation& atomic) {
     if (accumulate(atomic)) return true;
     if (!is_shared_at_boundaries(atomic)) return false;
@@ -155,7 +155,7 @@ std::vector<CpuEmitter::PrivateCopy> CpuEmitter::private_candidates() {
     return result;
 }
 
-// How often one thread comes to this operation, as far as the launch can tell: i64.
+// How often one thread reaches this operation, i64; from loop bounds that the launch knows.
 llvm::Value* CpuEmitter::visits(const Operation& operation) {
     llvm::Value* product = i64(1);
     for (const ir::Region* region = operation.parent; region->owner; region = region->owner->parent) {
@@ -175,7 +175,7 @@ llvm::Value* CpuEmitter::visits(const Operation& operation) {
     return product;
 }
 
-// Whether, at this launch, the array is there, packed, and small beside what the chunk brings to it.
+// Whether, at this launch, the array is not None, packed, and small compared with the chunk's contributions.
 llvm::Value* CpuEmitter::fits(PrivateCopy& copy, llvm::Value* threads) {
     Type array = copy.shared.type;
     auto ndim = static_cast<std::size_t>(array.ndim());
@@ -193,10 +193,10 @@ llvm::Value* CpuEmitter::fits(PrivateCopy& copy, llvm::Value* threads) {
         stride = builder_.CreateMul(stride, extent);
     }
     require(builder_.CreateICmpULE(elements, i64(kPrivateBytes / size)));
-    // An array without elements has nothing to fill; whoever indexes it is wrong with a copy or without.
+    // An array without elements has nothing to fill; any index into it is out of range, with a copy or without.
     require(builder_.CreateICmpNE(elements, i64(0)));
     copy.numbers = builder_.CreateMul(elements, i64(size / number_size));
-    // To fill and to bring home a number takes less than the atomic that it saves.
+    // Filling and adding one number of the copy takes less than the atomic that it saves.
     llvm::Value* most = i64(0);
     ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
         if (!ir::is_atomic(operation.op) || memory_of(operation) != copy.root) return;
@@ -208,7 +208,7 @@ llvm::Value* CpuEmitter::fits(PrivateCopy& copy, llvm::Value* threads) {
     return result;
 }
 
-// A loop over 0 .. count - 1; `count` is not 0.
+// A loop over 0 .. count - 1. Precondition: `count` is not 0.
 void CpuEmitter::emit_counted(llvm::Value* count, const std::function<void(llvm::Value* i)>& body) {
     llvm::BasicBlock *before = builder_.GetInsertBlock(), *loop = new_block("each"), *after = new_block("each.done");
     builder_.CreateBr(loop);
@@ -222,7 +222,7 @@ void CpuEmitter::emit_counted(llvm::Value* count, const std::function<void(llvm:
     builder_.SetInsertPoint(after);
 }
 
-// Fills the copy and lets the parameter stand for it.
+// Fills the copy with the identity and substitutes it for the parameter.
 void CpuEmitter::open_private_copy(const PrivateCopy& copy) {
     llvm::Constant* nothing = neutral(copy.kind, copy.scalar);
     std::int64_t at_once = kFillBytes / info(copy.scalar).bytes();
@@ -250,7 +250,7 @@ void CpuEmitter::close_private_copy(const PrivateCopy& copy) {
         contribute(copy.kind, copy.scalar, builder_.CreateGEP(type, home, i), total);
     };
     if (at_once == 1) return emit_counted(copy.numbers, bring);
-    // Whole blocks lie where an address is a multiple of their size; before and after them are single numbers.
+    // Whole blocks begin at addresses that are multiples of their size; single numbers come before and after them.
     llvm::Value* address = builder_.CreatePtrToInt(home, builder_.getInt64Ty());
     llvm::Value* before =
         builder_.CreateUDiv(builder_.CreateAnd(builder_.CreateNeg(address), i64(kBlockBytes - 1)), i64(size));
@@ -272,7 +272,7 @@ void CpuEmitter::close_private_copy(const PrivateCopy& copy) {
     });
 }
 
-// The same for several numbers that lie side by side.
+// The same for one block of adjacent numbers.
 void CpuEmitter::contribute_block(Op kind, Scalar scalar, llvm::Value* pointer, llvm::Value* totals) {
     const auto count = llvm::cast<llvm::FixedVectorType>(totals->getType())->getElementCount();
     llvm::Type* bits = builder_.getIntNTy(8 * kBlockBytes);
@@ -297,8 +297,7 @@ void CpuEmitter::contribute_block(Op kind, Scalar scalar, llvm::Value* pointer, 
 
 // ---- exclusive launches ----
 
-// The atomics that need not be atomics in an exclusive launch: those of memories that are combined into, at
-// addresses that differ.
+// The atomics that may be plain in an exclusive launch: those on privatised memories at varying addresses.
 std::unordered_set<const Operation*> CpuEmitter::plain_when_alone() const {
     std::unordered_set<const Operation*> result;
     if (body_size() > kSmallCombiningBody) return result;
@@ -311,7 +310,7 @@ std::unordered_set<const Operation*> CpuEmitter::plain_when_alone() const {
     return result;
 }
 
-// The threads begin .. end, at least one.
+// Runs the threads begin .. end, at least one.
 void CpuEmitter::emit_chunk(llvm::Value* begin, llvm::Value* end) {
     const std::unordered_set<const Operation*> plain = plain_when_alone();
     if (plain.empty()) return emit_shared_chunk(begin, end);
@@ -330,7 +329,7 @@ void CpuEmitter::emit_chunk(llvm::Value* begin, llvm::Value* end) {
         [&] { emit_shared_chunk(begin, end); });
 }
 
-// The same where other chunks, and other launches, may be at work.
+// The same if other chunks, and other launches, may run at the same time.
 void CpuEmitter::emit_shared_chunk(llvm::Value* begin, llvm::Value* end) {
     std::vector<PrivateCopy> copies = private_candidates();
     if (copies.empty()) {

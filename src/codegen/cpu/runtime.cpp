@@ -1,6 +1,6 @@
-// What code for CPUs asks the runtime for: memory of a worker that outlasts loops, faults, prints.
+// Calls of the runtime from code for CPUs: scratch memory of a worker, faults, prints.
 //
-// They lie on a stack that each worker has: what is taken last is released first.
+// Scratch memory is a stack of each worker: it is released in reverse order.
 #include "codegen/cpu/emitter.h"
 #include "ir/walk.h"
 
@@ -21,7 +21,7 @@ llvm::Value* CpuEmitter::take_scratch(const Operation&, llvm::Value* bytes) {
 
 void CpuEmitter::release_scratch(llvm::Value* first) { call_runtime(Import::weft_stack_release, {first}); }
 
-// It is written over by the next threads.
+// The worker's next threads overwrite it.
 std::pair<llvm::Value*, llvm::Value*> CpuEmitter::take_long_scratch(const Operation& operation,
                                                                     std::int64_t row_bytes) {
     std::int64_t number = 0, found = -1;

@@ -20,8 +20,8 @@
 namespace weft::codegen {
 
 struct CudaMachine : Machine {
-    // Debug information beyond lines would make NVIDIA's compiler turn off its optimisations.
     CudaMachine(int of_architecture, bool with_libclc) : architecture(of_architecture), has_libclc(with_libclc) {
+        // Debug information beyond lines would make NVIDIA's compiler turn off its optimisations.
         only_lines = true;
         wide_elements = true;
         read_only_loads = true;
