@@ -8,7 +8,7 @@
 // Without a dtype the elements are the scalars that NumPy sees: [1.0] is float64, [1] int64, an array of n vec3 (n, 3)
 // floats.
 //
-// A NumPy array of shape S becomes elements with inner shape I, (3,) for vec3, like this (S-ARR-009 to S-ARR-011):
+// A NumPy array of shape S becomes elements with inner shape I, (3,) for vec3, like this:
 //
 //   S ends with I                          the rest is the shape           (1024, 3) as vec3 -> (1024,)
 //   the last of S is k times product(I)    it becomes k, dropped if 1      (5, 6) as vec3 -> (5, 2)

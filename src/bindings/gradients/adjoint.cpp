@@ -1,5 +1,5 @@
-// Launches of adjoints and in forward mode, as python/warp/_gradients/tape.py and tangents.py ask for them: Python's
-// values become blocks of arguments, and program/launch.h does the rest.
+// Launches of adjoints and in forward mode, called by python/warp/_gradients/tape.py and tangents.py: Python's values
+// become blocks of arguments, and program/launch.h does the rest.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -80,7 +80,7 @@ program::DerivedLaunch with_tangents(Packed& packed, nb::list tangents, bool of_
     return what;
 }
 
-// The arrays of meshes that the kernel may look into with these arguments; all others that ids lead to have none.
+// The arrays of meshes that the kernel may read with these arguments; other objects have no arrays.
 std::unique_ptr<program::ReferencedObjects> referenced_objects(Packed& packed) {
     program::Kernel& core = packed.kernel.core();
     const program::KernelFacts& facts = core.facts(core.configured());
@@ -122,8 +122,8 @@ private:
     std::map<const program::Variable*, const ArrayView*> moving_;
 };
 
-// What a launch in forward mode finds by ids; of an adjoint as `entry`, a launch on `tape`, found it, or as it is now
-// where that is None. Meshes that do not move are left without gradients.
+// The objects that a launch in forward mode finds by ids. For an adjoint of `entry`, a launch on `tape`: as that launch
+// found them, or the present ones if `entry` is None. Meshes that do not move have no gradients.
 spatial::PreviousObjectsPtr previous_objects(Packed& packed, bool of_adjoint, const MovingArrays& moving,
                                              nb::handle entry, nb::handle tape) {
     const auto tangent = [&](const program::Variable& of) { return moving.tangent(of); };
@@ -144,7 +144,7 @@ spatial::PreviousObjectsPtr previous_objects(Packed& packed, bool of_adjoint, co
     return former;
 }
 
-// The other lists are as bind_adjoint() tells; a kernel that is no adjoint fills `returned`.
+// bind_adjoint() describes the other lists; a kernel that is no adjoint fills `returned`.
 void run_jvp(nb::handle kernel, nb::handle dim, nb::list values, nb::list tangents, bool of_adjoint, nb::list before,
              nb::list after, nb::list returned, nb::handle device, nb::list meshes, nb::handle entry, nb::handle tape) {
     Packed packed(kernel, values, device, "jvp()");

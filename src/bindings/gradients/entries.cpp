@@ -21,7 +21,7 @@ PyArray& entry_array(nb::handle object) { return array_argument(object.ptr(), "T
 
 std::string text_of(nb::handle text) { return nb::cast<std::string>(text); }
 
-// Whether it has a gradient that is more than zeros.
+// Whether its gradient may be other than zeros.
 bool is_smooth(const PyArray& array) {
     const Type dtype = array.array.dtype;
     return array.requires_grad && (dtype.is_scalar() || dtype.is_numeric_aggregate()) &&
@@ -220,7 +220,7 @@ nb::list objects_of(const TapeEntry::Group& variables) {
     return result;
 }
 
-// A tape has the object of each of its entries, if there is one (PyTape::objects). So what the entry holds is visited
+// A tape has the object of each of its entries, if there is one (PyTape::objects). So the entry's members are visited
 // once: here.
 int traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));

@@ -1,5 +1,5 @@
-// What stands on wp.Tape besides launches: writes by the host, operations on whole arrays, functions of the user. Each
-// keeps its arrays alive, and is an object of its own in Python where somebody asks for it.
+// Entries of wp.Tape besides launches: writes by the host, operations on whole arrays, functions of the user. Each
+// keeps its arrays alive, and becomes a Python object at its first use there.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,7 +13,7 @@
 
 namespace weft::bindings {
 
-// What Python's garbage collector asks of an entry.
+// The interface of an entry to Python's garbage collector.
 class Visited {
 public:
     virtual ~Visited() = default;
@@ -26,14 +26,14 @@ public:
     int traverse(visitproc visit, void* arg) const override;
 
 private:
-    nb::object to_object_, from_object_;  // the latter null for numbers from elsewhere
+    nb::object to_object_, from_object_;  // the latter is null for numbers from elsewhere
 };
 
 // An operation on whole arrays, which python/warp/_gradients/recording.py describes: how each array that it reads
-// enters each that it writes.
+// affects each that it writes.
 class PyOperation final : public program::TapeEntry, public Visited {
 public:
-    // The dicts have arrays by the names that messages call them; `needs` are those whose contents are factors.
+    // The dicts have arrays by their names in messages; `needs` are arrays whose contents are factors of gradients.
     PyOperation(nb::object name, nb::dict reads, nb::dict writes, nb::dict needs, nb::object parts);
 
     void record(program::TapeMemory& memory) override;
@@ -45,12 +45,12 @@ public:
     std::string use_text(const Use& use) const override;
     int traverse(visitproc visit, void* arg) const override;
 
-    // Those that gradients go through. Known when it has run.
+    // The parts that gradients go through. Known after the operation.
     nb::list parts();
-    // The factors of a part as they were before the operation.
+    // The factors of a part, with the contents from before the operation.
     nb::list factors(nb::handle part) const;
-    // The gradients of what was written, as gradient_of(array) gives them, in arrays of their own, by the id of what
-    // was written. They are used up: zeros are left.
+    // The gradients of written arrays, as gradient_of(array) gives them, copied to new arrays, by the id of the written
+    // array. The originals become zeros.
     nb::dict take(nb::handle gradient_of);
     nb::dict needs() const;
 
@@ -68,7 +68,7 @@ private:
     nb::object make_parts_, parts_;
 };
 
-// What the user does by hand: record_func().
+// A backward step of the user's own: record_func().
 class PyFunction final : public program::TapeEntry, public Visited {
 public:
     PyFunction(nb::object backward, nb::list arrays) : backward_(std::move(backward)), arrays_(std::move(arrays)) {}
@@ -87,11 +87,11 @@ private:
     nb::list arrays_;
 };
 
-// run(), and what wp.config.verify_fp says of these arrays, which it writes, by name.
+// Calls run(), and checks these arrays, which it writes, by name if wp.config.verify_fp asks for that.
 nb::object run_verified(const std::string& api, const std::string& writer, const std::string& what,
                         const nb::dict& arrays, nb::handle run);
 
-// Of the Python class of every kind of entry.
+// Slots for the Python classes of all kinds of entries.
 extern PyType_Slot entry_slots[];
 void bind_entries(nb::module_& m);
 

@@ -31,7 +31,7 @@ std::vector<PyRecordedLaunch::Argument> arguments_of(PyKernel& kernel, std::span
             found[i++].array = array_pointer(value);
             continue;
         }
-        // Both are in the order of the fields; what is no struct of ours has none.
+        // Both are in the order of the fields; a value that is no struct of ours has none.
         StructValue* const structure = struct_pointer(value);
         const std::span<StructValue::Slot> slots = structure ? structure->slots() : std::span<StructValue::Slot>();
         for (auto slot = slots.begin(); i < places.size() && places[i].parameter == parameter; ++i) {
@@ -50,9 +50,9 @@ PyRecordedLaunch::PyRecordedLaunch(LaunchDescription given)
                      arguments_of(*kernel_pointer(given.kernel), given.values)),
       kernel_object_(std::move(given.kernel)) {
     for (const Argument& one : arrays())
-        if (one.array) object_of(*one.array).release();  // until the end of this launch
+        if (one.array) object_of(*one.array).release();  // kept until the end of this launch
     if (!given.holders.empty()) rest().holders = given.holders;
-    // Memory that is no array, and structs, are rare.
+    // Memory that is no Python array, and structs, are rare.
     if (!rest_ && !kernel().has_structs()) return;
     for (std::size_t i = 0; i < given.values.size(); ++i) {
         const Type type = kernel().types()[i];
@@ -222,7 +222,7 @@ nb::list objects_of(const program::TapeEntry::Group& variables) {
     return result;
 }
 
-// The arrays that the program has given.
+// The arrays that come from the program.
 nb::list known_arrays(const PyRecordedLaunch& launch) {
     nb::list result;
     for (const PyRecordedLaunch::Argument& one : launch.arrays())
@@ -230,7 +230,7 @@ nb::list known_arrays(const PyRecordedLaunch& launch) {
     return result;
 }
 
-// By argument, those that the adjoint reads.
+// By argument, the arrays that the adjoint reads.
 nb::dict before(const PyRecordedLaunch& launch) {
     nb::dict result;
     const std::vector<program::BlockArray>& places = launch.kernel().arrays();
@@ -263,7 +263,7 @@ nb::dict nested(const PyRecordedLaunch& launch) {
     return result;
 }
 
-// Of the meshes that it may look into.
+// The arrays of the meshes that the launch may read.
 nb::list arrays_of_meshes(const PyRecordedLaunch& launch) {
     nb::list result;
     if (launch.objects())

@@ -1,4 +1,4 @@
-// Launches on a tape, as Python sees them: what was launched with which values, and what the tape knows of it.
+// Launches on a tape, as Python sees them: the kernel and the values, and the tape's facts about the launch.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -29,11 +29,11 @@ public:
     PyRecordedLaunch(const PyRecordedLaunch&) = delete;
     PyRecordedLaunch& operator=(const PyRecordedLaunch&) = delete;
 
-    // Those that it was launched with. A vector, a matrix or a struct may be changed after the launch, which took it as
-    // it was: then a copy; numbers are as the kernel took them.
+    // The launch's values. A vector, a matrix or a struct may be changed after the launch, so it is a copy of the value
+    // at the launch; numbers are as the kernel took them.
     nb::list values() const;
     const nb::object& kernel_object() const { return kernel_object_; }
-    std::vector<nb::object> structs() const;  // with arrays, as they were given
+    std::vector<nb::object> structs() const;  // structs with arrays, as they were given
 
     std::vector<Use> uses() const override;
     bool may_stop_gradients() const override;
@@ -43,13 +43,13 @@ public:
 private:
     std::vector<runtime::BufferPtr> show_nested(std::byte* before, std::byte* after) const override;
     Group arrays_of_object(std::uint64_t id) override;
-    // What few launches have.
+    // Members that few launches need.
     struct Rest {
-        std::vector<std::pair<std::size_t, nb::object>> values;  // by parameter: memory that is no array
+        std::vector<std::pair<std::size_t, nb::object>> values;  // by parameter: memory that is no Python array
         std::vector<nb::object> structs;
         std::vector<nb::object> nested;
         std::vector<runtime::Array> holders;
-        std::vector<std::unique_ptr<program::Variable>> foreign;  // those of `values`, for uses()
+        std::vector<std::unique_ptr<program::Variable>> foreign;  // arrays over `values`, for uses()
     };
     Rest& rest() {
         if (!rest_) rest_ = std::make_unique<Rest>();

@@ -20,7 +20,7 @@
 namespace weft::bindings {
 namespace {
 
-// (buffer, first byte, one past the last, writes so far): which memory an array shows, and how often it was written.
+// (buffer, first byte, one past the last, writes so far): the memory of an array, and how often it was written.
 nb::tuple memory_of_array(nb::handle object) {
     const runtime::Array& array = array_argument(object.ptr(), "Tape", "array").array;
     auto [begin, end] = array.extent();
@@ -54,7 +54,7 @@ nb::object memory_like(nb::handle object, bool zeros) {
     return nb::steal(make_array(std::move(bytes)));
 }
 
-// What `array` is in its own memory, in one from memory_like().
+// The view of `array`'s place in its own memory, in memory from memory_like().
 nb::object view_in_memory(nb::handle object, nb::handle memory) {
     const runtime::Array& array = array_argument(object.ptr(), "Tape", "array").array;
     const runtime::BufferPtr& buffer = array_argument(memory.ptr(), "Tape", "memory").array.buffer;

@@ -1,5 +1,5 @@
-// What a tape is told while it records besides launches: what the host writes to arrays. Where no tape records, all
-// this is one comparison.
+// Records on a tape beside launches: writes of the host to arrays. Without a recording tape, all of this is one
+// comparison.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -9,11 +9,11 @@
 
 namespace weft::bindings {
 
-// Counts a write to the array's memory: a tape that kept copies compares.
+// Counts a write to the array's memory: a tape that kept copies compares the counts.
 void count_write(PyArray& array);
 
-// Before the host writes all elements of `to`: those of `from`, in the same order, or, where that is null, numbers from
-// elsewhere. Both are arrays of Python.
+// To be called before the host writes all elements of `to`: those of `from`, in the same order, or, if that is null,
+// numbers from elsewhere. Both are Python arrays.
 void record_write(nb::handle to, nb::handle from);
 void record_write(PyArray& to);
 

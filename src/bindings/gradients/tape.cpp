@@ -23,9 +23,9 @@
 namespace weft::bindings {
 namespace {
 
-// A tape records what the thread that entered it does, and nothing that others do meanwhile.
+// A tape records the work of the thread that entered it, and no other thread's.
 thread_local PyObject* active = nullptr;  // owned
-thread_local PyTape* recorder = nullptr;  // in it
+thread_local PyTape* recorder = nullptr;  // of `active`
 
 nb::object to_python(PyTape& self, const std::shared_ptr<program::TapeEntry>& entry) {
     nb::object& object = self.objects[entry.get()];
@@ -45,12 +45,12 @@ void forget_last(PyTape& self) {
 }
 
 void forget_all(PyTape& self) {
-    // What is dropped may run Python code, which finds an empty tape.
+    // Destruction may run Python code, which finds an empty tape.
     const auto objects = std::exchange(self.objects, {});
     self.tape.clear();
 }
 
-// Each of these once, in order.
+// A list of arrays in order, each once.
 class Arrays {
 public:
     void add(const program::Variable* array) {
@@ -71,7 +71,7 @@ nb::list retaining(PyTape& self) {
     return found.list;
 }
 
-// A launch that is made elsewhere, or by a class of Python's that takes launches.
+// A launch that is made elsewhere, or by a Python class that handles launches itself.
 nb::list record_launch(PyTape& self, nb::handle kernel_object, nb::handle dim, nb::list values, nb::handle device,
                        bool is_seen) {
     Packed packed(kernel_object, values, device, "launch()");
@@ -131,8 +131,8 @@ void reverse(PyTape& self, std::size_t index, nb::dict supplied) {
     self.tape.backward(index, gradients);
 }
 
-// Through the entries before entry `end`. Gives the number of the first one that it has left: a launch without an
-// adjoint; or any, so that other threads and Ctrl-C have their turn now and then.
+// Runs the entries before entry `end`, backwards. Returns the number of the first one that it has left: a launch
+// without an adjoint; or any, so that other threads and Ctrl-C have their turn now and then.
 std::ptrdiff_t reverse_many(PyTape& self, std::size_t end, nb::dict supplied) {
     constexpr std::size_t kAtOnce = 256;
     const std::size_t last = end > kAtOnce ? end - kAtOnce : 0;
@@ -144,14 +144,14 @@ std::ptrdiff_t reverse_many(PyTape& self, std::size_t end, nb::dict supplied) {
     return static_cast<std::ptrdiff_t>(last) - 1;
 }
 
-// ---- where it starts ----
+// ---- the start of the backward pass ----
 
 nb::object implied_loss(PyTape& self) {
     const program::Variable* const loss = program::implied_loss(self.tape);
     return loss ? object_of(*loss) : nb::none();
 }
 
-// An array without a gradient gets one, and with it all on the tape that stand for it.
+// Gives an array without a gradient one, and shares it with all arrays on the tape that stand for it.
 void give_gradient(PyTape& self, nb::handle object) {
     PyArray& of = array_argument(object.ptr(), "Tape.backward()", "array");
     if (of.requires_grad) return;
@@ -181,7 +181,7 @@ void zero(PyTape& self) {
         });
     for (const nb::object& array : arrays) {
         const program::Variable& one = value_of(array.ptr());
-        if (one.requires_grad) program::clear_gradient(one);  // another thread may take it away meanwhile
+        if (one.requires_grad) program::clear_gradient(one);  // another thread may remove it meanwhile
     }
 }
 
@@ -193,7 +193,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
     const PyTape& tape = *nb::inst_ptr<PyTape>(self);
     for (const auto& [entry, object] : tape.objects) Py_VISIT(object.ptr());
     for (const auto& entry : tape.tape.entries()) {
-        if (!tape.objects.empty() && tape.objects.contains(entry.get())) continue;  // its object visits what it holds
+        if (!tape.objects.empty() && tape.objects.contains(entry.get())) continue;  // its object visits its members
         if (const int stop = dynamic_cast<const Visited&>(*entry).traverse(visit, arg)) return stop;
     }
     return 0;

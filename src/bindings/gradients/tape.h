@@ -1,4 +1,4 @@
-// The base of wp.Tape: what is recorded, and what else of the tape is C++.
+// The base of wp.Tape: its entries, and the other parts of the tape that are C++.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -12,19 +12,19 @@ namespace weft::bindings {
 
 struct PyTape {
     program::Tape tape;
-    // Those of entries that Python has asked for, which the tape keeps as long as the entries. So the collector finds
-    // what an entry holds through its object, where there is one, and through the tape elsewhere, and never twice.
+    // Python objects of entries, made at their first use; the tape keeps them as long as the entries. The collector
+    // finds the members of an entry through its object, if there is one, else through the tape, and never twice.
     std::unordered_map<const program::TapeEntry*, nb::object> objects;
-    // A class of Python's does something else with what it records: that is handed to its _record_launch() and so on.
+    // A Python class handles launches and writes itself: they are passed to its _record_launch() and so on.
     bool takes_all = false;
 };
 
-// The tape that records what this thread does; null where none does. The Python object, and what is in it.
+// The tape that records this thread's work, or null: the Python object, and the PyTape in it.
 PyObject* active_tape();
 PyTape* active_recorder();
 void set_active_tape(nb::handle tape);
 
-// While it lives, no tape records what this thread does.
+// While it lives, no tape records this thread's work.
 class Unrecorded {
 public:
     Unrecorded();
