@@ -42,7 +42,7 @@ std::string subject(const PyKernel& kernel, const ParameterPlan& parameter, std:
         ErrorCategory::type);
 }
 
-// Where the device could reach the array of another one.
+// The reason to add if the device could reach an array of another device.
 std::string why_not_taken(runtime::Device& device, const runtime::Array& array) {
     return runtime::may_touch(device, array) ? ", and wp.config.launch_array_access_mode is STRICT" : "";
 }
@@ -65,7 +65,7 @@ void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t in
         std::memcpy(to, &array.view, sizeof(ArrayView));
         return;
     }
-    if (value.is_none()) {  // an empty array: S-LCH-013
+    if (value.is_none()) {  // an empty array
         ArrayView empty;
         std::memcpy(to, &empty, sizeof empty);
         return;
@@ -78,7 +78,7 @@ void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t in
                                          "', the launch is on '" + device.alias + "'. help: wp.array(" +
                                          parameter.name + ", device='" + device.alias + "')");
     };
-    // The list of arguments keeps the object for the time of the launch.
+    // The list of arguments keeps the object alive during the launch.
     if (!outlives) {
         const std::optional<ForeignArray> found = read_in_place(value, foreign_name);
         if (found && !found->is_read_only) {
@@ -102,7 +102,7 @@ void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t in
     holders.push_back(std::move(*foreign));
 }
 
-// The arrays in a struct: on this launch's device, and alive as long as the block points to them.
+// Checks that the arrays in a struct are on the launch's device, and keeps them alive as long as the block.
 void hold_struct_arrays(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, nb::handle value,
                         runtime::Device& device, std::vector<runtime::Array>& holders) {
     for (PyArray* array : arrays_in(value)) {
@@ -227,7 +227,7 @@ Dimensions read_dimensions(PyObject* dim) {
     return result;
 }
 
-// A launch without dim (seeds 003 and 004): the shape of the first array, where it fits what tid() is unpacked to.
+// A launch without dim: the shape of the first array, if it fits the names that tid() is unpacked to.
 static Dimensions infer_dimensions(PyKernel& kernel, const std::byte* block) {
     program::Kernel& core = kernel.core();
     const int tid_rank = core.code(core.configured().debug).tid_rank();

@@ -1,4 +1,4 @@
-// What a launch is given, brought into the form that machine code takes: the argument block and the grid.
+// A launch's arguments as machine code takes them: the argument block and the grid.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 namespace weft::bindings {
 
 // Writes one argument to its place in the block. Views of foreign arrays that `value` alone would not keep alive are
-// added to `holders`; `outlives`: the block is used when `value` may be gone. Throws UsageError where the value does
-// not fit the parameter.
+// added to `holders`; `outlives`: the block is used when `value` may be gone. Throws UsageError if the value does not
+// fit the parameter.
 void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, PyObject* value,
                    runtime::Device& device, std::byte* block, std::vector<runtime::Array>& holders,
                    bool outlives = false);
 
-// Adds the foreign arrays among the arguments that were packed for one launch, for memory that keeps them longer.
+// Adds the foreign arrays among the arguments of a packed launch, for users of the block after the launch.
 void hold_arguments(PyKernel& kernel, std::span<PyObject* const> values, std::vector<runtime::Array>& holders);
 
 struct Dimensions {
@@ -29,12 +29,13 @@ struct Dimensions {
 
 // Throws the UsageError about a launch with `given` arguments, of a kernel with parameters of these names.
 [[noreturn]] void throw_wrong_count(PyKernel& kernel, std::size_t given, const std::vector<std::string>& names);
-// Throws UsageError where a kernel gets more or fewer arguments than it takes.
+// Throws UsageError if the number of arguments is wrong.
 void check_count(PyKernel& kernel, std::size_t given);
 
 // dim=: an int, or 1 to 4 of them.
 Dimensions read_dimensions(PyObject* dim);
-// Those of a launch; without dim the shape of the first array, where it fits what tid() is unpacked to.
+// The dimensions of a launch; without `dim` the shape of the first array, if it fits the names that tid() is unpacked
+// to.
 Dimensions launch_dimensions(PyKernel& kernel, PyObject* dim, const std::byte* block);
 
 }  // namespace weft::bindings

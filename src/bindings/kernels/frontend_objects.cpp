@@ -1,4 +1,4 @@
-// Answers what frontend/ asks about the objects of our Python classes (frontend/objects.h).
+// Answers to the questions of frontend/ about objects of our Python classes (frontend/objects.h).
 #include "bindings/arrays/array.h"
 #include "bindings/kernels/generics.h"
 #include "bindings/kernels/kernel.h"

@@ -18,7 +18,7 @@ namespace {
 
 using Shape = TypePattern::Shape;
 
-// What wp.types.vector(length=Any, ...) gives.
+// The object that wp.types.vector(length=Any, ...) makes.
 struct ValuePattern {
     TypePattern pattern;
 };
@@ -50,10 +50,11 @@ bool is_integer_enumeration(nb::handle object) {
 TypePattern variable_pattern(nb::handle variable) {
     TypePattern pattern;
     pattern.variable = nb::cast<std::string>(nb::str(variable.attr("__name__")));
-    // wp.Float and its kin are another type each time.
+    // wp.Float and its kin may stand for another type at each use.
     const bool is_ours =
         nb::cast<std::string>(nb::str(nb::getattr(variable, "__module__", nb::none()))) == "warp.types";
-    if (!is_ours) pattern.variable_identity = variable.inc_ref().ptr();  // for good: another must not get its address
+    // leaked: another variable must not get its address
+    if (!is_ours) pattern.variable_identity = variable.inc_ref().ptr();
     const auto choose = [&](nb::handle choice) {
         std::optional<TypePattern> read = pattern_from_python(choice);
         if (!read) {
@@ -99,8 +100,8 @@ nb::object make_pattern(TypePattern pattern, nb::handle dtype, const char* api) 
     return nb::cast(ValuePattern{std::move(pattern)});
 }
 
-// The element that an array of numbers has where a kernel's annotation leaves it open: trailing dimensions beyond those
-// of the pattern are components, if the pattern asks for vectors or matrices.
+// The element of an array of numbers if a kernel's annotation leaves it open: dimensions beyond those of the pattern
+// are components, if the pattern asks for vectors or matrices.
 Type element_of_numbers(Scalar scalar, std::span<const Py_intptr_t> shape, const TypePattern& array) {
     const TypePattern& element = array.parts[0];
     if (element.is_exact()) return element.type;
@@ -116,8 +117,7 @@ Type element_of_numbers(Scalar scalar, std::span<const Py_intptr_t> shape, const
     return Type::scalar(scalar);
 }
 
-// Whether it is an array of another library. Arrays of the host may have the last attribute too, and raise where it is
-// asked for.
+// Whether it is an array of another library. Arrays of the host may have the last attribute too, and raise on access.
 bool has_memory(nb::handle value) {
     const auto has = [&](const char* name) { return PyObject_HasAttrString(value.ptr(), name) != 0; };
     return numpy::ndarray_pointer(value) || PyObject_CheckBuffer(value.ptr()) || has("__array_interface__") ||

@@ -1,5 +1,5 @@
 // Generic annotations: typing.Any, type variables, wp.array[Any], wp.types.vector(length=Any, dtype=Any), Callable; and
-// the types that a generic kernel takes at a launch.
+// the types that a launch gives to a generic kernel.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,11 +13,11 @@ namespace weft::bindings {
 
 namespace nb = nanobind;
 
-// What an annotation means, exact types among it; a string is evaluated by the caller before. Empty where the object is
-// no annotation of a kernel.
+// The pattern of an annotation, exact types included. The caller evaluates a string first. Empty if the object is no
+// annotation of a kernel.
 std::optional<TypePattern> pattern_from_python(nb::handle annotation);
 
-// typing.Any or a type variable: what may stand for a length or a dtype in wp.types.vector() and the like.
+// typing.Any or a type variable: a length or a dtype that is open in wp.types.vector() and the like.
 bool is_type_variable(nb::handle object);
 // An object made by wp.types.vector(length=Any, ...): the pattern of a type of values.
 bool is_value_pattern(nb::handle object);
@@ -29,11 +29,11 @@ nb::object scalar_pattern(TypePattern::Shape shape, nb::handle dtype, const char
 
 // The type that a launch's argument has by itself.
 struct ArgumentType {
-    Type type;                // none where it has none: `why_not` says why
-    bool is_literal = false;  // a plain Python number, which becomes whatever it fits into
+    Type type;                // none if it has none: `why_not` gives the reason
+    bool is_literal = false;  // a plain Python number, which becomes any type that holds it
     std::string why_not;
 };
-// `pattern` helps where the argument is foreign memory: (n, 3) numbers are vectors where the pattern asks for vectors.
+// `pattern` decides for foreign memory: (n, 3) numbers are vectors if the pattern asks for vectors.
 ArgumentType argument_type(nb::handle value, const TypePattern& pattern);
 
 void bind_generics(nb::module_& m);

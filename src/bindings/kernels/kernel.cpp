@@ -39,8 +39,8 @@ ParameterPlan plan_parameter(std::string name, Type type, std::int64_t offset) {
 
 nb::bytes digest_bytes(const Digest& digest) { return nb::bytes(digest.bytes.data(), digest.bytes.size()); }
 
-// The code of the kernel that wp.config and its options ask for, or of its adjoint for all gradients that there can be,
-// with tangents of all that can have them; for a device, or for the processor that this runs on.
+// The code of the kernel for wp.config and its options, or of its adjoint for all possible gradients, with tangents of
+// all that can have them; for a device, or for this processor.
 std::string listing(PyKernel& kernel, const std::string& stage, bool line_info, bool adjoint, bool tangents,
                     nb::handle device) {
     constexpr std::pair<std::string_view, jit::Listing> kStages[] = {{"llvm", jit::Listing::llvm},
@@ -70,8 +70,7 @@ std::string listing(PyKernel& kernel, const std::string& stage, bool line_info, 
     return jit::listing(*transformed->module, program::jit_options(options), which->second);
 }
 
-// The options that shape code, by the names that python/warp/_kernels/modules.py gives them; what is missing is as
-// wp.config says.
+// The options that shape code, by the names of python/warp/_kernels/modules.py; missing ones are those of wp.config.
 program::KernelOptions read_options(nb::dict given, const std::string& api = "kernel()") {
     program::KernelOptions options;
     for (auto [name, value] : given) {
@@ -210,7 +209,7 @@ void bind_kernels(nb::module_& m) {
             "__init__",
             [](nb::pointer_and_handle<PyKernel> self, nb::object func, nb::object key, nb::object module,
                nb::object options, nb::object code_transformers, nb::object source) {
-                // python/warp/_kernels/kernels.py says what the arguments mean, and enters the kernel into its module.
+                // python/warp/_kernels/kernels.py documents the arguments, and enters the kernel into its module.
                 static PyObject* kernels = nullptr;
                 const nb::object plan = function_of("warp._kernels.kernels", kernels, "plan_kernel")(
                     func, key, module, options, code_transformers, source);

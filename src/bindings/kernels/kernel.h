@@ -1,4 +1,4 @@
-// @wp.kernel objects: a Python function, what its launches need to know, and its compiled variants.
+// @wp.kernel objects: a Python function, the data that its launches need, and its compiled variants.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -17,7 +17,7 @@ namespace weft::bindings {
 
 namespace nb = nanobind;
 
-// How one parameter is filled at a launch, decided once per kernel. The common scalars have a path of their own.
+// The way in which a launch fills one parameter, decided once a kernel. The common scalars have a path of their own.
 struct ParameterPlan {
     enum class Filler : std::uint8_t { array, f32, i32, value } filler = Filler::value;
     std::string name;
@@ -35,11 +35,11 @@ public:
     std::string key;         // its name in messages
     std::string module_key;  // its name in its module: "make__locals__scale" for a function of a function
     nb::object module;       // the wp.Module that it belongs to
-    nb::object given_hash;   // what the program has set as kernel.hash, if it has
+    nb::object given_hash;   // the kernel.hash that the program has set, if any
     program::KernelOptions options;
 
     // Reads the source at the first call. Throws CompileError or UsageError, again at each call. A generic kernel has
-    // no parameters of its own: its instances have.
+    // no parameters of its own: its instances have them.
     const std::vector<ParameterPlan>& parameters() {
         if (!core_) read_parameters();
         return parameters_;
@@ -49,15 +49,15 @@ public:
         if (genericity_ == Genericity::unknown) decide_genericity();
         return genericity_ == Genericity::generic;
     }
-    // The instance for the types that a launch's arguments have; made where it is new.
+    // The instance for the types of a launch's arguments; made at its first use.
     nb::object instance_for(std::span<PyObject* const> values);
-    // The instance for given types: one annotation per parameter, or by name. Made where it is new.
+    // The instance for given types: one annotation per parameter, or by name. Made at its first use.
     nb::object overload(nb::handle types);
-    // The same where there is one already, else None.
+    // The same if it exists, else None.
     nb::object find_overload(nb::handle types);
     // The types that parameters have in a launch with these arguments: annotations.
     nb::list argument_types(std::span<PyObject* const> values);
-    // What launches run, for the functions as they are defined now. Not for a generic kernel.
+    // The kernel that launches run, for the present definitions of functions. Not for a generic kernel.
     program::Kernel& core() {
         if (!core_ || redefinitions_ != frontend::function_redefinitions()) update_core();
         return *core_;
@@ -66,15 +66,15 @@ public:
         parameters();
         return core_->layout().size_bytes;
     }
-    // Whether something is known that decides about the machine code: see program::Kernel::hash().
+    // Whether anything is known that decides the machine code: see program::Kernel::hash().
     bool knows_hash() const { return core_ && core_->knows_hash(); }
-    // Other options for this kernel and its instances; what was compiled with others is not used any more.
+    // Other options for this kernel and its instances; code that was compiled with others is not used any more.
     void set_options(const program::KernelOptions& changed);
     nb::list instances() const;
     void read_early();  // see frontend::read_when_declared
-    // How many parameters it has, those of a generic kernel too.
+    // The number of parameters, also of a generic kernel.
     std::size_t parameter_count() { return source().tree->parameters.size(); }
-    // Signature as messages show it: "saxpy(a: float32, x: array[float32])".
+    // The signature in messages: "saxpy(a: float32, x: array[float32])".
     std::string signature();
 
 private:
@@ -98,7 +98,7 @@ private:
     std::uint64_t redefinitions_ = 0;  // frontend::function_redefinitions() when the core was made or updated
 };
 
-// Null where the object is no kernel.
+// Null if the object is no kernel.
 PyKernel* kernel_pointer(nb::handle object);
 
 void bind_kernels(nb::module_& m);  // kernel.cpp

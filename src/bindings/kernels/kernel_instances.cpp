@@ -1,5 +1,5 @@
 // Generic kernels: each combination of parameter types is a kernel of its own, an instance, which shares the function,
-// its tree and the options. Launches of the generic kernel look for the instance that their arguments ask for.
+// its tree and the options. Launches of the generic kernel look up the instance for their arguments.
 #include <algorithm>
 
 #include "bindings/arrays/array_object.h"
@@ -16,10 +16,10 @@ std::string subject(const PyKernel& kernel, const syntax::Parameter& parameter, 
     return "argument " + std::to_string(index + 1) + " '" + parameter.name + "' of kernel '" + kernel.key + "'";
 }
 
-// "array2d[float32]" of an array, where describe() says what class it has.
+// "array2d[float32]" for an array, whose describe() would name its class.
 std::string given_text(nb::handle value, Type type) { return type.is_array() ? type.python_name() : describe(value); }
 
-// ", where T is float32": what the type variables of a pattern have become by the other arguments; "" for none.
+// `, where T is float32`: the types that other arguments gave to the type variables of a pattern; "" for none.
 std::string variables_text(const TypePattern& pattern, const TypeVariables& variables) {
     std::string text;
     if (const auto bound = variables.find(pattern.variable_identity);
@@ -31,7 +31,7 @@ std::string variables_text(const TypePattern& pattern, const TypeVariables& vari
 
 }  // namespace
 
-// What every kernel's parameters must have, and whether they leave a type open.
+// Checks the annotations of all kernels, and finds whether they leave a type open.
 void PyKernel::decide_genericity() {
     const sema::FunctionSource& read = source();
     const auto& declared = read.tree->parameters;
@@ -108,7 +108,7 @@ nb::list PyKernel::argument_types(std::span<PyObject* const> values) {
     return annotations;
 }
 
-// The types of the instance for these arguments, or in `declared_instance` one that was declared and is meant.
+// The types of the instance for these arguments; or the one that was declared for them, in `declared_instance`.
 std::vector<Type> PyKernel::types_for(std::span<PyObject* const> values, nb::object& declared_instance) {
     const sema::FunctionSource& read = source();
     const auto& declared = read.tree->parameters;
@@ -117,7 +117,7 @@ std::vector<Type> PyKernel::types_for(std::span<PyObject* const> values, nb::obj
         for (const syntax::Parameter& parameter : declared) names.push_back(parameter.name);
         throw_wrong_count(*this, values.size(), names);
     }
-    // Typed arguments first: plain numbers take what is open after them.
+    // Typed arguments first: plain numbers take the types that stay open.
     std::vector<Type> types(declared.size());
     std::vector<bool> is_literal(declared.size());
     TypeVariables variables;
@@ -141,7 +141,8 @@ std::vector<Type> PyKernel::types_for(std::span<PyObject* const> values, nb::obj
         if (is_literal[i] || fits(pattern, argument.type, variables)) continue;
         fail(i, variables_text(pattern, variables));
     }
-    // An instance that was declared for numbers of another type than these have alone is meant, if it is the only one.
+    // A declared instance for another type than the numbers have by themselves is meant, if it is the only one that
+    // fits.
     for (const auto& [known, made] : instances_) {
         bool agrees = true, exact = true;
         for (std::size_t i = 0; i < types.size() && agrees; ++i) {
@@ -167,7 +168,7 @@ std::vector<Type> PyKernel::types_for(std::span<PyObject* const> values, nb::obj
         const TypePattern& pattern = read.annotations[i];
         if (const auto bound = variables.find(pattern.variable_identity);
             pattern.variable_identity && bound != variables.end() && bound->second.is_scalar()) {
-            types[i] = bound->second;  // whether the number fits is checked when it is packed
+            types[i] = bound->second;  // packing checks whether the number fits
         } else if (!fits(pattern, types[i], variables)) {
             fail(i, "");
         }

@@ -1,14 +1,13 @@
-// wp.launch. This is the hot path: one C call that parses its arguments without building
-// tuples or dictionaries, packs the argument block on the stack and runs.
+// wp.launch. This is the hot path: one C call that parses its arguments without building tuples or dictionaries, packs
+// the argument block on the stack and runs.
 //
 // Steps, in the order of launch():
 //   1. sort positional and keyword arguments into slots (fastcall.h)
-//   2. dimensions; where missing, from the first array, once the kernel is analysed
-//   3. every argument into the block, by the kernel's ParameterPlan; views of foreign arrays are kept alive in
-//   `holders`
-//   4. the variant: strided where an array has gaps, overlapping where a written array shares memory with another
-//   5. run; the GIL is released where the estimate says that it is worth it
-//   6. what the kernel printed goes to sys.stdout; a fault or Ctrl-C is raised
+//   2. read the dimensions; without dim, take those of the first array, once the kernel is analysed
+//   3. pack each argument into the block, by the kernel's ParameterPlan; `holders` keeps views of foreign arrays alive
+//   4. choose the variant: strided if an array has gaps, overlapping if a written array shares memory with another
+//   5. run; the GIL is released if the estimated time makes up for that
+//   6. forward printed output to sys.stdout; raise a fault or Ctrl-C
 #include "program/launch.h"
 
 #include <nanobind/nanobind.h>
@@ -63,7 +62,7 @@ bool interrupted() {
     return PyErr_CheckSignals() != 0;  // leaves KeyboardInterrupt set in this thread
 }
 
-// A line about a long compilation (warp._support.progress). A mistake in it is not one of the launch.
+// Reports a long compilation (warp._support.progress). An error in the report is not one of the launch.
 void tell_of_compilation(const std::string& kernel, std::optional<double> seconds) {
     if (is_call_of_xla()) return;
     const PythonLock lock;
@@ -108,12 +107,12 @@ public:
             for (int part : {0, 1}) joined_.insert(joined_.end(), items(part), items(part) + size(part));
         }
     }
-    // The array in place of a structure that stands for it.
+    // Replaces a structure by the array that it stands for.
     PyObject* open(std::size_t i) {
         if (joined_.empty()) joined_.assign(items(0), items(0) + size(0));
         return joined_[i] = array_in(joined_[i]);
     }
-    // The same for a parameter, of whose vectors or matrices the structure may have the components.
+    // The same for a parameter; the structure may have the components of its vectors or matrices.
     PyObject* open(std::size_t i, const ParameterPlan& parameter) {
         PyObject* const array = open(i);
         nb::object elements = as_elements_of(array, parameter.element, parameter.ndim);
@@ -121,12 +120,12 @@ public:
         kept_.push_back(elements);
         return joined_[i] = elements.ptr();
     }
-    // Arrays in place of all structures.
+    // Replaces all structures by arrays.
     void open_all() {
         for (std::size_t i = 0; i < count(); ++i)
             if (is_array_structure(data()[i])) open(i);
     }
-    // Defaults of parameters that come last, where arguments for them are missing.
+    // Appends the defaults of the last parameters, if arguments for them are missing.
     void add_defaults(PyKernel& kernel) {
         const std::size_t given = count(), wanted = kernel.parameter_count();
         const nb::object defaults = nb::getattr(kernel.function, "__defaults__", nb::none());
@@ -135,7 +134,7 @@ public:
         for (std::size_t i = nb::len(defaults) - (wanted - given); i < nb::len(defaults); ++i)
             joined_.push_back(PyTuple_GET_ITEM(defaults.ptr(), static_cast<Py_ssize_t>(i)));
     }
-    // From now on they do not change, and stay, whatever other threads do to a list meanwhile.
+    // Keeps the values alive and fixed, even if other threads change a list meanwhile.
     void keep() {
         if (joined_.empty()) joined_.assign(items(0), items(0) + size(0));
         kept_.reserve(joined_.size());
@@ -175,7 +174,7 @@ private:
     std::vector<nb::object> kept_;
 };
 
-// Whether the structure is the parameter as it is; what does not fit is an error that knows the array.
+// Packs a structure that fits the parameter as it is; otherwise false, and the array's own path gives the error.
 bool pack_structure(PyObject* structure, const ParameterPlan& parameter, const runtime::Device& device,
                     std::byte* block) {
     if (parameter.filler != ParameterPlan::Filler::array) return false;
@@ -184,7 +183,7 @@ bool pack_structure(PyObject* structure, const ParameterPlan& parameter, const r
     return view != nullptr;
 }
 
-// adjoint=True: python/warp/_gradients/adjoint_launch.py decides which gradients are worked on.
+// adjoint=True: python/warp/_gradients/adjoint_launch.py chooses the gradients.
 nb::object launch_adjoint(const Slots& slots) {
     static PyObject* module = nullptr;
     const auto given = [&](Slot slot) { return slots[slot] ? nb::borrow(slots[slot]) : nb::none(); };
@@ -199,7 +198,7 @@ nb::object launch_adjoint(const Slots& slots) {
         given(kDevice));
 }
 
-// max_blocks and block_dim.
+// Reads max_blocks and block_dim.
 void shape_blocks(const Slots& slots, const runtime::Device& device, program::Grid& grid) {
     const auto read = [&](Slot slot, const char* name, int least, int most, std::int32_t& to) {
         if (!is_given(slots[slot])) return;
@@ -319,7 +318,7 @@ PyObject* launch_entry(PyObject*, PyObject* const* arguments, Py_ssize_t positio
         1);
     return guarded([&] {
         Slots slots = signature.parse(arguments, positional, keywords);
-        // Programs of 2021 have `adjoint` in the place of `stream`; a bool is no stream.
+        // Programs of 2021 pass `adjoint` in the place of `stream`; a bool is no stream.
         if (positional > kStream && PyBool_Check(slots[kStream])) {
             if (slots[kAdjoint]) throw_given_twice(signature.api(), "adjoint");
             std::swap(slots[kStream], slots[kAdjoint]);
@@ -360,9 +359,9 @@ PyMethodDef launch_method = {"launch", reinterpret_cast<PyCFunction>(reinterpret
 
 }  // namespace
 
-// What kernels print goes to sys.stdout.
+// Printed output of kernels goes to sys.stdout.
 static void print_to_python(const std::string& text) {
-    const PythonLock lock;  // threads of XLA have it not
+    const PythonLock lock;  // threads of XLA do not have it
     nb::object out = nb::module_::import_("sys").attr("stdout");
     if (out.is_none()) return;  // a process without a console (pythonw): Python's own print() does the same
     out.attr("write")(text);
@@ -373,7 +372,7 @@ static constexpr runtime::WaitingHost kWaitingHost{
         [] {
             if (is_call_of_xla()) return;
             const PythonLock lock;
-            if (PyErr_CheckSignals() != 0) throw nb::python_error();  // takes what Python has set with it
+            if (PyErr_CheckSignals() != 0) throw nb::python_error();  // takes Python's error, which this has set
         },
     .leave = []() -> void* { return is_call_of_xla() || !PyGILState_Check() ? nullptr : PyEval_SaveThread(); },
     .enter = &take_back_lock,

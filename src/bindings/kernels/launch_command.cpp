@@ -37,7 +37,7 @@ public:
         refresh();
     }
 
-    // One without arguments, to be filled: no threads, and None for each parameter.
+    // An empty command: no threads, and None for each parameter.
     LaunchCommand(nb::object kernel, runtime::Device* device)
         : kernel_object_(std::move(kernel)),
           kernel_(kernel_pointer(kernel_object_)),
@@ -143,7 +143,7 @@ public:
     }
 
 private:
-    // After any change: the variant, the grid, and which arrays count writes.
+    // After any change: chooses the code, and updates the grid and the arrays that count writes.
     void refresh() {
         compiled_ = &choose(*kernel_, *device_, block_.data(), dims_);
         std::vector<PyObject*> values;
@@ -193,16 +193,16 @@ private:
     runtime::Device* device_;
     const program::CompiledKernel* compiled_ = nullptr;
     program::Grid grid_;
-    bool is_filled_ = true;  // false until the first run of one that was made without arguments
+    bool is_filled_ = true;  // false until the first run of a command that was made without arguments
 };
 
-// A ctypes number or struct as the Python value that stands for it: python/warp/_kernels/commands.py.
+// The Python value of a ctypes number or struct: python/warp/_kernels/commands.py.
 nb::object from_ctype(nb::handle value) {
     static PyObject* module = nullptr;
     return function_of("warp._kernels.commands", module, "value_of_ctype")(value);
 }
 
-// Commands of plain launches have no gradients to be set.
+// Commands of plain launches have no gradients to set.
 void refuse_adjoint(bool adjoint, const char* api) {
     if (adjoint) {
         throw UsageError(api,

@@ -1,4 +1,4 @@
-// Launch commands: wp.Launch, what wp.launch(..., record_cmd=True) gives.
+// Launch commands: wp.Launch, the result of wp.launch(..., record_cmd=True).
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,7 +10,7 @@
 
 namespace weft::bindings {
 
-// One for a launch that has been packed into a block.
+// A command for a launch that has been packed into a block.
 nb::object make_launch_command(nb::object kernel, std::vector<std::byte> block, Dimensions dims,
                                std::vector<nb::object> arguments, std::vector<runtime::Array> holders,
                                runtime::Device& device);

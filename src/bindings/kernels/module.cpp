@@ -1,4 +1,4 @@
-// warp._weft: the list of what Python sees. Types come first: the later ones use their classes.
+// warp._weft: the list of everything that Python sees. Types come first: the later ones use their classes.
 #include <nanobind/nanobind.h>
 
 #include "bindings/arrays/array.h"

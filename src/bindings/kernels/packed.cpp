@@ -31,7 +31,7 @@ nb::object kernel_for(nb::handle object, nb::list values) {
     return kernel->instance_for(given);
 }
 
-// `what`, which belongs to an argument, in place of the argument's own.
+// The memory of `with`, which replaces that of an argument's array; messages name it `what`.
 void* data_like(const ArrayView& view, int ndim, nb::handle with, const Packed& packed, const ParameterPlan& parameter,
                 const std::string& what) {
     const runtime::Array& array = array_pointer(with)->array;
@@ -106,13 +106,13 @@ void Packed::use_gradients(nb::list gradients) {
 
 namespace {
 
-// Whether a part of it is a number with a derivative.
+// Whether it contains a number with a derivative.
 bool has_smooth_numbers(Type type) {
     if (!type.is_struct()) return !type.is_array() && ir::is_smooth(type);
     return std::ranges::any_of(type.fields(), [](const Type::Field& field) { return has_smooth_numbers(field.type); });
 }
 
-// The numbers with a derivative, in place of those of the struct.
+// Sets the struct's numbers with a derivative.
 void set_numbers(nb::handle structure, const std::byte* from) {
     const auto fields = struct_pointer(structure)->type().fields();
     for (std::size_t i = 0; i < fields.size(); ++i) {

@@ -69,7 +69,7 @@ void print_launch(const PyKernel& kernel, const Dimensions& dims, const runtime:
 
 namespace {
 
-// Memory that its owner lends to be read only, and tensors whose framework would not learn of the write.
+// For memory that its owner lends for reading only, and tensors whose framework would not notice the write.
 [[noreturn]] void throw_written(PyKernel& kernel, std::size_t index, nb::handle value, const std::string& why) {
     throw UsageError("launch()",
                      "argument " + std::to_string(index + 1) + " '" + kernel.parameters()[index].name +
@@ -82,7 +82,7 @@ constexpr const char* kIsReadOnly =
     "its memory is read-only (a JAX array, a read-only NumPy array, or a copy that __array__ made). help: pass a copy, "
     "wp.array(value), and read the result from that";
 
-// Whether a tensor of torch or Paddle does, which calls it `not stop_gradient`.
+// Whether a tensor of PyTorch or Paddle requires a gradient; Paddle calls that `not stop_gradient`.
 bool requires_grad(nb::handle tensor) {
     if (!exchange_api(Py_TYPE(tensor.ptr()))) return false;
     static PyObject* const torch = PyUnicode_InternFromString("requires_grad");
@@ -125,7 +125,7 @@ void check_written(PyKernel& kernel, const program::CompiledKernel& compiled, Py
 
 namespace {
 
-// Runs it, and counts what it writes.
+// Runs the launch, and counts its writes.
 void run_launch(PyKernel& kernel, const program::CompiledKernel& compiled, runtime::Device& device,
                 const std::byte* block, const program::Grid& grid, PyObject* const* values) {
     if (program::settings().verify_fp) {
@@ -138,7 +138,7 @@ void run_launch(PyKernel& kernel, const program::CompiledKernel& compiled, runti
     count_writes(compiled, values);
 }
 
-// The same with what its atomics give kept in `returned`, for the adjoint.
+// The same with the results of its atomics kept in `returned`, for the adjoint.
 void run_keeping_atomic_results(PyKernel& kernel, const program::CompiledKernel& plain, runtime::Device& device,
                                 const std::byte* block, const Dimensions& dims, PyObject* const* values,
                                 std::span<runtime::Array> returned) {
@@ -193,7 +193,7 @@ void show_arrays(const program::CompiledKernel& compiled, PyObject* const* value
 
 // ---- the tape ----
 
-// A tape of a class that takes launches itself.
+// For a tape of a class that handles launches itself.
 static void run_taken(PyTape& recorder, const program::CompiledKernel& compiled, const PackedLaunch& launch) {
     PyKernel& kernel = launch.kernel;
     nb::list extents, given;
@@ -202,7 +202,7 @@ static void run_taken(PyTape& recorder, const program::CompiledKernel& compiled,
     const nb::object tape = nb::borrow(active_tape());
     const nb::object answer = tape.attr("_record_launch")(launch.kernel_object, nb::tuple(extents), given,
                                                           device_to_python(launch.device), true);
-    if (answer.is_none()) return;  // it has run it
+    if (answer.is_none()) return;  // the class has run it
     const auto kept = nb::borrow<nb::list>(answer);
     try {
         if (nb::len(kept) == 0)

@@ -1,5 +1,5 @@
-// How a launch whose arguments are packed runs: its machine code is chosen, a tape that records has it as an entry, and
-// arrays that it wrote count a write. wp.launch, launch commands and adjoints share this.
+// The run of a packed launch: its machine code is chosen, a recording tape gets it as an entry, and arrays that it
+// wrote count a write. wp.launch, launch commands and adjoints share this.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -20,7 +20,7 @@ namespace weft::bindings {
 
 struct PackedLaunch {
     const nb::object& kernel_object;
-    PyKernel& kernel;  // in it
+    PyKernel& kernel;  // in that object
     const std::byte* block;
     const program::Grid& grid;
     const Dimensions& dims;
@@ -33,10 +33,10 @@ inline bool has_no_threads(const Dimensions& dims) { return std::ranges::find(di
 // For wp.config.print_launches.
 void print_launch(const PyKernel& kernel, const Dimensions& dims, const runtime::Device& device);
 
-// Where a global that the kernel was compiled with has got another value.
+// Warns if a global that the kernel was compiled with has another value by now.
 void warn_of_changed_name(PyKernel& kernel);
 
-// The machine code for this block there.
+// The machine code for a launch with this block on this device.
 inline const program::CompiledKernel& choose(PyKernel& kernel, const runtime::Device& device, const std::byte* block,
                                              const Dimensions& dims) {
     program::Kernel& core = kernel.core();
@@ -47,29 +47,29 @@ inline const program::CompiledKernel& choose(PyKernel& kernel, const runtime::De
     return chosen;
 }
 
-// Throws UsageError where the kernel writes to memory that is read-only, or to a tensor whose framework would not learn
-// of it. `holders` has the memory of foreign arrays.
+// Throws UsageError if the kernel writes to memory that is read-only, or to a tensor whose framework would not notice.
+// `holders` has the memory of foreign arrays.
 void check_written(PyKernel& kernel, const program::CompiledKernel& compiled, PyObject* const* values,
                    const std::byte* block, const std::vector<runtime::Array>& holders);
 
-// Before a launch with KernelFacts::shows_gradients. A kernel that stores structs with array fields makes memory point
-// to arrays that it got from any of its arguments: those of the right type, and what other structs point to. All of it
-// lives from now on as long as that memory.
+// To be called before a launch with KernelFacts::shows_gradients. A kernel that stores structs with array fields makes
+// memory point to arrays from any of its arguments: those of the right type, and those that other structs point to. All
+// of them live from now on as long as that memory.
 void show_arrays(const program::CompiledKernel& compiled, PyObject* const* values,
                  std::span<const runtime::Array> holders);
 
-// Runs it, and records it before where `recorder` is a tape. What fails is not on the tape.
+// Runs the launch, after `recorder` has recorded it, if there is one. A launch that fails is not on the tape.
 void run_on_tape(PyTape* recorder, const program::CompiledKernel& compiled, const PackedLaunch& launch);
 
 // Arrays that the kernel wrote count one more version (the tape compares them).
 void count_writes(const program::CompiledKernel& compiled, PyObject* const* values);
 
-// What verify_fp looks at: of these values, those of a kernel's parameters with these effects, the arrays that it
-// writes, before it does. `of` precedes the names.
+// Adds the arrays that the kernel writes to verify_fp's check, before the launch: of these values, those of parameters
+// with such effects. `of` precedes the names.
 void watch_written(program::NanCheck& check, PyKernel& kernel, const std::vector<ParameterEffects>& effects,
                    PyObject* const* values, const std::string& of = "");
 
-// The arrays in a list of Python's; and the list with those of these in their place that are other memory.
+// The arrays in a Python list; and the list with new arrays in place of those that have other memory.
 std::vector<runtime::Array> arrays_of(nb::list list);
 void replace_arrays(nb::list list, std::vector<runtime::Array> arrays);
 
