@@ -15,7 +15,7 @@
 namespace weft::bindings {
 namespace {
 
-// The components of a field's default, converted as an assignment to the field does it.
+// The components of a field's default, converted as by an assignment to the field.
 std::vector<Number> read_default(const std::string& place, Type type, nb::handle value) {
     const std::string given = place + " has the default " + nb::repr(value).c_str();
     if (type.is_array() && value.is_none()) return {};
@@ -35,7 +35,7 @@ std::vector<Number> read_default(const std::string& place, Type type, nb::handle
     return numbers;
 }
 
-// What read_default() has read, and the defaults of the structs inside, in memory that is zero.
+// Writes the results of read_default(), and the defaults of inner structs, to memory that is zero.
 void write_defaults(Type type, std::byte* to) {
     for (const Type::Field& field : type.fields()) {
         std::byte* at = to + field.offset;
@@ -70,7 +70,7 @@ Type::Field read_field(const std::string& struct_name, nb::handle name, nb::hand
     return field;
 }
 
-// Of a property, which can be called on anything, or of an instance that __new__ made and nobody filled.
+// A property may be called on any object, or on an instance of __new__ without __init__: both are errors here.
 StructValue& instance(nb::handle self, const std::string& member) {
     if (StructValue* value = struct_pointer(self)) return *value;
     throw UsageError(member, "expected an instance of a struct, got " + describe(self), ErrorCategory::type);
@@ -97,7 +97,7 @@ std::vector<std::string> field_names(Type type) {
     return names;
 }
 
-// Python's own message for a name that is no field does not say which there are.
+// Python's own message for a name that is no field does not list the fields.
 int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
     if (PyObject_GenericSetAttr(self, name, value) == 0) return 0;
     StructValue* found = struct_pointer(self);
@@ -114,7 +114,7 @@ int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
         -1);
 }
 
-// `type`, with a property for each field besides what stands in `members`.
+// `type`, with a property for each field that `members` does not have.
 nb::object make_class(Type type, const char* module, const char* qualname, nb::dict members, nb::tuple bases) {
     for (std::size_t i = 0; i < type.fields().size(); ++i)
         members[type.fields()[i].name.c_str()] = make_property(type.fields()[i], i);
@@ -123,8 +123,8 @@ nb::object make_class(Type type, const char* module, const char* qualname, nb::d
     members["__qualname__"] = qualname;
     nb::object made = nb::borrow(reinterpret_cast<PyObject*>(&PyType_Type))(
         nb::str(type.struct_name().c_str()), nb::len(bases) ? bases : nb::make_tuple(nb::type<StructValue>()), members);
-    // Not in StructValue itself: object.__setattr__(), by which frozen dataclasses are filled, refuses classes below
-    // one that has its own.
+    // Not in StructValue itself: object.__setattr__(), which fills frozen dataclasses, refuses classes derived from one
+    // with a slot of its own.
     auto* const python_class = reinterpret_cast<PyTypeObject*>(made.ptr());
     if (python_class->tp_setattro == &PyObject_GenericSetAttr) python_class->tp_setattro = &set_attribute;
     register_dtype(made, type);
@@ -193,7 +193,7 @@ nb::object copy_of(nb::handle self) {
     return made;
 }
 
-// Arrays are cloned, each once for all who share it: `memo` is the table of copy.deepcopy().
+// Arrays are cloned, each once for all fields that share it: `memo` is the table of copy.deepcopy().
 nb::object deep_copy_of(nb::handle self, nb::dict memo) {
     StructValue& value = instance(self, "deepcopy()");
     nb::object made = new_struct(value.type());
@@ -221,7 +221,7 @@ nb::tuple reduce(nb::handle self) {
         if (field.is_none()) continue;
         state[value.type().fields()[i].name.c_str()] = field;
     }
-    // Not by its class, whose __init__ may ask for arguments.
+    // Not by a call of its class, whose __init__ may require arguments.
     return nb::make_tuple(nb::module_::import_("warp._weft").attr("_new_struct"),
                           nb::make_tuple(nb::borrow(reinterpret_cast<PyObject*>(Py_TYPE(self.ptr())))), state);
 }

@@ -1,6 +1,6 @@
 // Arrays of structs as structured NumPy arrays: one dtype with the names, types and offsets of the fields.
 //
-//   float, int, ...        their NumPy type; of floats that NumPy has not, the bits
+//   float, int, ...        their NumPy type; of floats that NumPy lacks, the bits
 //   vectors, matrices      a subarray: ("<f4", (3,))
 //   structs                their structured dtype
 //   arrays                 an ArrayView: data and grad, which are addresses, shape and strides
@@ -57,7 +57,7 @@ nb::object names_of(nb::handle array) { return array.attr("dtype").attr("names")
 }  // namespace
 
 nb::object struct_numpy_view(const runtime::Array& array, nb::handle keep_alive, const char* api) {
-    // As bytes, which NumPy then sees as one struct per row of them.
+    // An array of bytes: NumPy then sees each row of them as one struct.
     std::vector<Py_intptr_t> shape(array.shape().begin(), array.shape().end());
     std::vector<Py_intptr_t> strides(array.strides().begin(), array.strides().end());
     shape.push_back(array.dtype.size_bytes());

@@ -43,7 +43,7 @@ std::string field_name(const StructValue& value, std::size_t index) {
     throw_misfit(self, index, found.python_name() + (again.empty() ? "" : ": " + again));
 }
 
-// Calls visit(offset, type) for the number fields, those of structs inside too.
+// Calls visit(offset, type) for the number fields, including those of inner structs.
 template <class Visit>
 void for_each_number(Type type, std::int64_t offset, Visit&& visit) {
     for (const Type::Field& field : type.fields()) {
@@ -52,7 +52,7 @@ void for_each_number(Type type, std::int64_t offset, Visit&& visit) {
     }
 }
 
-// A number of Python or NumPy: one that nobody can change.
+// A number of Python or NumPy: it is immutable.
 bool is_plain_number(nb::handle value) {
     if (PyLong_Check(value.ptr()) || PyFloat_Check(value.ptr())) return true;
     const nb::handle its_class(reinterpret_cast<PyObject*>(Py_TYPE(value.ptr())));
@@ -109,7 +109,7 @@ runtime::Array array_at(const ArrayView& view, Type type, void* data, const runt
     if (!array.buffer) {
         array.buffer = std::make_shared<runtime::Buffer>();
         array.buffer->device = array.device;
-        array.buffer->release = [] {};  // not ours
+        array.buffer->release = [] {};  // not owned
         auto [low, high] = array.extent();
         array.buffer->data = const_cast<std::byte*>(low);
         array.buffer->size_bytes = high - low;
@@ -183,7 +183,7 @@ void StructValue::keep_number(std::int64_t offset, nb::object number) {
 }
 
 void StructValue::take(StructValue& other) {
-    // All is read before anything is written.
+    // All is read before anything is written: the two may overlap.
     std::vector<std::byte> bytes(size_of(type_));
     other.pack(bytes.data());
     std::vector<nb::object> arrays, numbers;
@@ -207,7 +207,7 @@ int StructValue::traverse(PyObject* self, visitproc visit, void* arg) {
     return 0;
 }
 
-// The bytes go with the arrays, for what still looks at this struct.
+// The bytes go with the arrays, for objects that still view this struct.
 int StructValue::clear(PyObject* self) {
     if (!nb::inst_ready(self)) return 0;
     auto* value = nb::inst_ptr<StructValue>(self);
@@ -266,7 +266,7 @@ void set_field(nb::handle self, std::size_t index, nb::handle value) {
         set_array(to, field.offset, value.is_none() ? nb::object() : array_for(to, index, value));
         return;
     }
-    // None is what a call of the type without arguments gives: zero, but the identity of a transform.
+    // None means a call of the type without arguments: zero, or the identity for a transform.
     const nb::object given = value.is_none() ? dtype_to_python(field.type)() : nb::borrow(value);
     if (field.type.is_struct()) {
         StructValue* from = struct_pointer(given);

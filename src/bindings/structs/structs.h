@@ -1,12 +1,13 @@
-// Instances of the classes that @wp.struct makes: the packed bytes of one struct, as in memory of arrays and arguments.
+// Instances of the classes that @wp.struct makes: the packed bytes of one struct, as in the memory of arrays and
+// arguments.
 //
 //   structs.cpp        the instance: fields, construction, text, arrays
 //   struct_class.cpp   the class: fields from annotations, its properties
 //   struct_numpy.cpp   structured NumPy arrays
 //
-// A field of a number keeps what was assigned (`s.n = 42` reads as the int 42); its default is a typed scalar, and in a
-// struct that was read from memory it is a Python number. One of a vector, a matrix or a struct reads as a view that
-// writes through (`s.velocity.x = 1.0`). An array field keeps the Python array that was assigned; the bytes hold its
+// A number field keeps the assigned object (`s.n = 42` reads as the int 42). Its default is a typed scalar, and in a
+// struct that was read from memory it is a Python number. A vector, matrix or struct field reads as a view that writes
+// through (`s.velocity.x = 1.0`). An array field keeps the Python array that was assigned; the bytes hold its
 // ArrayView.
 #pragma once
 
@@ -33,7 +34,7 @@ public:
     struct Slot {
         std::int64_t offset;  // from the start of the root
         Type type;
-        nb::object array;  // null where none is assigned
+        nb::object array;  // null if none is assigned
     };
 
     explicit StructValue(Type type);                           // zero
@@ -48,15 +49,15 @@ public:
     // The array fields of this struct: those of its root that lie in its bytes.
     std::span<Slot> slots();
     std::int64_t offset();  // of the first byte in the root
-    // Writes the bytes, with the arrays as they are now.
+    // Writes the bytes, with the present views of the arrays.
     void pack(void* to);
 
-    // The number in a field of type `scalar`, by its offset in this struct: what was assigned.
+    // The number in a field of type `scalar`, by its offset in this struct: the assigned object, if there is one.
     nb::object number_at(std::int64_t offset, Type scalar);
     void keep_number(std::int64_t offset, nb::object number);
-    // Copies all of another struct of the same type, which may be a part of this one, or this one a part of it.
+    // Copies all of another struct of the same type; each may be a part of the other.
     void take(StructValue& other);
-    // The bytes are from memory: numbers read as Python's until others are assigned.
+    // The bytes come from memory: numbers read as Python's until others are assigned.
     void set_from_memory() { is_from_memory_ = true; }
 
     static int traverse(PyObject* self, visitproc visit, void* arg);
@@ -69,11 +70,11 @@ private:
     std::byte* data_;
     PyObject* root_ = nullptr;
     std::vector<Slot> slots_;                     // of a root, by offset
-    std::map<std::int64_t, nb::object> numbers_;  // of a root, by offset: what was assigned
+    std::map<std::int64_t, nb::object> numbers_;  // of a root, by offset: the assigned objects
     bool is_from_memory_ = false;                 // of a root
 };
 
-// Null where `object` is no struct instance.
+// Null if `object` is no struct instance.
 StructValue* struct_pointer(nb::handle object);
 // The struct type of a class that @wp.struct made, or of one derived from it; empty for others.
 std::optional<Type> struct_type_of_class(PyTypeObject* python_class);
@@ -82,23 +83,23 @@ nb::object new_struct(Type type);
 // The arrays in the fields of a struct instance; none for other values.
 std::vector<PyArray*> arrays_in(nb::handle value);
 std::vector<nb::object> array_objects_in(nb::handle value);
-// The same with the way to each, ".links.parent".
+// The same with the path to each, ".links.parent".
 struct NamedArray {
     std::string name;
     PyArray* array;
 };
 std::vector<NamedArray> named_arrays_in(nb::handle value);
-// The array that an ArrayView in memory of `memory` shows, with its gradient. Null for a view of nothing.
+// The array of an ArrayView in memory of `memory`, with its gradient. Null for a view of nothing.
 nb::object array_from_view(const ArrayView& view, Type type, const runtime::Buffer* memory);
-// write_value for structs: an instance of just this type.
+// write_value for structs: accepts only an instance of exactly this type.
 bool write_struct(nb::handle value, Type type, void* to);
-// An instance with these bytes. Its array fields share the memory of the arrays, which `memory`, the buffer that the
-// bytes are from, keeps; without `memory` they are valid as long as the arrays that somebody else keeps.
+// An instance with these bytes. Its array fields share the memory of the arrays, which `memory`, the buffer of the
+// bytes, keeps alive. Without `memory` they are valid as long as other owners keep the arrays.
 nb::object struct_to_python(Type type, const void* from, const runtime::Buffer* memory);
-// After `value`, an array or a struct, was written to memory of `holder`: its arrays live as long as the holder.
-// `place` is where it was written, in bytes from the holder's begin, if that is one place.
+// To be called after `value`, an array or a struct, was written to memory of `holder`: its arrays live as long as the
+// holder. `place` is the offset of the write in the holder, if it is a single one.
 void keep_array(const PyArray& value, runtime::Buffer& holder, std::int64_t place = runtime::References::kAnywhere);
-// Before a struct is stored in memory of a device: its arrays have to be there.
+// Throws unless a device has the arrays of a struct that is about to be stored in its memory.
 void require_arrays_on(runtime::Device& device, nb::handle value, const char* api);
 void keep_arrays(nb::handle value, runtime::Buffer& holder, std::int64_t place = runtime::References::kAnywhere);
 
@@ -109,9 +110,9 @@ void set_field(nb::handle self, std::size_t index, nb::handle value);
 
 // A view whose dtype has the names and offsets of the fields; an array field is a record of its address and layout.
 nb::object struct_numpy_view(const runtime::Array& array, nb::handle keep_alive, const char* api);
-// Field by field and by name, with NumPy's casting. Throws where the names differ, and for structs with arrays.
+// Field by field and by name, with NumPy's casting. Throws if the names differ, and for structs with arrays.
 void assign_structured(nb::handle target, nb::handle source, Type type, const char* api);
-// An array of structs from a structured ndarray: a view where `copy` is false and the layouts are the same.
+// An array of structs from a structured ndarray: a view if `copy` is false and the layouts are equal.
 runtime::Array from_structured(nb::handle source, Type type, const std::optional<runtime::Shape>& shape, bool copy,
                                runtime::Device& device, const char* api);
 
