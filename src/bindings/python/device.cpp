@@ -25,12 +25,12 @@ namespace {
 
 using runtime::Device;
 
-// Memory outside of arrays. Pinned memory is for transfers to CUDA devices: without one it is as any other.
+// Memory outside of arrays. Pinned memory is for transfers to CUDA devices: without one it is ordinary memory.
 struct Allocator {
     static constexpr std::align_val_t kAlignment{64};
 
     Device* device;
-    bool is_pinned;  // the host's memory, which a CUDA device reaches
+    bool is_pinned;  // memory of the host, which a CUDA device reaches
 
     std::uintptr_t allocate(std::size_t size) const {
         const auto bytes = static_cast<std::int64_t>(std::max<std::size_t>(size, 1));
@@ -59,7 +59,7 @@ struct Allocator {
     }
 };
 
-// What CUDA devices have more to say about. The CPU has the same attributes, with the values for "none".
+// Attributes with values of their own on CUDA devices. The CPU has the same attributes, with the values for "none".
 void bind_cuda_properties(nb::class_<Device>& device) {
     struct Property {
         const char* name;
@@ -132,7 +132,7 @@ void bind_cuda_properties(nb::class_<Device>& device) {
         "The handle of the context of a CUDA device, an int; None for the CPU.");
 }
 
-// "cuda" is the name of the current GPU, too.
+// "cuda" names the current GPU, too.
 bool equals(const Device& self, nb::handle other) {
     if (PyUnicode_Check(other.ptr())) {
         const auto name = nb::cast<std::string>(other);
@@ -263,7 +263,7 @@ void bind_devices(nb::module_& m) {
         "is_host_memory",
         [](nb::handle device) { return device_from_python(device, "is_host_memory()").is_host_memory; },
         nb::arg("device"), "Whether Python may look at the memory of arrays in place.");
-    // For tests: a CPU device whose memory another library has (runtime/cpu/memory_hooks.h), at this address.
+    // For tests: a CPU device with the memory of another library (runtime/cpu/memory_hooks.h), at this address.
     m.def(
         "add_cpu_device",
         [](std::string name, std::uintptr_t memory) {

@@ -11,7 +11,7 @@ namespace weft::bindings {
 
 namespace nb = nanobind;
 
-// What `device=` means everywhere: a name, a Device, or None (and null) for the default device.
+// The device of every `device=` argument: a name, a Device, or None (and null) for the default device.
 runtime::Device& device_from_python(nb::handle object, std::string_view api = "device");
 // The same object each time.
 nb::object device_to_python(runtime::Device& device);

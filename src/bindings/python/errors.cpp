@@ -1,5 +1,5 @@
 // An error of kind K and category C is raised as a class that derives from K's class and from C's builtin. These
-// classes are made when first raised; they carry the name of K's class, so that a traceback reads "warp.CompileError:
+// classes are made at the first raise. They carry the name of K's class, so that a traceback reads "warp.CompileError:
 // ...".
 #include "bindings/python/errors.h"
 
@@ -91,7 +91,7 @@ nb::object class_of(ErrorKind kind, ErrorCategory category) {
         // traceback prints the `msg` of a SyntaxError, which only SyntaxError's own constructor would set.
         if (category == ErrorCategory::syntax)
             members["msg"] = nb::borrow(reinterpret_cast<PyObject*>(&PyProperty_Type))(base.attr("__str__"));
-        // A name that a kernel does not know is a KeyError for programs of release 1.19, a NameError for Python.
+        // A name that a kernel does not know is a KeyError for programs of release 1.19, a NameError in Python.
         const nb::object first =
             kind == ErrorKind::compile && category == ErrorCategory::name ? class_of(kind, ErrorCategory::key) : base;
         made = new_class(kKindNames[static_cast<int>(kind)], nb::make_tuple(first, nb::borrow(builtin_of(category))),

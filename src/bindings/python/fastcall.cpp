@@ -54,7 +54,7 @@ void throw_missing(std::string_view api, const char* name) {
 
 bool flag(PyObject* value, bool otherwise) {
     if (!is_given(value)) return otherwise;
-    if (PyUnicode_Check(value)) {  // "no" is true, and nobody means that
+    if (PyUnicode_Check(value)) {  // "no" is true, which is never meant
         throw UsageError("an argument that is on or off", "expected True or False, got " + describe(value),
                          ErrorCategory::type);
     }
@@ -98,7 +98,7 @@ std::int64_t integer(PyObject* value, std::string_view api, const char* name) {
     }
     nb::object index = nb::steal(PyNumber_Index(value));
     if (!index.is_valid()) {
-        // NumPy's arrays say that they are integers, and then are not.
+        // NumPy's arrays have __index__, which may fail.
         if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
         PyErr_Clear();
         throw UsageError(api, "'" + std::string(name) + "' must be an integer, got " + describe(value),

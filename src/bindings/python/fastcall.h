@@ -1,5 +1,5 @@
-// For functions that are handed to CPython directly, without nanobind in between: reading their arguments, and turning
-// C++ exceptions into Python's at their border. Used where a call has to cost some dozens of nanoseconds.
+// For functions that are given to CPython directly, without nanobind in between: parsing of their arguments, and C++
+// exceptions as Python's. For calls that must cost only some dozens of nanoseconds.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -16,7 +16,7 @@ namespace nb = nanobind;
 // Call it inside a catch block.
 void set_python_error() noexcept;
 
-// Runs `body`; what it throws becomes Python's error, and the result is `failed`.
+// Runs `body`; an exception becomes Python's error, and the result is `failed`.
 template <typename Body, typename Result = PyObject*>
 Result guarded(Body&& body, Result failed = nullptr) noexcept {
     try {
@@ -47,7 +47,7 @@ public:
         for (std::size_t i = 0; i < kCount; ++i) keys_[i] = PyUnicode_InternFromString(names[i]);
     }
 
-    // As METH_FASTCALL | METH_KEYWORDS and vectorcall hand them over.
+    // In the form of METH_FASTCALL | METH_KEYWORDS and vectorcall.
     Values parse(PyObject* const* args, Py_ssize_t count, PyObject* keywords) const {
         Values values{};
         take_positional(values, args, count);
@@ -59,7 +59,7 @@ public:
         return values;
     }
 
-    // As tp_new gets them.
+    // In the form of tp_new.
     Values parse(PyObject* args, PyObject* keywords) const {
         Values values{};
         take_positional(values, &PyTuple_GET_ITEM(args, 0), PyTuple_GET_SIZE(args));
@@ -113,14 +113,14 @@ void* type_slot(Function* function) {
     return reinterpret_cast<void*>(function);
 }
 
-// Makes functions of the module `warp` of such a table, which lives for ever.
+// Adds such a table, which must live for ever, to the module `warp`.
 void add_functions(nb::module_& m, std::span<PyMethodDef> functions);
 
 // Readings of optional arguments: null and None mean `otherwise`.
 inline bool is_given(PyObject* value) { return value && value != Py_None; }
 bool flag(PyObject* value, bool otherwise);
-// The items of a list, a tuple or another object of a known length, as a tuple; empty where it has no length, or more
-// items than it says: pointers of ctypes, generators and the like are no sequences, and some never end.
+// The items of a list, a tuple or another object of a known length, as a tuple. Null if it has no length, or more items
+// than its length says: pointers of ctypes, generators and the like are no sequences, and some never end.
 nb::object sequence_items(PyObject* object);
 // Anything with __index__ (Python and NumPy integers); not bool.
 std::int64_t integer(PyObject* value, std::string_view api, const char* name);

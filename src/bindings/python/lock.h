@@ -1,4 +1,4 @@
-// Python's lock, for threads that did without it.
+// Python's lock, for threads that worked without it.
 #pragma once
 
 #include <cxxabi.h>
@@ -8,7 +8,7 @@
 namespace weft::bindings {
 
 // While the interpreter ends, Python (before 3.14) ends a thread that asks for its lock by unwinding it, which no
-// destructor on the way survives. Such a thread rests here instead, until the process is gone.
+// destructor on the way survives. Such a thread sleeps here instead, until the process is gone.
 template <typename Ask>
 auto asked_for_lock(Ask&& ask) {
     try {
@@ -18,7 +18,7 @@ auto asked_for_lock(Ask&& ask) {
     }
 }
 
-// Holds it, whether the thread had it or not.
+// Holds the lock, whether the thread had it before or not.
 class PythonLock {
 public:
     PythonLock() : state_(asked_for_lock([] { return PyGILState_Ensure(); })) {}
@@ -30,7 +30,7 @@ private:
     PyGILState_STATE state_;
 };
 
-// `left`: what PyEval_SaveThread() gave, or null.
+// `left`: the result of PyEval_SaveThread(), or null.
 inline void take_back_lock(void* left) {
     if (left) asked_for_lock([&] { PyEval_RestoreThread(static_cast<PyThreadState*>(left)); });
 }

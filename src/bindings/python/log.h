@@ -1,5 +1,5 @@
-// What Weft says about its own work goes to the program's logger, python/warp/_logger.py, from
-// wp.config.log_level on. Nothing that a kernel prints goes here, and no error: those are exceptions.
+// Messages about Weft's own work go to the program's logger, python/warp/_logger.py, from wp.config.log_level on.
+// Output of kernels does not go here, nor do errors: those are exceptions.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ using program::LogLevel;
 bool is_logged(LogLevel level);
 // Needs the GIL. Does nothing below the level.
 void log(LogLevel level, const std::string& text);
-// The same at any level: what the program asked for.
+// The same at any level, for output that the program asked for.
 void say(LogLevel level, const std::string& text);
 
 }  // namespace weft::bindings

@@ -1,4 +1,4 @@
-// Pools, access between GPUs, the driver's version: python/warp/_devices/cuda.py has the functions on them.
+// Memory pools, access between GPUs, the driver's version, for the functions of python/warp/_devices/cuda.py.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -27,12 +27,12 @@ runtime::MemoryPool& pool_of(nb::handle device, const char* api) {
     throw UsageError(api, "memory pools are of CUDA devices, and the CPU is none", ErrorCategory::value);
 }
 
-// Without memory Python gives back what only cycles of its objects keep. Any thread may ask.
+// When memory runs out, Python frees objects that only cycles keep. Any thread may call this.
 void collect_garbage() {
     if (!Py_IsInitialized()) return;
     const PythonLock lock;
     try {
-        nb::module_::import_("gc").attr("collect")();  // where it is switched off, too
+        nb::module_::import_("gc").attr("collect")();  // even if automatic collection is off
     } catch (nb::python_error& error) {
         error.discard_as_unraisable("the collection of garbage for memory of a device");
     }
@@ -87,7 +87,7 @@ private:
     std::optional<int> kind_;
 };
 
-// The place in the program that asks for memory, without the functions of the package.
+// The line of the program that asks for memory, skipping functions of the package.
 std::string place_of_allocation() {
     if (!Py_IsInitialized() || !PyGILState_Check() || PyErr_Occurred()) return {};
     try {

@@ -1,4 +1,4 @@
-// wp.config's way into C++: one setter per option that the compiler or the runtime reads.
+// wp.config for C++: one setter per option that the compiler or the runtime reads.
 #include "bindings/python/settings.h"
 
 #include <nanobind/stl/string.h>
@@ -22,7 +22,7 @@
 namespace weft::bindings {
 namespace {
 
-// True and False, NumPy's too, and 1 and 0; a string such as "no" has a truth that nobody means.
+// True and False, NumPy's too, and 1 and 0; the truth of a string such as "no" would be an accident.
 bool as_bool(nb::handle value, const std::string& option) {
     Number number;
     Scalar from;
@@ -48,7 +48,7 @@ Int as_int(nb::handle value, const std::string& option, Int low, Int high) {
 constexpr int kDebug = static_cast<int>(LogLevel::debug), kInfo = static_cast<int>(LogLevel::info),
               kWarning = static_cast<int>(LogLevel::warning);
 
-// Any int: what lies between the four levels, or beyond them, is a level too.
+// Any int: numbers between the four levels, or beyond them, are levels too.
 int as_log_level(nb::handle value) {
     int level = 0;
     if (PyBool_Check(value.ptr()) || !nb::try_cast(value, level)) {
@@ -82,7 +82,7 @@ runtime::PerfFormat as_perf_format(nb::handle value) {
                      ErrorCategory::value);
 }
 
-// Checks the value of any option, and hands it to the part of the C++ side that reads it.
+// Checks the value of any option, and passes it to the part of the C++ side that reads it.
 void set_option(const std::string& name, nb::handle value) {
     program::Settings& settings = program::settings();
     if (name == "mode") {
@@ -109,7 +109,7 @@ void set_option(const std::string& name, nb::handle value) {
     } else if (name == "log_level") {
         settings.log_level = as_log_level(value);
     } else if (name == "verbose") {
-        // Older names for the ends of the scale: each moves the level just as far as it says.
+        // Older names for the ends of the scale: each moves the level only as far as its meaning requires.
         const bool verbose = as_bool(value, name);
         if (verbose || settings.log_level <= kDebug) settings.log_level = verbose ? kDebug : kInfo;
     } else if (name == "quiet") {

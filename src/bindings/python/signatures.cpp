@@ -22,7 +22,7 @@ PyObject* hand_on(PyObject* function, PyObject* const* args, Py_ssize_t count, P
 
 bool is_made_by(nb::handle object, std::string_view kind) { return Py_TYPE(object.ptr())->tp_name == kind; }
 
-// The parts of a list between commas; types may have commas in brackets.
+// Splits a list at commas; types may have commas in brackets.
 std::vector<std::string> parts_of(std::string_view list) {
     std::vector<std::string> parts;
     int depth = 0;
@@ -44,8 +44,8 @@ std::string default_text(nb::handle value) {
     return is_literal ? nb::cast<std::string>(nb::repr(value)) : "...";
 }
 
-// The list of parameters "self, a, b: int = \0" of nanobind, without types, which CPython's reading does not know, and
-// with the defaults in their places. A default that is no literal becomes "...".
+// The parameters of nanobind's list "self, a, b: int = \0", with the defaults in their places. Types are left out, as
+// CPython's parser does not know them. A default that is no literal becomes "...".
 std::string parameters(std::string_view list, nb::handle defaults) {
     std::string text;
     for (const std::string& part : parts_of(list)) {
@@ -57,7 +57,7 @@ std::string parameters(std::string_view list, nb::handle defaults) {
     return text;
 }
 
-// The text that CPython takes a signature from, or "" for overloads.
+// The text from which CPython takes a signature, or "" for overloads.
 std::string described(nb::handle function, const std::string& name) {
     nb::object overloads = function.attr("__nb_signature__");
     if (nb::len(overloads) != 1) return "";
@@ -70,7 +70,7 @@ std::string described(nb::handle function, const std::string& name) {
            ")\n--\n\n" + (documentation.is_none() ? "" : nb::cast<std::string>(documentation));
 }
 
-// A builtin function that calls `function`, or none.
+// A builtin function that calls `function`, or null.
 nb::object builtin_of(nb::handle function, const std::string& name, nb::handle module) {
     static std::deque<std::string> texts;
     static std::deque<PyMethodDef> definitions;

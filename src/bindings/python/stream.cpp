@@ -1,4 +1,4 @@
-// Streams, events and graphs: python/warp/_devices/streams.py and graphs.py have the functions on them.
+// Streams, events and graphs, for the functions of python/warp/_devices/streams.py and graphs.py.
 #include "bindings/python/stream.h"
 
 #include <nanobind/stl/optional.h>
@@ -32,7 +32,7 @@ struct PyEvent {
     bool has_time;
 };
 
-// The handle of something of CUDA's.
+// A handle of CUDA's.
 std::uint64_t handle_argument(nb::handle given, const Device& device, const char* api, const char* name,
                               const char* what) {
     if (!device.cuda())
@@ -71,7 +71,7 @@ void require_same(const Device& a, const Device& b, const char* api, const char*
             api, std::string(what) + " is of '" + b.alias + "', the stream of '" + a.alias + "'. help: " + help);
 }
 
-// Streams of CUDA devices wait for each other, whatever the devices; a CPU's have nothing to do with them.
+// Streams of CUDA devices may wait for each other, on any devices; a CPU's cannot wait for them.
 void require_may_wait(const Device& waiting, const Device& other, const char* api, const char* what) {
     if (waiting.cuda() && other.cuda()) return;
     require_same(waiting, other, api, what,
@@ -126,7 +126,7 @@ const runtime::Array& condition_of(nb::handle object) {
     return array_argument(object.ptr(), "capture_if()", "condition").array;
 }
 
-// That of the current stream, which a body of the condition may have changed.
+// The recording of the current stream, which a body of the condition may have changed.
 runtime::Recording& recording_of_condition(nb::handle condition) {
     Device& device = *condition_of(condition).device;
     if (runtime::Recording* const found = recording_of(device)) return *found;
@@ -253,7 +253,7 @@ std::shared_ptr<runtime::Stream> launch_stream(PyObject* stream, const runtime::
 bool record_call(const Device& device, const char* name, std::vector<nb::object> held, std::function<void()> work) {
     runtime::Recording* const recording = recording_of(const_cast<Device&>(device));
     if (!recording) return false;
-    // Python's objects are let go where Python's lock is held.
+    // Python objects are released with Python's lock.
     std::shared_ptr<std::vector<nb::object>> objects(new std::vector<nb::object>(std::move(held)),
                                                      [](std::vector<nb::object>* all) {
                                                          if (!Py_IsInitialized()) return;

@@ -19,15 +19,15 @@ struct PyStream {
     runtime::Stream* operator->() const { return stream.get(); }
 };
 
-// The stream that is given, or the current one of a device. Throws UsageError in the name of `api` where it is none, or
-// of another device than the one that is named.
+// The given stream, or the current one of a device. Throws UsageError in the name of `api` if the object is no stream,
+// or one of another device than the named one.
 PyStream stream_argument(nb::handle stream, nb::handle device, const char* api);
 
 // For calls with a device and a `stream` that is not None.
 std::shared_ptr<runtime::Stream> launch_stream(PyObject* stream, const runtime::Device& device, const char* api);
 
-// Where this thread's work for the device is recorded: `work` is done, with the GIL, when the graph runs; what is held
-// stays until the graph is gone. False where nothing is recorded.
+// While this thread's work for the device is recorded: `work` is done, with the GIL, when the graph runs, and `held`
+// lives as long as the graph. False if nothing is recorded.
 bool record_call(const runtime::Device& device, const char* name, std::vector<nb::object> held,
                  std::function<void()> work);
 
