@@ -42,7 +42,7 @@ void build(nb::object object, nb::object points, double radius, nb::object group
     if (!record_call(*of.device, "HashGrid.build", {object}, build)) build();
 }
 
-// HashGridQuery[wp.float64]: queries are of one type, whichever the coordinates are of.
+// HashGridQuery[wp.float64]: all queries are of one type, for any type of coordinates.
 nb::object query_of(nb::handle cls, nb::handle dtype) {
     const std::optional<Type> type = dtype_from_python(dtype);
     if (!type || !type->is_float())
@@ -52,7 +52,7 @@ nb::object query_of(nb::handle cls, nb::handle dtype) {
     return nb::borrow(cls);
 }
 
-// What queries read of a grid that was built: 1 / width, the cell of each point, and their groups. None: it was not.
+// The data of a grid that queries read: 1 / width, the cell of each point, and their groups. None before it is built.
 nb::object cells(HashGrid& self) {
     const runtime::spatial::ReadLease reading;
     const auto* const grid = static_cast<const runtime::spatial::HashGridDescriptor*>(

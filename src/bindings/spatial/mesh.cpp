@@ -69,7 +69,7 @@ public:
     spatial::Mesh mesh;
 };
 
-// Changes the tree of an object: in place where no tape has it, else in a copy that has the id from then on.
+// Changes the tree of an object: in place if no tape has it, else in a copy that has the id from then on.
 template <typename Python, typename Change>
 void change_tree(Python& self, const Change& change) {
     auto object = self.object;
@@ -103,7 +103,7 @@ struct PyMesh {
     }
 };
 
-// By id, for tapes: the arrays of meshes take part in what launches compute.
+// By id, for tapes: launches read and write the arrays of meshes.
 std::map<std::uint64_t, PyMesh*>& meshes() {
     static auto& all = *new std::map<std::uint64_t, PyMesh*>;
     return all;
@@ -220,7 +220,7 @@ void refit_bvh(nb::object object) {
     if (!record_call(runtime::host_device(), "Bvh.refit", {object}, refit)) refit();
 }
 
-// A new tree under the same id: launches that run keep the former one.
+// A new tree under the same id: running launches keep the former one.
 void rebuild(nb::object of, std::optional<std::string> constructor) {
     PyBvh& self = nb::cast<PyBvh&>(of);
     if (constructor) self.options.method = tree_options(constructor, std::nullopt, "Bvh.rebuild()").method;
@@ -250,7 +250,7 @@ PyType_Slot bvh_slots[] = {
     {0, nullptr},
 };
 
-// For pickle: as the arrays that it was made of.
+// For pickle: by the arrays that it was made of.
 nb::object reduced(nb::handle self, const char* how) {
     static PyObject* module = nullptr;
     return function_of("warp._arrays.pickling", module, how)(self);

@@ -1,4 +1,4 @@
-// What Volume (python/warp/_spatial/volume.py) is made of. Arguments have been read there: here they are numbers,
+// The C++ half of Volume (python/warp/_spatial/volume.py), which has parsed the arguments: here they are numbers,
 // arrays and bytes.
 #include "runtime/spatial/volume/volume.h"
 
@@ -23,7 +23,7 @@ using runtime::spatial::Volume;
 constexpr std::array<std::pair<const char*, Codec>, 3> kCodecs{
     {{"none", Codec::none}, {"zip", Codec::zip}, {"blosc", Codec::blosc}}};
 
-// What a rebuild can lack, as bits: Volume.REBUILD_...
+// Reasons why a rebuild fails, as bits: Volume.REBUILD_...
 enum Status : std::uint32_t { kLeaves = 1, kLower = 2, kUpper = 4, kVoxels = 8, kInvalid = 16 };
 
 nb::object array_of(const std::vector<Coordinate>& coordinates, runtime::Device& device) {
@@ -58,12 +58,13 @@ Map map_of(const std::array<double, 9>& matrix, const std::array<double, 3>& tra
 
 // ---- building ----
 
-// What a grid is built for, kept for rebuilds.
+// The plan of a grid, kept for rebuilds.
 struct Plan {
     bool by_voxels = false;
     Recipe recipe;
     Capacity capacity;
-    std::array<std::optional<std::uint64_t>, 4> limits;  // voxels, leaves, lower, upper nodes; empty: as many as points
+    // voxels, leaves, lower, upper nodes; empty: as many as points need
+    std::array<std::optional<std::uint64_t>, 4> limits;
     bool has_limits = false;
 
     Topology topology(const std::vector<Coordinate>& points) const {
@@ -110,7 +111,8 @@ void write_status(nb::handle status, std::uint32_t value, const char* api) {
     runtime::write_bytes(*to.device, to.view.data, &value, sizeof value);
 }
 
-// Throws, or writes to `status` if there is one, what keeps a grid from being built. Whether it can be built.
+// Writes the status to the array `to`; without one, throws if the grid cannot be built. Returns whether it can be
+// built.
 bool report(std::uint32_t status, const Points& points, const Topology& topology, const Plan& plan, nb::handle to,
             const char* api) {
     if (!to.is_none()) write_status(to, status, api);
@@ -294,7 +296,7 @@ void bind_volume(nb::module_& m) {
                      [](VolumeObject& self) { return array_of(self.volume().tiles(), self.volume().device()); })
         .def_prop_ro("voxels",
                      [](VolumeObject& self) { return array_of(self.volume().voxels(), self.volume().device()); })
-        // Whether it was built by voxels, and for how many voxels, leaves, lower and upper nodes there is room.
+        // Whether it was built by voxels, and its capacity of voxels, leaves, lower and upper nodes.
         .def_prop_ro("room",
                      [](VolumeObject& self) -> nb::object {
                          if (!self.plan()) return nb::none();
