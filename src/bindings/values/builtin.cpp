@@ -14,7 +14,7 @@ namespace {
 
 namespace nb = nanobind;
 
-// One paragraph per overload: its signature, and what it does.
+// One paragraph per overload: its signature, and its description.
 std::string documentation(const std::string& name) {
     std::string text;
     for (const builtins::Entry* entry : builtins::overloads(name)) {
@@ -28,7 +28,7 @@ nb::object builtin(const std::string& name) {
     return nb::type<frontend::Builtin>()(name, documentation(name));
 }
 
-// What the sweep of the table and the reference pages read: (signature, doc, has_expansion, differentiable) each.
+// Entries for the table's sweep and the reference pages: (signature, doc, has_expansion, differentiable) each.
 nb::list builtin_overloads(const std::string& name) {
     nb::list result;
     for (const builtins::Entry* entry : builtins::overloads(name)) {

@@ -73,7 +73,7 @@ std::uintptr_t key_of(PyObject* object) {
     return type ? key_of(*type) | kIsImmutable : 0;  // NumPy's scalars, structs
 }
 
-// numpy.float64 is a Python float as well: where its own type fits no overload it adapts as one.
+// numpy.float64 is a Python float as well: if its own type fits no overload it counts as one.
 bool is_numpy_float(PyObject* object) { return PyFloat_Check(object) && !PyFloat_CheckExact(object); }
 
 std::string subject(std::size_t index) { return "argument " + std::to_string(index + 1); }
@@ -84,14 +84,14 @@ bool wraps(PyObject* object, Type type) {
     if (!PyLong_Check(object) || PyBool_Check(object)) return false;
     return !read_number(object, number, from) || !is_in_range(number, from, type.scalar());
 }
-// A plain number that its type, int32 or float32, has no room for.
+// A plain number outside the range of its type, int32 or float32.
 bool is_too_large(PyObject* object) {
     if (!PyFloat_CheckExact(object)) return wraps(object, i32_type());
     const double number = PyFloat_AS_DOUBLE(object);
     return std::isfinite(number) && !std::isfinite(static_cast<float>(number));
 }
 
-// What is tried where no overload takes the arguments as they are.
+// The attempts after no overload takes the arguments as they are.
 enum class Leniency { none, numpy_adapts, as_in_c };
 
 builtins::Argument offer(PyObject* object, const std::string& name, std::size_t index, Leniency leniency) {
@@ -154,7 +154,7 @@ void require_memory_of_the_host(const std::string& name, std::size_t index, cons
                                               "pass array.to('cpu'), or call it in a kernel");
 }
 
-// What Python programs call instead.
+// Hints at Python functions that do the same.
 const char* python_alternative(const std::string& name) {
     if (name == "len") return ". help: Python's len() knows the length of arrays and typed values";
     if (name == "print") return ". help: use Python's print()";
@@ -229,7 +229,7 @@ HostBuiltin::Plan HostBuiltin::resolve(PyObject* const* arguments, std::size_t c
     if (!resolution.match.ok && std::ranges::any_of(objects, is_too_large)) try_with(Leniency::as_in_c);
     if (!resolution.match.ok) throw_no_overload(arguments, all, keywords, resolution.refusals);
 
-    // The machine code depends on the overload, what its variables stand for, and which parameters are given.
+    // The machine code depends on the overload, the values of its variables, and the parameters that are given.
     const builtins::Match& match = resolution.match;
     const builtins::Signature& signature = builtins::signature(*match.entry);
     std::string key = match.entry->signature;
@@ -277,8 +277,8 @@ HostBuiltin::Plan HostBuiltin::resolve(PyObject* const* arguments, std::size_t c
     return plan;
 }
 
-// False where a plain number does not fit the type that it took at the first call with these types; `in_range` takes
-// none that would wrap, for which another overload may be right.
+// False if a plain number does not fit the type that it took at the first call with these types. `in_range` also
+// refuses numbers that would wrap, for which another overload may be right.
 bool HostBuiltin::fill(const Plan& plan, PyObject* const* arguments, std::byte* block, bool in_range) const {
     const program::HostFunction& function = *plan.function;
     function.prepare(block);

@@ -15,22 +15,21 @@ namespace weft::bindings {
 
 namespace nb = nanobind;
 
-// One builtin as calls from Python see it: each combination of argument types is resolved and compiled at its first
-// call and found in a table afterwards.
+// One builtin for calls from Python: each combination of argument types is resolved and compiled at its first call and
+// found in a table afterwards.
 class HostBuiltin {
 public:
     explicit HostBuiltin(std::string name);
 
-    // Arguments as vectorcall hands them over; a new reference. Throws UsageError, which lists the overloads where none
-    // fits.
+    // Arguments in vectorcall's form; a new reference. Throws UsageError, which lists the overloads, if none fits.
     nb::object call(PyObject* const* arguments, std::size_t count, PyObject* keywords = nullptr);
 
 private:
-    // What of an argument decides on the overload: its type; that it is a plain Python int or float; that it is a
-    // class. 0: not decided by this alone.
+    // The properties of an argument that decide on the overload: its type; that it is a plain Python int or float; that
+    // it is a class. 0: these are not enough.
     using Key = std::uintptr_t;
     struct Plan {
-        bool is_reusable = true;  // false where compile-time numbers decide: the key does not tell them apart
+        bool is_reusable = true;  // false if compile-time numbers decide: the key does not contain them
         std::vector<Key> key;
         std::vector<nb::object> keywords;  // interned names
         std::shared_ptr<const program::HostFunction> function;
@@ -50,7 +49,7 @@ private:
     std::map<std::string, std::shared_ptr<const program::HostFunction>> functions_;
 };
 
-// The same, for the bindings' own use: the builtin of this name, made at the first call and kept.
+// The builtin of this name for the bindings' own use, made at the first call and kept.
 HostBuiltin& host_builtin(const char* name);
 
 // wp.vector(...) and wp.matrix(...) on the host: the value that the same call makes in kernels.

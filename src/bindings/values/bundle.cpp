@@ -1,4 +1,4 @@
-// wp.compile_aot_module(): kernels and what launches must know of them, in one file.
+// wp.compile_aot_module(): kernels and their launch data, in one file.
 #include "binary/bundle.h"
 
 #include <nanobind/nanobind.h>
@@ -53,7 +53,8 @@ Binary unless_same(const Binary& general, const Binary& huge) {
     return is_same ? Binary{} : huge;
 }
 
-// A kernel as a file has it: for packed arrays that do not overlap, for all others, and for huge ones of any kind.
+// The code of a kernel for a file: for packed arrays that do not overlap, for all others, and for huge ones of any
+// kind.
 class Compiler {
 public:
     Compiler(program::Kernel& core, const Target& target) : core_(core), target_(target) {
@@ -96,7 +97,7 @@ std::vector<BundledDerived> all_three(BundledDerived dense, const program::Compi
     return result;
 }
 
-// Adds the adjoints for gradients of all arrays of floats, or why there are none.
+// Adds the adjoints for gradients of all arrays of floats, or the reason why there are none.
 void add_adjoints(program::Kernel& core, Compiler compiler, BundledKernel& result) {
     program::Derivation derivation;
     for (const Type type : core.types()) {
@@ -138,7 +139,7 @@ BundledKernel bundled(PyKernel& kernel, const std::string& name, bool gradients,
     return result;
 }
 
-// Adds machine code to all that a kernel has, made by the compilers in these folders, or by those of the machine.
+// Adds machine code to all code of a kernel, made by the compilers in these folders, or by those of the machine.
 void add_machine_code(BundledKernel& kernel, const std::vector<std::filesystem::path>& folders) {
     const auto add = [&](Binary& binary) {
         if (binary.kernels.empty()) return;  // the same as for other arrays

@@ -8,7 +8,7 @@
 namespace weft::bindings {
 namespace {
 
-// The scalar of a buffer's format ("f", "<d", "l"), where it is a single one in this machine's byte order.
+// The scalar of a buffer's format ("f", "<d", "l"), if it is a single one in this machine's byte order.
 std::optional<Scalar> scalar_of_format(const char* format, Py_ssize_t item_bytes) {
     if (!format) return Scalar::u8;  // PEP 3118: unsigned bytes
     if (*format == '@' || *format == '=' || *format == '<') ++format;
@@ -45,7 +45,7 @@ bool write_from_buffer(const Py_buffer& buffer, Type type, std::byte* to) {
     return true;
 }
 
-// A constructor converts another type as a cast does; elsewhere integers do not become of floats.
+// A constructor converts another type as a cast does; elsewhere floats do not become integers.
 bool write_from_value(const Value& value, Type type, std::byte* to, bool explicit_conversion) {
     const Type from = value.type();
     if (from.is_scalar() || from.components() != type.components()) return false;
@@ -114,9 +114,9 @@ bool write_components(nb::handle value, Type type, std::byte* to, bool explicit_
         }
     }
     if (!PySequence_Check(object)) return false;
-    // No value has more items than components: what is longer is not unpacked, which could take all memory.
+    // No value has more items than components. A longer object is not unpacked, which could take all memory.
     if (PyObject_Size(object) > type.components()) return false;
-    PyErr_Clear();  // of what has no length
+    PyErr_Clear();  // set by an object without a length
     const nb::object items = sequence_items(object);
     return items.is_valid() && write_all(items);
 }

@@ -36,7 +36,7 @@ bool read_integer(PyObject* object, Number& number, Scalar& from) {
     return true;
 }
 
-// The number in any int object as C converts it to `to`: its low 64 bits, or for floats the nearest double.
+// The number in any int object as C converts it to `to`: its low 64 bits, or the nearest double for floats.
 bool read_any_integer(PyObject* object, Scalar to, Number& number, Scalar& from) {
     if (read_integer(object, number, from)) return true;
     if (info(to).is_float()) {
@@ -78,7 +78,7 @@ nb::object item_of(nb::handle object) {
         if (nb::len(nb::object(object.attr("shape"))) != 0) return {};
         return object.attr("item")();
     } catch (nb::python_error&) {
-        return {};  // not such an object after all: the caller reports what it got
+        return {};  // no such object after all: the caller's error describes it
     }
 }
 
@@ -103,7 +103,7 @@ bool read_number(nb::handle value, Number& number, Scalar& from) {
         from = Scalar::boolean;
         return true;
     }
-    if (PyFloat_Check(object)) return read_float(object, number, from);  // also numpy.float64
+    if (PyFloat_Check(object)) return read_float(object, number, from);  // numpy.float64 too
     if (PyLong_Check(object)) return read_integer(object, number, from);
     if (const Value* typed = value_pointer(value)) {
         if (!typed->type().is_scalar()) return false;
@@ -123,7 +123,7 @@ bool read_number(nb::handle value, Number& number, Scalar& from) {
         return read_index(object, number, from);
     }
     if (nb::object item = item_of(value); item.is_valid()) {
-        // A 0-d tensor of a type that Python has no number for gives itself again.
+        // A 0-d tensor of a type without a Python number returns itself.
         return Py_TYPE(item.ptr()) != Py_TYPE(object) && read_number(item, number, from);
     }
     return PyIndex_Check(object) && read_index(object, number, from);

@@ -1,5 +1,5 @@
-// Which Python class stands for which type. The classes of Weft's own types are made when first asked for, so that
-// `import warp` does not pay for the hundred that a program does not use.
+// The Python classes of types. Those of Weft's own types are made at their first use, so that `import warp` does not
+// pay for the hundred that a program does not use.
 #include "bindings/values/types.h"
 
 #include <nanobind/stl/string.h>
@@ -22,7 +22,7 @@ struct ClassEntry {
     bool is_value = false;  // one of our classes, whose instances are Values
 };
 
-// Class pointers are the keys of the launch path's lookups; every class in here is kept alive, so a key never dangles.
+// Class pointers are the keys of the launch path's lookups; every class here is kept alive, so a key never dangles.
 struct Registry {
     std::unordered_map<PyTypeObject*, ClassEntry> by_class;
     std::unordered_map<Type, nb::object> by_type;
@@ -38,7 +38,7 @@ void add_class(nb::handle python_class, Type type, bool is_value) {
     python_class.inc_ref();
 }
 
-// NumPy's scalar classes become known when NumPy is first seen, which need not be at import.
+// NumPy's scalar classes become known when NumPy is first seen, which may be after the import of warp.
 void learn_numpy() {
     if (registry().numpy_dtype.is_valid()) return;
     nb::object modules = nb::borrow(PyImport_GetModuleDict());
@@ -49,13 +49,13 @@ void learn_numpy() {
         const char* name = scalar.id == Scalar::boolean ? "bool_" : scalar.python;
         add_class(numpy.attr(name), Type::scalar(scalar.id), false);
     }
-    // Where C's long is 64 bits wide, these two are classes of their own beside int64 and uint64.
+    // On systems with a C long of 64 bits, these two are classes of their own beside int64 and uint64.
     add_class(numpy.attr("longlong"), i64_type(), false);
     add_class(numpy.attr("ulonglong"), u64_type(), false);
     registry().numpy_dtype = numpy.attr("dtype");
 }
 
-// One sentence for help(): what the type holds and how it lies in memory.
+// One sentence for help(): the contents of the type and its layout in memory.
 std::string class_doc(Type type) {
     const std::string scalar = info(type.scalar()).python;
     switch (type.kind()) {
@@ -82,7 +82,7 @@ nb::object make_class(Type type) {
     members["__doc__"] = class_doc(type);
     members["__module__"] = named_type(name) ? "warp" : "warp.types";
     members["_type_"] = ctype_of(type.scalar());
-    if (!info(type.scalar()).is_bits_in_numpy()) {  // what numpy.dtype(wp.float32) asks for
+    if (!info(type.scalar()).is_bits_in_numpy()) {  // numpy.dtype(wp.float32) reads it
         const nb::object dtype = nb::module_::import_("numpy").attr("dtype");
         const nb::object scalar = dtype(info(type.scalar()).numpy);
         members["__numpy_dtype__"] =
@@ -168,7 +168,7 @@ nb::object matrix_class(nb::handle shape, nb::handle dtype) {
     return dtype_to_python(Type::matrix(require_scalar(dtype, api), rows, cols));
 }
 
-// What warp.types tells about a type of numbers; None where `object` is none.
+// The facts of warp.types about a type of numbers; None if `object` is none.
 nb::object type_info(nb::handle object) {
     const std::optional<Type> type = dtype_from_python(object);
     if (!type || !(type->is_scalar() || type->is_numeric_aggregate())) return nb::none();
@@ -221,7 +221,7 @@ std::optional<Type> dtype_from_python(nb::handle object) {
     }
     learn_numpy();
     if (registry().numpy_dtype.is_valid() && nb::isinstance(object, registry().numpy_dtype)) {
-        // Floats that NumPy has not: the dtypes of ml_dtypes, which JAX uses, are known by their names.
+        // Floats that NumPy lacks: the dtypes of ml_dtypes, which JAX uses, are known by their names.
         const auto name = nb::cast<std::string>(nb::str(object.attr("name")));
         if (const auto scalar = numpy::scalar_of_package(name)) return Type::scalar(*scalar);
         return dtype_from_python(object.attr("type"));

@@ -1,5 +1,5 @@
-// Types and values between Python and C++: what `dtype=` and annotations mean, and how a Python value becomes the
-// bytes of a kernel argument or an array element, and back.
+// Types and values between Python and C++: the meaning of `dtype=` and annotations, and Python values as the bytes of a
+// kernel argument or an array element, and back.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -17,34 +17,34 @@ namespace weft::bindings {
 namespace nb = nanobind;
 
 // A type of values: float, int, bool (float32, int32, bool), wp.float64, wp.vec3, classes made by wp.types.vector(),
-// NumPy dtypes and scalar types, wp.struct classes. Empty where `object` is none of these.
+// NumPy dtypes and scalar types, wp.struct classes. Empty if `object` is none of these.
 std::optional<Type> dtype_from_python(nb::handle object);
 Type require_dtype(nb::handle object, std::string_view api);
 // The ctypes type of a scalar in memory; of floats of 8 and 16 bits, their bits.
 nb::object ctype_of(Scalar scalar);
 
-// The element that data of the user's make: a vector of one extent, a matrix of two. Nothing where there is no such
-// type: another number of extents, an extent of 0, more than kMostComponents.
+// The element that data of the user's make: a vector of one extent, a matrix of two. Empty if there is no such type:
+// another number of extents, an extent of 0, more than kMostComponents.
 std::optional<Type> element_of_extents(Scalar scalar, std::span<const std::int64_t> extents);
 // The Python class of a type (wp.float32, wp.vec3f, ...): the same object each time. For an array type, its annotation.
 nb::object dtype_to_python(Type type);
 // Makes `python_class` another spelling of `type` in dtype_from_python (struct classes). It is kept alive for good.
 void register_dtype(nb::handle python_class, Type type);
 
-// What a parameter annotation means: a dtype or an array type, in any spelling of the seeds; a string is evaluated by
-// the caller before. Empty where it is neither.
+// The type of a parameter annotation: a dtype or an array type, in any supported spelling. The caller evaluates a
+// string first. Empty if it is neither.
 std::optional<Type> annotation_from_python(nb::handle object);
 
-// Writes `value` as `type` (size_bytes() bytes, any alignment): Python and NumPy scalars, Weft values, and for numeric
-// aggregates also tuples, lists, NumPy arrays and Weft values of the right number of components (nested for matrices).
-// Numbers convert as in C: integers wrap to the width, floats may become infinite, every number is a truth value; but a
-// float does not become an integer. Returns false, with nothing raised, where it does not fit.
+// Writes `value` as `type` (size_bytes() bytes, any alignment): Python and NumPy scalars, Weft values. Numeric
+// aggregates also take tuples, lists, NumPy arrays and Weft values of the right number of components (nested for
+// matrices). Numbers convert as in C: integers wrap to the width, floats may become infinite, every number is a truth
+// value. But a float does not become an integer. Returns false, with nothing raised, if it does not fit.
 bool write_value(nb::handle value, Type type, void* to);
-// The same of one scalar.
+// The same for one scalar.
 bool write_component(nb::handle value, Scalar scalar, void* to);
 // Scalars as Python int, float and bool; aggregates as instances of their class.
 nb::object value_to_python(Type type, const void* from);
-// "float", "numpy.ndarray of shape (3,) and dtype float64": what was found, for messages.
+// "float", "numpy.ndarray of shape (3,) and dtype float64": a description of a value for messages.
 std::string describe(nb::handle value);
 
 void bind_types(nb::module_& m);  // types.cpp, and bind_values()

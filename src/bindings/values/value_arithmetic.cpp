@@ -1,7 +1,7 @@
-// Operators on typed values at Python scope, with the meaning they have in kernels: operands have one scalar type (a
-// plain Python or NumPy number takes it where it fits), `*` is the matrix, quaternion or transform product, integer `/`
-// and `%` are C's. What goes component by component is computed here, in the type itself; products and powers are the
-// builtins of kernels (builtin_call.h).
+// Operators on typed values at Python scope, with their meaning in kernels. Operands have one scalar type (a plain
+// Python or NumPy number takes it if it fits). `*` is the matrix, quaternion or transform product, integer `/` and `%`
+// are C's. Operations by component are computed here, in the type itself; products and powers are the builtins of
+// kernels (builtin_call.h).
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -104,7 +104,7 @@ T component_result(Op op, T a, T b) {
     }
 }
 
-// One operand: components in memory; a scalar is the same for all places.
+// One operand: components in memory; a scalar has one for all places.
 struct Operand {
     Type type;
     const std::byte* data;
@@ -186,7 +186,7 @@ bool is_componentwise(Op op, Type a, Type b) {
     if (is_bitwise(op)) return info(a.scalar()).is_int() && a == b;
     switch (op) {
         case Op::add:
-        case Op::sub:  // a number beside a vector: to every component, which kernels do not have
+        case Op::sub:  // adds a number to every component of a vector; kernels cannot
             return a == b || (a_scalar && b.is_vector()) || (a.is_vector() && b_scalar);
         case Op::mul:
         case Op::div:
@@ -200,7 +200,7 @@ bool is_componentwise(Op op, Type a, Type b) {
     }
 }
 
-// Whether a builtin of kernels is the meaning.
+// Whether the operator is a builtin of kernels.
 bool is_builtin(Op op, Type a, Type b) {
     switch (op) {
         case Op::mul:
@@ -222,7 +222,7 @@ bool is_builtin(Op op, Type a, Type b) {
     }
 }
 
-// With the two dimensions of a matrix, which its buffer does not have.
+// The value with the two dimensions of a matrix, which its buffer does not have.
 nb::object as_array(nb::handle value) {
     if (is_numpy_array(value)) return nb::borrow(value);
     nb::object made = nb::module_::import_("numpy").attr("asarray")(value);
@@ -233,7 +233,7 @@ nb::object as_array(nb::handle value) {
 
 bool is_proper_array(nb::handle object) { return is_numpy_array(object) && nb::cast<int>(object.attr("ndim")) > 0; }
 
-// A plain number as the scalar type of its partner, in `memory`; false where it does not fit.
+// A plain number as the scalar type of its partner, in `memory`; false if it does not fit.
 bool take_operand(PyObject* object, const Value* value, const Value* partner, std::byte* memory, Operand& operand) {
     if (value) {
         operand = {value->type(), value->data()};
@@ -248,7 +248,7 @@ bool take_operand(PyObject* object, const Value* value, const Value* partner, st
 nb::object binary(Op op, PyObject* left, PyObject* right) {
     const Value* a = value_pointer(left);
     const Value* b = value_pointer(right);
-    // With a NumPy array, all is as if the value were one too.
+    // With a NumPy array, the value counts as one too.
     if ((!a && is_proper_array(left)) || (!b && is_proper_array(right))) {
         nb::object result = nb::steal(names_of(op).python(as_array(left).ptr(), as_array(right).ptr()));
         if (!result.is_valid()) throw nb::python_error();
@@ -262,7 +262,7 @@ nb::object binary(Op op, PyObject* left, PyObject* right) {
     if (scalar != y.type.scalar() || scalar == Scalar::boolean) return not_implemented();
     if (is_componentwise(op, x.type, y.type)) return componentwise(op, x, y);
     if (!is_builtin(op, x.type, y.type)) return not_implemented();
-    // The numbers as typed values: what comes back has their type, and is typed itself.
+    // The numbers as typed values: the result has their type, and is typed itself.
     const auto typed = [](const Operand& operand, PyObject* given, const Value* value) {
         if (value) return nb::borrow(given);
         nb::object made = new_value(operand.type);
@@ -274,7 +274,7 @@ nb::object binary(Op op, PyObject* left, PyObject* right) {
     PyObject* const arguments[] = {first.ptr(), second.ptr()};
     nb::object result = host_builtin(names_of(op).builtin).call(arguments, 2);
     if (value_pointer(result)) return result;
-    nb::object made = new_value(x.type);  // float32, which builtins give as a Python number
+    nb::object made = new_value(x.type);  // float32, which builtins return as a Python number
     WEFT_CHECK(write_value(result, x.type, value_of_object(made.ptr()).data()), "a product of another type");
     return made;
 }
@@ -349,7 +349,7 @@ PyObject* inverted(PyObject* self) {
 
 // ---- comparison ----
 
-// Numbers as Python compares them, whatever their types are.
+// Compares numbers of any types as Python does.
 bool equal(Number a, Scalar of_a, Number b, Scalar of_b) {
     if (a.is_float || b.is_float) return a.as_double() == b.as_double();
     const bool a_is_beyond = of_a == Scalar::u64 && a.i < 0, b_is_beyond = of_b == Scalar::u64 && b.i < 0;
@@ -359,7 +359,7 @@ bool equal(Number a, Scalar of_a, Number b, Scalar of_b) {
 // As many components in the same rows.
 bool equal(const Value& a, const Value& b) {
     const Type x = a.type(), y = b.type();
-    if (x == y && x.scalar() == Scalar::f32) {  // nearly all there are
+    if (x == y && x.scalar() == Scalar::f32) {  // nearly all values
         float left, right;
         for (std::size_t at = 0; at < static_cast<std::size_t>(x.size_bytes()); at += sizeof left) {
             std::memcpy(&left, a.data() + at, sizeof left);
@@ -374,7 +374,7 @@ bool equal(const Value& a, const Value& b) {
     return true;
 }
 
-// A sequence of as many numbers; of a matrix as many sequences. Empty where `other` is no sequence.
+// Compares with a sequence of as many numbers; a matrix with as many sequences. Empty if `other` is no sequence.
 std::optional<bool> equals_sequence(const Value& a, int row, nb::handle other) {
     const Type type = a.type();
     const bool has_rows = type.is_matrix() && row < 0;
@@ -407,8 +407,7 @@ nb::object compare(nb::handle left, nb::handle right, int op) {
     const bool asks_equality = op == Py_EQ || op == Py_NE;
     if ((is_proper_array(right) && !asks_equality) || self.type().is_scalar()) {
         nb::object x = is_proper_array(right) ? as_array(left) : plain(left), y = plain(right);
-        if (value_pointer(y))
-            return not_implemented();  // a vector: Python then tries the other side, and compares identity
+        if (value_pointer(y)) return not_implemented();  // Python then tries the other side, and compares identity
         nb::object result = nb::steal(PyObject_RichCompare(x.ptr(), y.ptr(), op));
         if (!result.is_valid()) throw nb::python_error();
         return result;

@@ -1,4 +1,4 @@
-// What typed values are made of: wp.float64(1), wp.vec3(1, 2, 3), wp.vec3(numpy_array), wp.transform(p=..., q=...).
+// Construction of typed values: wp.float64(1), wp.vec3(1, 2, 3), wp.vec3(numpy_array), wp.transform(p=..., q=...).
 #include <cstring>
 
 #include "bindings/values/value_object.h"
@@ -72,7 +72,7 @@ bool fill_scalar(Value& self, Arguments arguments) {
     return true;
 }
 
-// transform(p=..., q=...): the missing one is zero, or no rotation.
+// transform(p=..., q=...): a missing position is zero, a missing rotation the identity.
 void fill_transform_keywords(Value& self, Arguments arguments, const Keywords& keywords) {
     const Type type = self.type();
     const Type p = Type::vector(type.scalar(), 3), q = Type::quaternion(type.scalar());
@@ -109,7 +109,7 @@ void fill_value(Value& value, Arguments arguments, const Keywords& keywords) {
                 (arguments.size() == 1 ? describe(arguments[0]) : std::to_string(arguments.size()) + " arguments"),
             ErrorCategory::type);
     } else if (!fill_aggregate(value, arguments)) {
-        // One argument that is no transform is a position: the rotation is none.
+        // One argument that is no transform is a position, with the identity as rotation.
         if (type.is(Kind::transform) && arguments.size() == 1) return fill_transform_keywords(value, arguments, {});
         throw_bad_arguments(type, arguments);
     }

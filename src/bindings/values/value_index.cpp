@@ -17,7 +17,7 @@ void store_component(Value& self, int index, nb::handle value) {
 
 nb::object load_component(const Value& self, int index) {
     const Scalar scalar = self.type().scalar();
-    if (scalar == Scalar::f32) {  // nearly all there are
+    if (scalar == Scalar::f32) {  // nearly all values
         float number;
         std::memcpy(&number, self.data() + static_cast<std::size_t>(index) * sizeof number, sizeof number);
         return nb::steal(PyFloat_FromDouble(number));
@@ -27,7 +27,7 @@ nb::object load_component(const Value& self, int index) {
 
 namespace {
 
-// What one index picks of an axis: `count` places from `start` in steps; an int drops the axis.
+// The places that one index selects on an axis: `count` from `start` in steps; an int drops the axis.
 struct Picked {
     Py_ssize_t start = 0, step = 1, count = 1;
     bool is_single = true;
@@ -57,7 +57,7 @@ Picked pick(const Value& self, nb::handle index, Py_ssize_t size) {
     return {.start = i < 0 ? i + size : i};
 }
 
-// An index expression as rows and columns; anything but a matrix is one row of columns.
+// An index expression as rows and columns; all types but matrices are one row of columns.
 struct Selection {
     Picked rows, cols;
     bool is_matrix;
@@ -145,7 +145,7 @@ int quick_place(const Value& self, PyObject* index) {
     if (!PyLong_CheckExact(index) || self.type().is_matrix()) return -1;
     const Py_ssize_t i = PyLong_AsSsize_t(index);
     if (i == -1 && PyErr_Occurred()) {
-        PyErr_Clear();  // the slow path says what is wrong
+        PyErr_Clear();  // the slow path reports the error
         return -1;
     }
     const int size = self.type().rows();

@@ -8,8 +8,8 @@
 
 namespace weft::bindings {
 
-// PEP 3118: the components one after the other, in place; a matrix is flat too, as in release 1.19. Floats that have no
-// format are refused to those who ask for one: under an integer's they would compute with the bits.
+// PEP 3118: the components one after the other, in place; a matrix is flat too, as in release 1.19. Floats without a
+// format are refused if the caller asks for one: under an integer's format it would compute with the bits.
 int get_value_buffer(PyObject* object, Py_buffer* view, int flags) {
     Value& value = value_of_object(object);
     const Type type = value.type();
@@ -60,7 +60,7 @@ PyObject* from_ptr(PyObject* python_class, PyObject* address) {
     });
 }
 
-// `size_bytes()` bytes of a buffer from an offset on, and the memoryview that keeps them.
+// `size_bytes()` bytes of a buffer from an offset on, and the memoryview that keeps them alive.
 struct BufferSlice {
     nb::object memory;
     std::byte* data;

@@ -108,7 +108,7 @@ void deallocate(PyObject* self) {
 
 // ---- x, y, z, w ----
 
-// The places that a name of letters stands for ("zyx"); 0 where it is another name.
+// The component numbers of a name such as "zyx"; 0 for another name.
 int read_letters(PyObject* name, int places[4]) {
     const Py_ssize_t length = PyUnicode_GET_LENGTH(name);
     if (length < 1 || length > 4 || !PyUnicode_IS_ASCII(name)) return 0;
@@ -128,8 +128,8 @@ int read_letters(PyObject* name, int places[4]) {
     throw UsageError(name_of(self), std::string("has no component '") + "xyzw"[place] + "'", ErrorCategory::attribute);
 }
 
-// v.x, and swizzles of vectors: v.zyx is a new vector. Looked at before other attributes, because that is what they
-// mostly are.
+// v.x, and swizzles of vectors: v.zyx is a new vector. They come before other attributes, because most accesses are of
+// them.
 PyObject* get_attribute(PyObject* self, PyObject* name) {
     int places[4];
     const int count = read_letters(name, places);
@@ -196,7 +196,7 @@ int set_part(PyObject* self, PyObject* given, void* which) {
     return guarded(
         [&] {
             const TransformComponent part = transform_part(self, which);
-            Value copy(part.type);  // a value that does not fit changes nothing
+            Value copy(part.type);  // a value that does not fit must change nothing
             if (!given || !write_components(given, part.type, copy.data(), true)) {
                 throw UsageError(name_of(value_of_object(self)) + (which ? ".q" : ".p"),
                                  "expected a " + part.type.python_name() + ", got " +
@@ -263,7 +263,7 @@ PyObject* iterate(PyObject* self) {
 
 // ---- the classes ----
 
-// Attributes of the user's own. The classes are not collected: a value that holds itself in one lives for ever.
+// The user's own attributes. The classes are not garbage-collected: a value that holds itself in one lives for ever.
 PyMemberDef kValueMembers[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(ValueObject, attributes), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
@@ -286,7 +286,7 @@ PyTypeObject* add_class(nb::module_& m, const char* name, PyTypeObject* base, st
     return reinterpret_cast<PyTypeObject*>(made.release().ptr());
 }
 
-// Leaked on purpose, as the module's other classes.
+// Leaked on purpose, like the module's other classes.
 PyTypeObject *scalar_class, *integer_class, *vector_class, *matrix_class, *quaternion_class, *transform_class;
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace weft::bindings {
 
 struct ValueObject {
-    PyObject_HEAD PyObject* attributes;  // what programs hang on values; null until then
+    PyObject_HEAD PyObject* attributes;  // attributes that programs add to values; null until then
     Value value;
 };
 
@@ -24,7 +24,7 @@ inline std::string name_of(const Value& value) { return value.type().python_name
 // ---- value_construct.cpp ----
 using Arguments = std::span<PyObject* const>;
 using Keywords = std::vector<std::pair<std::string, nb::handle>>;
-// What `type(*arguments, **keywords)` makes, into a value of that type. Throws UsageError where they do not fit.
+// Fills a value of the type with the result of `type(*arguments, **keywords)`. Throws UsageError if they do not fit.
 void fill_value(Value& value, Arguments arguments, const Keywords& keywords);
 
 // ---- value_index.cpp ----

@@ -1,12 +1,12 @@
 // Typed values in Python: wp.float64(1.0), wp.vec3(1.0, 2.0, 3.0), a row of a matrix.
 //
-// One C++ object serves all of them: a type and packed bytes, as in memory of arrays and arguments. The Python classes
-// are plain CPython types and not nanobind's, because programs make vectors by the million: making one, reading a
-// component and adding two cost some dozens of nanoseconds.
+// One C++ object serves all of them: a type and packed bytes, as in the memory of arrays and arguments. The Python
+// classes are plain CPython types and not nanobind's, because programs make vectors by the million: making one, reading
+// a component and adding two cost some dozens of nanoseconds.
 //
 //   value_object.cpp       the classes: life, attributes
 //   value_memory.cpp       buffers, addresses, pickling
-//   value_construct.cpp    wp.vec3(...): what each type is made of
+//   value_construct.cpp    wp.vec3(...): the constructors
 //   value_index.cpp        v[i], m[i, j], slices, assignment
 //   value_text.cpp         repr() and str()
 //   value_arithmetic.cpp   operators, comparison
@@ -49,21 +49,23 @@ private:
     alignas(8) std::byte storage_[kInlineBytes];
 };
 
-// The Value inside a Python object, or null where it is something else.
+// The Value inside a Python object, or null for another object.
 Value* value_pointer(nb::handle object);
-// An instance of the class of `type`: scalars too (where value_to_python gives a Python number). Zero at first.
+// An instance of the class of `type`, also for scalars (value_to_python returns a Python number for some). Zero at
+// first.
 nb::object new_value(Type type);
 nb::object new_view(Type type, std::byte* data, nb::handle owner);
 // The scalar or numeric aggregate type of a class made by types.cpp or derived from such a class.
 std::optional<Type> value_type_of_class(PyTypeObject* python_class);
-// What the class of a type is derived from: VectorValue, ScalarValue ... And what makes a class made so a quick one.
+// value_base_class(): the base of a type's class: VectorValue, ScalarValue ... finish_value_class() makes calls of a
+// new class quick.
 nb::handle value_base_class(Type type);
 void finish_value_class(nb::handle python_class);
 
 // A Python or NumPy number, a typed scalar, or anything 0-dimensional with item(). `from` is i64, u64, f64 or boolean,
-// or the type of a typed scalar. False, with nothing raised, where it is no number or an integer beyond 64 bits.
+// or the type of a typed scalar. False, with nothing raised, if it is no number or an integer beyond 64 bits.
 bool read_number(nb::handle value, Number& number, Scalar& from);
-// Whether a number becomes a `to` by itself, as C converts it: all do, but a float never becomes an integer.
+// Whether a number becomes a `to` implicitly, as C converts it: all do, but a float never becomes an integer.
 bool converts(Number number, Scalar to);
 // The same without wrapping: an integer type has to hold the number.
 bool is_in_range(Number number, Scalar from, Scalar to);
@@ -74,9 +76,9 @@ nb::object number_to_python(Number number, Scalar scalar);
 bool is_numpy_array(nb::handle object);
 // Writes the components of `value` (sequence, buffer, Weft value) in order. `explicit_conversion` is the rule of
 // constructors: another Weft type of as many components is converted, as a cast in kernels does. False, with nothing
-// raised, where number or nesting do not fit.
+// raised, if number or nesting do not fit.
 bool write_components(nb::handle value, Type type, std::byte* to, bool explicit_conversion);
-// Of the error for a value that does not fit: a ValueError where it has another number of components, else a TypeError.
+// The category of the error for a value that does not fit: value if it has another number of components, else type.
 ErrorCategory misfit_category(nb::handle value, Type type);
 // The same from items: all components in a row; one item per row of a matrix; (p, q) of a transform; the two halves of
 // a spatial vector.
