@@ -86,6 +86,7 @@ NOT_ON_CUDA = {
         "documents": "old_jax tensor_documents",
     },
     "needs a GPU, and other frameworks for it: `make gpu-check`": {"interop": "gpu_frameworks"},
+    "has bounds for the CPU's roundings; GPUs have other ones": {"gradients": "special_table"},
     "is about the CPU's lanes": {"builtins": "lanes", "python": "lane_choice"},
     "is about functions in C++, which are the CPU's": {"python": "native"},
     "is about a process without a GPU: its default device, what it logs and answers": {

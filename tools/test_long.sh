@@ -9,6 +9,7 @@ build="${BUILD:-build}"
 
 step "geometry" python -m pytest -q --large -m large tests/geometry
 step "arrays of more than 2^31 elements" python -m pytest -q --large -m large tests/python/test_huge_arrays.py
+step "builtins at many small and large arguments" python -m pytest -q --large -m large tests/gradients/test_special_table.py
 WARP_CUDA_DRIVER=emulated step "every call of the driver fails" \
     python -m pytest -q --large -m large --device cuda:0 tests/python/test_cuda_failures.py tests/python/test_cuda_graphs.py
 WARP_CUDA_DRIVER=emulated step "adjoints for every architecture, builtins with libclc" python -m pytest -q --large -m large \

@@ -102,9 +102,13 @@ RowScaled scaled_rows(E m) {
     const int n = m.type().rows();
     std::vector<E> entries, factors;
     for (int i = 0; i < n; ++i) {
-        const Scaled row = scaled(m[i]);
-        factors.push_back(row.factor);
-        for (int j = 0; j < n; ++j) entries.push_back(row.matrix[j]);
+        // A row of zeros keeps the factor 1: the gradient of the determinant, times a factor of 2^-126, would be
+        // subnormal.
+        const E largest = largest_magnitude(m[i]);
+        const E factor = power_of_two_below(select(largest == 0, 1, largest));
+        const E row = m[i] * (1 / factor);
+        factors.push_back(factor);
+        for (int j = 0; j < n; ++j) entries.push_back(row[j]);
     }
     return {make_matrix(n, n, entries), factors};
 }

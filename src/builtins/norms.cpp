@@ -17,7 +17,9 @@ ir::Value* expand_norm_huber(Call& call) {
         [&] { return delta * (root_of_squares(square) - delta * 0.5); });
 }
 
-E pseudo_huber(E v, E delta) { return delta * sqrt(1 + dot(v, v) / (delta * delta)); }
+// delta * sqrt(1 + dot(v, v) / delta**2) without the quotient: its derivative by delta would be a difference of two
+// numbers that nearly cancel if delta is small.
+E pseudo_huber(E v, E delta) { return binary(ir::Op::copysign, sqrt(dot(v, v) + delta * delta), delta); }
 ir::Value* expand_norm_pseudo_huber(Call& call) { return pseudo_huber(argument(call, 0), argument(call, 1)); }
 ir::Value* expand_smooth_normalize(Call& call) {
     return argument(call, 0) / pseudo_huber(argument(call, 0), argument(call, 1));

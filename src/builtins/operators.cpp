@@ -30,7 +30,9 @@ ir::Value* expand_transform_product(Call& call) { return transform_product(argum
 ir::Value* expand_floordiv(Call& call) {
     const E a = argument(call, 0), b = argument(call, 1);
     const E quotient = a / b;
-    if (a.scalar().is_float()) return floor(quotient);
+    // A negative quotient may vanish: it rounds down to -1, too.
+    if (a.scalar().is_float())
+        return select(quotient == 0.0 && a != 0.0 && (a < 0.0) != (b < 0.0), -1.0, floor(quotient));
     if (!a.scalar().is_signed()) return quotient;
     // C's division truncates; a negative quotient with a remainder is one less.
     const E rest = a % b;

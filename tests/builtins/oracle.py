@@ -258,6 +258,11 @@ def integer_floordiv(a, b):
     return by_integers(lambda x, y: 0 if y == 0 or (x == least < 0 and y == -1) else x // y)(a, b)
 
 
+def float_floordiv(a, b):
+    below = (a != 0) & ~np.isnan(b) & (np.signbit(a) != np.signbit(b)) & (np.abs(a) < np.abs(b))
+    return np.where(below, -1, np.floor(a / b))  # of a quotient that vanishes, too
+
+
 def shift(left):
     def reference(a, b):
         bits = 8 * a.dtype.itemsize
@@ -1247,7 +1252,7 @@ oracle(
 oracle(["mul(a: Quat[F], b: Quat[F])"], hamilton, ulp=4, scale=size_product)
 oracle(["mul(a: Transform[F], b: Transform[F])"], transform_product, ulp=_rounding, scale=size_product, unit=True)
 oracle("div div_approx", over)
-oracle("floordiv", by_kind(integer_floordiv, lambda a, b: np.floor(a / b)))
+oracle("floordiv", by_kind(integer_floordiv, float_floordiv))
 oracle("mod", by_kind(integer_mod, np.fmod))
 oracle("bit_and", np.bitwise_and)
 oracle("bit_or", np.bitwise_or)
