@@ -86,23 +86,24 @@ ir::Value* expand_bvh_group_root(Call& call) { return group_root(call, ObjectKin
 ir::Value* expand_mesh_group_root(Call& call) { return group_root(call, ObjectKind::mesh); }
 
 constexpr const char* kNextOverlap =
-    "Whether there is another item; its number goes to index. A box or a sphere gives all that it meets, whatever "
-    "max_dist is: that is a limit along rays.";
+    "Whether there is another item; its number is assigned to index. Queries of boxes and spheres ignore max_dist, "
+    "which is a limit along rays.";
 constexpr const char* kNextRay =
-    "Whether there is another item, at most max_dist from the start in lengths of the direction; its number goes to "
-    "index.";
-constexpr const char* kNextFace = "Whether there is another face; its number goes to index.";
+    "Whether there is another item, at most max_dist from the start in lengths of the direction; its number is "
+    "assigned to index.";
+constexpr const char* kNextFace = "Whether there is another face; its number is assigned to index.";
 
 constexpr const char* kBoxDoc =
-    "The items of a BVH whose boxes meet the box from low to high; of a group, where root is the group's.";
-constexpr const char* kRayDoc = "The items of a BVH whose boxes the ray meets, in no order.";
+    "The items of a BVH whose boxes overlap the box from low to high; of one group, if root is that of the group.";
+constexpr const char* kRayDoc = "The items of a BVH whose boxes the ray hits, in no particular order.";
 constexpr const char* kSphereDoc =
-    "The items of a BVH whose boxes are at most the radius from the center. A negative radius counts as 0.";
+    "The items of a BVH whose boxes are within the radius of the center. A negative radius counts as 0.";
 constexpr const char* kCapsuleDoc =
-    "The items of a BVH whose boxes a sphere may touch that moves along the ray: all of them, and some near corners.";
-constexpr const char* kFacesDoc = "The faces of a mesh whose boxes meet the box from low to high.";
+    "The items of a BVH whose boxes a sphere moving along the ray may touch: all that it touches, and some near "
+    "corners.";
+constexpr const char* kFacesDoc = "The faces of a mesh whose boxes overlap the box from low to high.";
 constexpr const char* kFacesNearDoc =
-    "The faces of a mesh that are at most the radius from the center. A negative radius counts as 0.";
+    "The faces of a mesh that are within the radius of the center. A negative radius counts as 0.";
 
 // The overloads of a query in float32 and in float64: F is the type, D the suffix of the query's struct.
 #define WEFT_BOX(F, D) "(id: uint64, low: Vec[3," F "], high: Vec[3," F "], root: int32 = -1) -> BvhQueryAabb" D
@@ -138,17 +139,15 @@ constexpr Entry kEntries[] = {
     WEFT_BOTH("mesh_query_aabb_next", WEFT_NEXT_FACE, kNextFace, expand_mesh_aabb_next),
     WEFT_BOTH("mesh_query_aabb_next", WEFT_NEXT_FACE_NEAR, kNextFace, expand_mesh_sphere_next),
     {"mesh_get_bvh", "(id: uint64) -> uint64",
-     "The id of the tree that a mesh has itself, for wp.bvh_query_aabb() and its relatives: its items are the faces, "
-     "by "
-     "their boxes.",
+     "The id of a mesh's own tree, for wp.bvh_query_aabb() and the like: its items are the boxes of the faces.",
      expand_mesh_get_bvh, false},
     {"bvh_get_group_root", "(id: uint64, group: int32) -> int32",
-     "The node below which the items of a group are, for the queries' root; one of nothing where there is no such "
-     "group.",
+     "The root of the subtree of a group's items, for the queries' root. If there is no such group it is -1, that of "
+     "the whole tree.",
      expand_bvh_group_root, false},
     {"mesh_get_group_root", "(id: uint64, group: int32) -> int32",
-     "The node below which the faces of a group are, for the queries' root; one of nothing where there is no such "
-     "group.",
+     "The root of the subtree of a group's faces, for the queries' root. If there is no such group it is -1, that of "
+     "the whole tree.",
      expand_mesh_group_root, false},
 };
 #undef WEFT_BOX

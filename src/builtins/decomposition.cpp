@@ -390,29 +390,30 @@ ir::Value* expand_qr3_out(Call& call) {
     return nullptr;
 }
 
-#define WEFT_SVD                                                                                                     \
-    "Singular values: A = U * diag(sigma) * transpose(V), U and V rotations; sigma from the greatest to the least, " \
-    "of which only the last may be negative: it has the sign of the determinant of A."
+#define WEFT_SVD                                                                                          \
+    "Singular values: A = U * diag(sigma) * transpose(V), U and V rotations; sigma in descending order, " \
+    "of which only the last may be negative, as it has the sign of the determinant of A."
 #define WEFT_EIG                                                                                                    \
     "Eigenvalues of the symmetric part of A, ascending in d, and its eigenvectors, the columns of the rotation Q: " \
     "A = Q * diag(d) * transpose(Q)."
-#define WEFT_QR                                                                                                      \
-    "A = Q * R with a rotation Q and an upper triangular R, whose diagonal is not negative but for the last entry: " \
-    "it has the sign of the determinant of A."
+#define WEFT_QR                                                                                                  \
+    "A = Q * R with a rotation Q and an upper triangular R, whose diagonal is non-negative except for the last " \
+    "entry, "                                                                                                    \
+    "which has the sign of the determinant of A."
 
 constexpr Entry kEntries[] = {
     {"svd2", "(A: Mat[2,2,F]) -> (Mat[2,2,F], Vec[2,F], Mat[2,2,F])", WEFT_SVD, expand_svd},
     {"svd2", "(A: Mat[2,2,F], U: inout Mat[2,2,F], sigma: inout Vec[2,F], V: inout Mat[2,2,F]) -> none",
-     "Assigns U, sigma and V as the other form gives them.", expand_svd_out},
+     "Assigns U, sigma and V, as the other form returns them.", expand_svd_out},
     {"svd3", "(A: Mat[3,3,F]) -> (Mat[3,3,F], Vec[3,F], Mat[3,3,F])", WEFT_SVD, expand_svd},
     {"svd3", "(A: Mat[3,3,F], U: inout Mat[3,3,F], sigma: inout Vec[3,F], V: inout Mat[3,3,F]) -> none",
-     "Assigns U, sigma and V as the other form gives them.", expand_svd_out},
+     "Assigns U, sigma and V, as the other form returns them.", expand_svd_out},
     {"qr3", "(A: Mat[3,3,F]) -> (Mat[3,3,F], Mat[3,3,F])", WEFT_QR, expand_qr3},
     {"qr3", "(A: Mat[3,3,F], Q: inout Mat[3,3,F], R: inout Mat[3,3,F]) -> none",
-     "Assigns Q and R as the other form gives them.", expand_qr3_out},
+     "Assigns Q and R, as the other form returns them.", expand_qr3_out},
     {"eig3", "(A: Mat[3,3,F]) -> (Mat[3,3,F], Vec[3,F])", WEFT_EIG, expand_eig3},
     {"eig3", "(A: Mat[3,3,F], Q: inout Mat[3,3,F], d: inout Vec[3,F]) -> none",
-     "Assigns Q and d as the other form gives them.", expand_eig3_out},
+     "Assigns Q and d, as the other form returns them.", expand_eig3_out},
 };
 #undef WEFT_SVD
 #undef WEFT_EIG

@@ -48,13 +48,13 @@ ir::Value* expand_intersect_tri_tri(Call& call) {
 
 constexpr Entry kEntries[] = {
     {"closest_point_edge_edge", "(p1: Vec[3,F], q1: Vec[3,F], p2: Vec[3,F], q2: Vec[3,F], epsilon: F) -> Vec[3,F]",
-     "Where two segments p1 q1 and p2 q2 are closest: how far along each of them, from 0 to 1, and how far apart; a "
-     "segment whose squared length is at most epsilon counts as its first point.",
+     "The closest points of two segments p1 q1 and p2 q2: their positions along each segment, from 0 to 1, and their "
+     "distance. A segment whose squared length is at most epsilon counts as its first point.",
      expand_closest_point_edge_edge},
     {"intersect_tri_tri",
      "(v0: Vec[3,F], v1: Vec[3,F], v2: Vec[3,F], u0: Vec[3,F], u1: Vec[3,F], u2: Vec[3,F]) -> int32",
-     "1 where two triangles v0 v1 v2 and u0 u1 u2 have a point in common, else 0. Those that touch meet; one without "
-     "area is a segment or a point; one with a coordinate that is not finite meets nothing.",
+     "1 if the triangles v0 v1 v2 and u0 u1 u2 have a point in common, else 0. Touching triangles intersect. One "
+     "without area is a segment or a point. One with a coordinate that is not finite intersects nothing.",
      expand_intersect_tri_tri, false},
 };
 

@@ -153,16 +153,15 @@ ir::Value* expand_point_id(Call& call) {
 
 constexpr Entry kEntries[] = {
     {"hash_grid_query", "(id: uint64, point: Vec[3,F], max_dist: F) -> HashGridQuery",
-     "The points of a hash grid that may be within max_dist of a place: all that are, and others of the same cells.",
+     "The points of a hash grid that may be within max_dist of a point: all that are, and others of the same cells.",
      expand_query, false},
     {"hash_grid_query", "(id: uint64, point: Vec[3,F], max_dist: F, group: int32) -> HashGridQuery",
-     "The same among the points of one group.", expand_query_of_group, false},
+     "The same for the points of one group.", expand_query_of_group, false},
     {"hash_grid_query_next", "(query: inout HashGridQuery, index: inout int32) -> B",
-     "Whether there is another point near the place; its number goes to index.", expand_next, false},
+     "Whether there is another point; its number is assigned to index.", expand_next, false},
     {"hash_grid_point_id", "(id: uint64, index: int32) -> int32",
-     "The number of the point that stands at this index when the points are ordered by cells; -1 outside of 0 .. "
-     "count. "
-     "Threads that take their points in this order share what they read.",
+     "The number of the point at this index in the order of cells; -1 for an index outside of the grid's points. "
+     "Threads that take their points in this order share the memory that they read.",
      expand_point_id, false},
 };
 

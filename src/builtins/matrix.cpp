@@ -157,15 +157,15 @@ ir::Value* expand_inverse(Call& call) {
 }
 
 constexpr Entry kEntries[] = {
-    {"inverse", "(a: Mat[2,2,F]) -> Mat[2,2,F]", "Inverse matrix; zero where a is singular.", expand_inverse},
-    {"inverse", "(a: Mat[3,3,F]) -> Mat[3,3,F]", "Inverse matrix; zero where a is singular.", expand_inverse},
-    {"inverse", "(a: Mat[4,4,F]) -> Mat[4,4,F]", "Inverse matrix; zero where a is singular.", expand_inverse},
+    {"inverse", "(a: Mat[2,2,F]) -> Mat[2,2,F]", "Inverse matrix; zero if a is singular.", expand_inverse},
+    {"inverse", "(a: Mat[3,3,F]) -> Mat[3,3,F]", "Inverse matrix; zero if a is singular.", expand_inverse},
+    {"inverse", "(a: Mat[4,4,F]) -> Mat[4,4,F]", "Inverse matrix; zero if a is singular.", expand_inverse},
     {"inverse_approx", "(a: Mat[2,2,F]) -> Mat[2,2,F]",
-     "Inverse where the device may divide less exactly; the same as inverse on CPUs.", expand_inverse},
+     "Inverse matrix, perhaps less exact on GPUs; the same as inverse on CPUs.", expand_inverse},
     {"inverse_approx", "(a: Mat[3,3,F]) -> Mat[3,3,F]",
-     "Inverse where the device may divide less exactly; the same as inverse on CPUs.", expand_inverse},
+     "Inverse matrix, perhaps less exact on GPUs; the same as inverse on CPUs.", expand_inverse},
     {"inverse_approx", "(a: Mat[4,4,F]) -> Mat[4,4,F]",
-     "Inverse where the device may divide less exactly; the same as inverse on CPUs.", expand_inverse},
+     "Inverse matrix, perhaps less exact on GPUs; the same as inverse on CPUs.", expand_inverse},
     {"determinant", "(a: Mat[2,2,F]) -> F", "Determinant.", expand_determinant},
     {"determinant", "(a: Mat[3,3,F]) -> F", "Determinant.", expand_determinant},
     {"determinant", "(a: Mat[4,4,F]) -> F", "Determinant.", expand_determinant},

@@ -432,25 +432,25 @@ std::string refuse_small_result(const Match& match) {
                          options64, options, doc, side)
 
 constexpr const char* kPointDoc =
-    "The point of a mesh that is closest to a place, at most max_dist away, with the side of the surface: -1 inside, 1 "
-    "outside. A ray from inside meets the surface an odd number of times; two of the rays along x, y and z decide. It "
-    "does not matter how faces are turned. wp.mesh_query_point_sign_normal() is faster.";
+    "The point of a mesh closest to the given one, at most max_dist away, with the side of the surface: -1 inside, 1 "
+    "outside. A ray from inside hits the surface an odd number of times; the majority of the rays along x, y and z "
+    "decides. The orientation of faces does not matter. wp.mesh_query_point_sign_normal() is faster.";
 constexpr const char* kNormalDoc =
-    "The point of a mesh that is closest to a place, at most max_dist away, with the side of the surface: -1 inside, 1 "
-    "outside, by the normal of the closest corner, edge or face. Right for closed meshes that do not meet themselves "
-    "and whose faces are counter-clockwise from outside.";
+    "The point of a mesh closest to the given one, at most max_dist away, with the side of the surface: -1 inside, 1 "
+    "outside, by the normal of the closest corner, edge or face. Correct for closed meshes without self-intersections "
+    "whose faces are counter-clockwise from outside.";
 constexpr const char* kParityDoc =
-    "The point of a mesh that is closest to a place, with the side that at least half of n_sample rays say: a ray from "
-    "inside meets the surface an odd number of times. The rays have the direction (1, 1, 1), turned by up to "
-    "perturbation_scale along each axis. Without rays everything is inside.";
+    "The point of a mesh closest to the given one, at most max_dist away, with the side that at least half of n_sample "
+    "rays give: a ray from inside hits the surface an odd number of times. The rays have the direction (1, 1, 1), "
+    "perturbed by up to perturbation_scale along each axis. Without rays every point is inside.";
 constexpr const char* kWindingDoc =
-    "The point of a mesh that is closest to a place, with the side that the winding number says: inside where it is "
-    "above the threshold. For meshes made with support_winding_number=True, also open ones and those that meet "
-    "themselves. A higher accuracy looks at more faces one by one.";
-constexpr const char* kNoSignDoc = "The point of a mesh that is closest to a place, at most max_dist away.";
+    "The point of a mesh closest to the given one, at most max_dist away, with the side by the winding number: inside "
+    "if it is above the threshold. For meshes made with support_winding_number=True, also open ones and those that "
+    "intersect themselves. A higher accuracy sums over more faces one by one.";
+constexpr const char* kNoSignDoc = "The point of a mesh closest to the given one, at most max_dist away.";
 constexpr const char* kFurthestDoc =
-    "The point of a mesh that is furthest from a place, and at least min_dist away: a corner of the face.";
-constexpr const char* kRayDoc = "Where a ray first meets a mesh, at most max_t lengths of dir from its start.";
+    "The point of a mesh furthest from the given one, at least min_dist away: a corner of the face.";
+constexpr const char* kRayDoc = "The first hit of a ray on a mesh, at most max_t lengths of dir from its start.";
 
 constexpr Entry kEntries[] = {
     WEFT_SIGNED("mesh_query_point", "", "", "", kPointDoc, Side::axes),
@@ -482,17 +482,17 @@ constexpr Entry kEntries[] = {
      "F, normal: inout Vec[3,F], face: inout int32, root: int32 = -1) -> B",
      kRayDoc, expand_ray_outputs, true, refuse_small},
     {"mesh_query_ray_anyhit", "(id: uint64, start: Vec[3,F], dir: Vec[3,F], max_t: F, root: int32 = -1) -> B",
-     "Whether a ray meets a mesh, at most max_t lengths of dir from its start.", expand_ray_any, false, refuse_small},
+     "Whether a ray hits a mesh, at most max_t lengths of dir from its start.", expand_ray_any, false, refuse_small},
     {"mesh_query_ray_count_intersections", "(id: uint64, start: Vec[3,F], dir: Vec[3,F], root: int32 = -1) -> int32",
-     "How many faces of a mesh a ray meets.", expand_ray_count, false, refuse_small},
+     "The number of faces of a mesh that a ray hits.", expand_ray_count, false, refuse_small},
     {"mesh_eval_position", "(id: uint64, face: int32, bary_u: F, bary_v: F) -> Vec[3,F]",
-     "The place on a face of a mesh with these weights of its first two corners.", expand_position, true, refuse_small},
+     "The point of a face of a mesh with these barycentric weights of its first two corners.", expand_position, true,
+     refuse_small},
     {"mesh_eval_velocity", "(id: uint64, face: int32, bary_u: F, bary_v: F) -> Vec[3,F]",
-     "The velocity on a face of a mesh with these weights of its first two corners.", expand_velocity, true,
+     "The velocity on a face of a mesh with these barycentric weights of its first two corners.", expand_velocity, true,
      refuse_small},
     {"mesh_eval_face_normal", "(id: uint64, face: int32, dtype: static type = float32) -> Vec[3,dtype]",
-     "The normal of a face of a mesh, of length 1; zeros where the face has no area.", expand_normal, true,
-     refuse_small_result},
+     "The unit normal of a face of a mesh; zeros if the face has no area.", expand_normal, true, refuse_small_result},
     {"mesh_get_index", "(id: uint64, index: int32) -> int32",
      "The number of the point at a corner of a face: index is three times the face plus 0, 1 or 2.", expand_get_index,
      false},
@@ -502,8 +502,7 @@ constexpr Entry kEntries[] = {
     {"mesh_get_velocity", "(id: uint64, index: int32, dtype: static type = float32) -> Vec[3,dtype]",
      "The velocity at a corner of a face: index is three times the face plus 0, 1 or 2.", expand_get_velocity, true,
      refuse_small_result},
-    {"mesh_get", "(id: uint64) -> Mesh", "The arrays that a mesh of float32 was made of: points, velocities, indices.",
-     expand_get},
+    {"mesh_get", "(id: uint64) -> Mesh", "The arrays of a mesh of float32: points, velocities, indices.", expand_get},
 };
 #undef WEFT_SIGNED
 #undef WEFT_POINT_OVERLOADS

@@ -141,7 +141,7 @@ constexpr Entry kEntries[] = {
     {"noise", "(state: uint32, xyzt: Vec[4,float32]) -> float32",
      "Smooth random field of four coordinates with values in [-1, 1].", expand_noise},
     {"pnoise", "(state: uint32, x: float32, px: int32) -> float32",
-     "Smooth random function that repeats after px; periods are whole numbers, not 0.", expand_pnoise},
+     "Smooth random function that repeats after px; periods are integers other than 0.", expand_pnoise},
     {"pnoise", "(state: uint32, xy: Vec[2,float32], px: int32, py: int32) -> float32",
      "Smooth random field of the plane that repeats after px and py.", expand_pnoise},
     {"pnoise", "(state: uint32, xyz: Vec[3,float32], px: int32, py: int32, pz: int32) -> float32",

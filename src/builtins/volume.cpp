@@ -372,49 +372,47 @@ std::string refuse_other_data(const Match& match) {
 
 constexpr Entry kEntries[] = {
     {"volume_sample", "(id: uint64, uvw: Vec[3,F], sampling_mode: int32, dtype: static type) -> dtype",
-     "Value of a volume of this type at a place in index space: of the nearest voxel (wp.Volume.CLOSEST, halves away "
+     "Value of a volume of this type at a point in index space: of the nearest voxel (wp.Volume.CLOSEST, halves away "
      "from zero), trilinear (wp.Volume.LINEAR) or tricubic (wp.Volume.CUBIC); integers are always of the nearest "
      "voxel.",
      expand_sample_any, true, refuse_other_dtype},
     {"volume_sample_grad",
      "(id: uint64, uvw: Vec[3,F], sampling_mode: int32, grad: inout U, dtype: static type) -> dtype",
      "The same, and the derivatives by i, j, k in `grad`: a vec3, or for vectors a matrix with a row for each "
-     "component; "
-     "zeros for the nearest voxel.",
+     "component; zeros for the nearest voxel.",
      expand_sample_gradient_any, true, refuse_other_gradient},
     {"volume_lookup", "(id: uint64, i: int32, j: int32, k: int32, dtype: static type) -> dtype",
-     "Value of one voxel of a volume of this type; the background where there is none.", expand_lookup_any, false,
+     "Value of one voxel of a volume of this type; the background if there is none.", expand_lookup_any, false,
      refuse_other_dtype},
     {"volume_store", "(id: uint64, i: int32, j: int32, k: int32, value: T) -> none",
-     "Sets the value of a voxel that is in one of the volume's 8 x 8 x 8 tiles; others stay as they are.", expand_store,
-     false, refuse_other_value},
+     "Sets the value of a voxel that is in one of the volume's 8 x 8 x 8 tiles; stores to others have no effect.",
+     expand_store, false, refuse_other_value},
     {"volume_sample_f", "(id: uint64, uvw: Vec[3,F], sampling_mode: int32) -> float32",
-     "Value of a float32 volume at a place in index space: of the nearest voxel, trilinear or tricubic.",
+     "Value of a float32 volume at a point in index space: of the nearest voxel, trilinear or tricubic.",
      expand_sample<f32_type>},
     {"volume_sample_grad_f", "(id: uint64, uvw: Vec[3,F], sampling_mode: int32, grad: inout Vec[3,float32]) -> float32",
      "The same, and the derivatives by i, j, k in `grad`.", expand_sample_gradient_f32},
     {"volume_lookup_f", "(id: uint64, i: int32, j: int32, k: int32) -> float32",
-     "Value of one voxel of a float32 volume; the background where there is none.", expand_lookup<f32_type>, false},
+     "Value of one voxel of a float32 volume; the background if there is none.", expand_lookup<f32_type>, false},
     {"volume_store_f", "(id: uint64, i: int32, j: int32, k: int32, value: float32) -> none",
      "Sets the value of a voxel of a float32 volume that is in one of its tiles.", expand_store, false},
     {"volume_sample_v", "(id: uint64, uvw: Vec[3,F], sampling_mode: int32) -> Vec[3,float32]",
-     "Value of a vec3f volume at a place in index space: of the nearest voxel, trilinear or tricubic.",
+     "Value of a vec3f volume at a point in index space: of the nearest voxel, trilinear or tricubic.",
      expand_sample<vec3f_type>},
     {"volume_lookup_v", "(id: uint64, i: int32, j: int32, k: int32) -> Vec[3,float32]",
-     "Value of one voxel of a vec3f volume; the background where there is none.", expand_lookup<vec3f_type>, false},
+     "Value of one voxel of a vec3f volume; the background if there is none.", expand_lookup<vec3f_type>, false},
     {"volume_store_v", "(id: uint64, i: int32, j: int32, k: int32, value: Vec[3,float32]) -> none",
      "Sets the value of a voxel of a vec3f volume that is in one of its tiles.", expand_store, false},
     {"volume_sample_i", "(id: uint64, uvw: Vec[3,F]) -> int32",
-     "Value of the voxel of an int32 volume that is nearest to a place in index space.", expand_sample_whole, false},
+     "Value of the voxel of an int32 volume that is nearest to a point in index space.", expand_sample_whole, false},
     {"volume_lookup_i", "(id: uint64, i: int32, j: int32, k: int32) -> int32",
-     "Value of one voxel of an int32 volume; the background where there is none.", expand_lookup<i32_type>, false},
+     "Value of one voxel of an int32 volume; the background if there is none.", expand_lookup<i32_type>, false},
     {"volume_store_i", "(id: uint64, i: int32, j: int32, k: int32, value: int32) -> none",
      "Sets the value of a voxel of an int32 volume that is in one of its tiles.", expand_store, false},
     {"volume_sample_index",
      "(id: uint64, uvw: Vec[3,F], sampling_mode: int32, voxel_data: Array[T,1], background: T) -> T",
-     "Value at a place in index space, from an array with a value for each voxel of the volume "
-     "(wp.volume_lookup_index); "
-     "`background` for voxels without one.",
+     "Value at a point in index space, from an array with a value for each voxel of the volume "
+     "(wp.volume_lookup_index); `background` for voxels without one.",
      expand_sample_index, true, refuse_other_data},
     {"volume_sample_grad_index",
      "(id: uint64, uvw: Vec[3,F], sampling_mode: int32, voxel_data: Array[F2,1], background: F2, grad: inout "
@@ -427,20 +425,20 @@ constexpr Entry kEntries[] = {
      "Mat[n,3,F2]) -> Vec[n,F2]",
      "The same for vectors; `grad` has a row for each component.", expand_sample_gradient_index},
     {"volume_lookup_index", "(id: uint64, i: int32, j: int32, k: int32) -> int32",
-     "The number of a voxel among those that have one, by which arrays beside the volume are indexed; -1 for others. "
-     "In "
-     "volumes with values these are the voxels of all tiles.",
+     "The number of a voxel, by which arrays beside the volume are indexed; -1 for a voxel without one. In volumes "
+     "with values the voxels of all tiles have numbers.",
      expand_lookup_index, false},
-    {"volume_voxel_count", "(id: uint64) -> int32", "How many voxels of a volume have a number.", expand_voxel_count,
-     false},
+    {"volume_voxel_count", "(id: uint64) -> int32", "The number of voxels of a volume that have a number.",
+     expand_voxel_count, false},
     {"volume_index_to_world", "(id: uint64, uvw: Vec[3,F]) -> Vec[3,F]",
-     "A place in index space, where voxel (i, j, k) is at (i, j, k), as a place in the world.", expand_index_to_world},
-    {"volume_world_to_index", "(id: uint64, xyz: Vec[3,F]) -> Vec[3,F]", "A place in the world as one in index space.",
-     expand_world_to_index},
+     "Transforms a point from index space, in which voxel (i, j, k) is at (i, j, k), to world space.",
+     expand_index_to_world},
+    {"volume_world_to_index", "(id: uint64, xyz: Vec[3,F]) -> Vec[3,F]",
+     "Transforms a point from world space to index space.", expand_world_to_index},
     {"volume_index_to_world_dir", "(id: uint64, uvw: Vec[3,F]) -> Vec[3,F]",
-     "A direction in index space as one in the world: without the translation.", expand_index_to_world_dir},
+     "Transforms a direction from index space to world space, without the translation.", expand_index_to_world_dir},
     {"volume_world_to_index_dir", "(id: uint64, xyz: Vec[3,F]) -> Vec[3,F]",
-     "A direction in the world as one in index space: without the translation.", expand_world_to_index_dir},
+     "Transforms a direction from world space to index space, without the translation.", expand_world_to_index_dir},
 };
 
 }  // namespace
