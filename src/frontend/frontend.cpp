@@ -379,12 +379,12 @@ void bind_frontend(nb::module_& m) {
             },
             "Earlier definitions of the same name for parameters of other types.")
         .def_prop_rw("custom_grad_func", &PyFunction::gradient, &PyFunction::set_gradient, nb::arg().noconvert(),
-                     "What @wp.func_grad made of it, or None.")
+                     "The function of @wp.func_grad for it, or None.")
         .def_prop_rw("custom_replay_func", &PyFunction::replay, &PyFunction::set_replay, nb::arg().noconvert(),
-                     "What @wp.func_replay made of it, or None.")
+                     "The function of @wp.func_replay for it, or None.")
         .def_prop_ro(
             "input_types", [](const PyFunction& self) { return input_types(self.function); },
-            "The annotations of its parameters by their names, typing.Any where there is none.")
+            "The annotations of its parameters by their names, typing.Any for one without.")
         .def_prop_ro(
             "defaults", [](const PyFunction& self) { return parameter_defaults(self.function); },
             "The default values of its parameters by their names.")
@@ -399,7 +399,7 @@ void bind_frontend(nb::module_& m) {
                     const std::string name = nb::str(self.function.attr("__name__")).c_str();
                     throw UsageError(name + "()",
                                      "is written in C++, which kernels can call and Python cannot. help: "
-                                     "what stands in the body of the Python function runs here",
+                                     "give the Python function a body, which runs here",
                                      ErrorCategory::type);
                 }
                 return self.function(*arguments, **keywords);

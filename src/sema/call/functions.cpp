@@ -127,7 +127,7 @@ Value FunctionAnalyzer::accept(const Value& value, const TypePattern& annotation
     if (value.is_nothing()) fail(span, "this call returns nothing, so it cannot be an argument");
     if (holds_closure(value)) {
         fail(span, what + " is " + describe(value) + ", which can only be called in the function that it stands in",
-             {help("make it a function of its own with @wp.func, and pass what it captures as arguments")});
+             {help("make it a function of its own with @wp.func, and pass the captured values as arguments")});
     }
     if (annotation.is_exact()) return expect(value, annotation.type, span, what);
     const bool takes_anything =

@@ -235,10 +235,9 @@ Scope FunctionAnalyzer::merge(Arm& a, Arm& b, std::vector<ir::Value*>& a_yields,
             const Value* x = is_set(in_a) ? &in_a->value : is_flag ? &no : nullptr;
             const Value* y = is_set(in_b) ? &in_b->value : is_flag ? &no : nullptr;
             if (!is_flag && ((x && !can_be_carried(*x)) || (y && !can_be_carried(*y)))) {
-                fail(
-                    result_place_,
-                    "a function can return " + describe(x ? *x : *y) + " only where every path ends in the same return",
-                    {help("return plain data, or move the branch to the caller")});
+                fail(result_place_,
+                     "a function can return " + describe(x ? *x : *y) + " only if every path ends in the same return",
+                     {help("return plain data, or move the branch to the caller")});
             }
             Local local;
             local.assigned = (in_a ? in_a : in_b)->assigned;
@@ -300,7 +299,7 @@ Local FunctionAnalyzer::merge_local(const std::string& name, const Local* in_a, 
             local.reason = "'" + name + "' is " + describe(second->value) + " here and " + describe(first->value) +
                            " on another path";
             local.notes = {note("the other path: " + describe(first->value), first->assigned),
-                           help("where paths meet a variable must have one type; convert one value or use two names")};
+                           help("a variable must have the same type on all paths; convert one value or use two names")};
             return local;
         }
         return a_matters ? joined(in_a, nullptr) : joined(nullptr, in_b);

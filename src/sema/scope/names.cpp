@@ -41,8 +41,8 @@ Value FunctionAnalyzer::name(const syntax::Name& name, Span span) {
                  {help("call the function that it is the gradient of; wp.grad(f) gives its gradient")});
         }
         fail(span, "'" + parameter.substr(0, parameter.size() - 1) + "' has no adjoint",
-             {help("wp.adjoint takes the names of parameters that are, or hold, floating-point numbers, but for the "
-                   "adjoints of what the function returns")});
+             {help("wp.adjoint takes the names of parameters that are, or hold, floating-point numbers, except the "
+                   "adjoints of the function's results")});
     }
     const std::string spelled = syntax::spelled(name.id);
     if (const Local* local = find_local(name.id)) {
@@ -58,8 +58,8 @@ Value FunctionAnalyzer::name(const syntax::Name& name, Span span) {
                          describe(local->value),
                      {note("assigned here", local->assigned),
                       help("assign '" + spelled +
-                           "' before the branch or loop, or on every path; numbers, vectors, "
-                           "arrays and structs are zero where nothing was assigned")},
+                           "' before the branch or loop, or on every path; only numbers, vectors, "
+                           "arrays and structs are zero without an assignment")},
                      ErrorCategory::name);
             case Local::State::unusable:
                 fail(span, "'" + spelled + "' " + local->reason, {note("assigned here", local->assigned)});
