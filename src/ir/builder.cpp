@@ -12,7 +12,7 @@ namespace {
     throw InternalError(text);
 }
 
-// Types the operation made so far, gives it its result and puts it at the end of the region.
+// Computes the type of the operation's result, adds it and appends the operation to the region.
 Value* finish(Function& function, Region& region, Operation* operation, Type stated = {}) {
     Type type;
     try {
@@ -32,7 +32,7 @@ std::vector<Value*> joined(Value* first, const std::vector<Value*>& rest, const 
     return all;
 }
 
-// The number as a constant of that scalar holds it.
+// The value that a constant of that scalar type holds for the number.
 Number fitted(Number number, Scalar scalar) {
     const ScalarInfo& row = info(scalar);
     if (number.is_float) {

@@ -1,4 +1,4 @@
-// Writes operations at the end of a region. Results' types follow from the operands; a wrong use throws InternalError.
+// Appends operations to a region. The types of results follow from the operands; misuse throws InternalError.
 #pragma once
 
 #include <initializer_list>
@@ -17,7 +17,7 @@ public:
 
     Function& function() const { return *function_; }
     Region& region() const { return *region_; }
-    Span span;  // given to every operation made
+    Span span;  // of the operations made from now on
 
     // Points the builder at another region; restores it on destruction.
     class Inside {
@@ -72,7 +72,7 @@ public:
     Value* dim(Value* array, int axis);
     Value* is_null(Value* array);
     Value* grad_of(Value* array);
-    Value* slice(Value* array, int axis, Value* start, Value* count = nullptr);  // without a count the axis goes
+    Value* slice(Value* array, int axis, Value* start, Value* count = nullptr);  // without a count the axis is dropped
     Value* null(Type array);
     Value* local_array(Type array, std::vector<std::int64_t> shape);
     Value* stack(Type array, Value* count);
@@ -89,7 +89,7 @@ public:
     Operation* while_(std::vector<Value*> inits);
     void yield(std::vector<Value*> values);
     void return_(std::vector<Value*> values);
-    Value* call(Function* callee, std::vector<Value*> arguments);  // null where the callee returns nothing
+    Value* call(Function* callee, std::vector<Value*> arguments);  // null if the callee returns nothing
     Value* call_library(std::shared_ptr<const LibraryFunction> callee, Type result, std::vector<Value*> arguments);
 
     // ---- outside world ----

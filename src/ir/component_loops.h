@@ -10,8 +10,8 @@
 
 namespace weft::ir {
 
-// What a loop over the components of a vector or matrix of this type makes of `start`, where an operation for each of
-// them would be too many: `step` gets what is carried, and the indices of a component.
+// Runs a loop over the components of a vector or matrix of this type, for types with too many components to unroll.
+// `step` gets the carried values, at first `start`, and the indices of a component. Returns the last carried values.
 using OverComponents =
     std::function<std::vector<Value*>(const std::vector<Value*>& carried, const std::vector<Value*>& indices)>;
 inline std::vector<Value*> over_components(Builder& builder, Type type, std::vector<Value*> start,

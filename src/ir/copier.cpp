@@ -31,7 +31,7 @@ void Copier::append_parameters() {
 
 Operation* Copier::append_copy(const Operation& operation) {
     Operation* made = clone(*made_, operation, map_);
-    made->inlined = nullptr;  // it tells of values of the source
+    made->inlined = nullptr;  // it refers to values of the source
     made->parent = &b_.region();
     b_.region().operations.push_back(made);
     return made;

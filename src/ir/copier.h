@@ -1,5 +1,5 @@
-// What a pass stands on that writes a kernel anew from another one, operation by operation: values of the source and
-// what stands for them in the kernel that is made, to which operations are appended in program order.
+// The base of passes that write a kernel anew from another one, operation by operation. It maps values of the source to
+// their copies and appends operations in program order.
 #pragma once
 
 #include <functional>
@@ -18,18 +18,18 @@ protected:
 
     Value* copy(const Value* value) const { return map_[const_cast<Value*>(value)]; }
     std::vector<Value*> copies(std::span<Value* const> values) const;
-    // The parameter stands for that of the source from here on.
+    // Appends a parameter, the copy of the given one.
     Value* append_parameter(const Value* parameter);
-    // All parameters of the source, with what is said of those that the compiler added.
+    // Appends all parameters of the source, with its ImplicitParameters.
     void append_parameters();
     Operation* append_copy(const Operation& operation);
 
-    // What a copied region yields for the values that it carries besides those of the source. `more` are its arguments
+    // Gives the extra values that a copied region yields behind those of the source. `more` are the region's arguments
     // for them; a branch has none.
     using Fill = std::function<std::vector<Value*>(const Region& from, std::vector<Value*> more)>;
-    // A copy of a branch or loop, whose regions `fill` fills but for the yields of the source. A loop carries more
-    // values than the source's, which start as `starts`; a branch gives as many more as its regions yield. They come
-    // last, but for a guard. Gives the results for them.
+    // Appends a copy of a branch or loop. `fill` writes its regions, up to the yields of the source. A loop carries
+    // more values than the source's, which start as `starts`; a branch gives as many more as its regions yield. They
+    // come last, but before a guard. Returns the results for them.
     std::vector<Value*> append_structured(const Operation& operation, const std::vector<Value*>& starts,
                                           const Fill& fill);
 

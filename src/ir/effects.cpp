@@ -28,7 +28,7 @@ bool has_effects(const Operation& operation) {
 
 namespace {
 
-// Whether an array is the parameter that it leads to (or lies in one), or comes out of memory that this one leads to.
+// Whether an array is its parameter of origin (or a part of it), or was loaded from the memory of that parameter.
 struct Depth {
     bool itself = true;
     bool within = true;
@@ -41,7 +41,7 @@ Depth depth_of(const Function& function, const Value& array) {
     return {};
 }
 
-// Whether arrays lie in the elements of its arrays.
+// Whether the elements of its arrays hold arrays.
 bool is_deep(Type type) {
     if (type.is_array()) return holds_array(type.element());
     return type.is_struct() && std::any_of(type.fields().begin(), type.fields().end(),
@@ -52,7 +52,7 @@ using EffectsByFunction = std::unordered_map<const Function*, std::vector<Parame
 
 const std::vector<ParameterEffects>& effects_of(const Function& function, EffectsByFunction& known) {
     if (const auto found = known.find(&function); found != known.end()) return found->second;
-    // A function that calls itself is refused by sema; were one here, it would be taken to do everything.
+    // Sema rejects recursive functions; if there were one, it would count as having every effect.
     known[&function].assign(function.parameters().size(), {true, true, true, true, true});
 
     std::vector<ParameterEffects> result(function.parameters().size());
@@ -70,7 +70,7 @@ const std::vector<ParameterEffects>& effects_of(const Function& function, Effect
     const auto mark_keeping = [&](const Value& array) {
         origins.for_each(array, [&](std::size_t parameter) { result[parameter].keeps = true; });
     };
-    // Handles are numbers: the parameters that they are computed from.
+    // Ids are numbers: their effects count for the parameters that they are computed from.
     const auto mark_library = [&](const Operation& call) {
         const auto reaches = [&](const std::vector<int>& operands, bool writes) {
             for (const int number : operands) {
@@ -103,7 +103,7 @@ const std::vector<ParameterEffects>& effects_of(const Function& function, Effect
                 result[parameter].reads = true;
                 result[parameter].names_objects = true;
             }
-            // A constant: it may be any object.
+            // A constant id may name any object.
             for (std::size_t i = 0; named.empty() && i < result.size(); ++i) result[i].names_objects = true;
         } else if (operation.op == Op::call_library) {
             mark_library(operation);
@@ -135,7 +135,7 @@ std::set<std::size_t> parameters_behind(const Function& function, const Value& v
         } else if (!at.definition || !at.definition->regions.empty()) {
             for (std::size_t i = 0; i < function.parameters().size(); ++i) found.insert(i);
         } else if (at.definition->op == Op::load) {
-            self(self, *at.definition->operands[0]);  // and not what says where in the array it stands
+            self(self, *at.definition->operands[0]);  // the indices do not matter
         } else {
             for (const Value* operand : at.definition->operands) self(self, *operand);
         }

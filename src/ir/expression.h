@@ -3,9 +3,9 @@
 //   const E l = sqrt(dot(v, v));
 //   return select(l > 0, v / l, 0);
 //
-// An E is a value of the function being built, with the builder that writes what is done to it. Arithmetic is component
-// by component; a scalar meeting an aggregate is spread over it; a C++ number takes the scalar type of its partner, so
-// that one formula serves f16, f32, f64 and integers alike. Nothing is folded here: transform/simplify does that.
+// An E is a value of the function being built, together with the builder that writes its uses. Arithmetic is component
+// by component. A scalar is broadcast to the shape of an aggregate, and a C++ number takes the scalar type of the other
+// operand: one formula serves f16, f32, f64 and integers. Nothing is folded here: transform/simplify does that.
 #pragma once
 
 #include <functional>
@@ -141,13 +141,13 @@ inline E select(E condition, E a, double b) {
 inline E select(E condition, double a, E b) {
     return select(condition, b.type().is_scalar() ? b.number(a) : splat(b.type(), b.number(a)), b);
 }
-// At the ends the gradient goes to x: of equal numbers min and max take the first.
+// At equality the gradient goes to x: min and max give their first operand if both are equal.
 inline E clamp(E x, E low, E high) { return min(max(x, low), high); }
 
 // ---- algebra ----
 inline E sum(E aggregate) { return aggregate.wrap(aggregate.builder().reduce_add(aggregate)); }
 inline E dot(E a, E b) { return sum(a * b); }
-// The root of a sum of squares. Zero has the gradient zero and not NaN: the square root never meets it.
+// The root of a sum of squares. The gradient at zero is zero and not NaN: the square root never sees a zero.
 inline E root_of_squares(E sum_of_squares) {
     const E is_zero = sum_of_squares == 0;
     return select(is_zero, 0, sqrt(select(is_zero, 1, sum_of_squares)));
@@ -155,7 +155,7 @@ inline E root_of_squares(E sum_of_squares) {
 inline E length(E a) { return root_of_squares(dot(a, a)); }
 inline E matmul(E a, E b) { return a.wrap(a.builder().matmul(a, b)); }
 inline E transpose(E a) { return a.wrap(a.builder().transpose(a)); }
-// Zero stays zero. The square root and the quotient never meet a zero, so the gradient there is zero and not NaN.
+// Zero stays zero. The square root and the quotient never see a zero, so the gradient there is zero and not NaN.
 inline E normalize(E a) {
     const E square = dot(a, a);
     const E is_positive = square > 0;
@@ -166,7 +166,7 @@ inline E cross(E a, E b) {
 }
 
 // ---- control ----
-// Runs one of the two and gives its value: for arms that must not be evaluated (or differentiated) when not taken.
+// Runs one of the two and gives its value: for arms that must not be evaluated (or differentiated) unless taken.
 inline E branch(E condition, Type type, const std::function<E()>& then, const std::function<E()>& otherwise) {
     Builder& b = condition.builder();
     Operation* chosen = b.if_(condition, {type});

@@ -1,4 +1,4 @@
-// Indices that count from the end of their axis where they are negative.
+// Negative indices, which count from the end of their axis.
 //
 //     %negative = cmp.lt %i, 0;  %end = add %i, %extent;  %at = select %negative, %end, %i
 #pragma once
@@ -9,13 +9,13 @@
 
 namespace weft::ir {
 
-// `index` itself where it is never negative, as far as the operations say that it comes from.
+// `index` itself if its operations show that it is never negative.
 Value* counted_from_end(Builder& b, Value* index, const std::function<Value*()>& extent);
 // The same along an axis of an array, for each of the indices.
 void count_from_end(Builder& b, Value* array, std::vector<Value*>& indices);
-// The extent that the result of counted_from_end() counts back from.
+// The extent that a result of counted_from_end() was given.
 const Value* extent_of(const Value* index);
-// The index that counted_from_end() was given; null where the value is none of its results.
+// The index that counted_from_end() was given; null for any other value.
 const Value* as_written(const Value* index);
 
 }  // namespace weft::ir

@@ -6,8 +6,8 @@
 namespace weft::ir {
 namespace {
 
-// The text name of an enumerator: a trailing '_' only keeps it from being a C++ keyword, and the group prefixes "cmp_"
-// and "atomic_" are written with a '.'.
+// The text name of an enumerator. A trailing '_' only keeps it from being a C++ keyword; the group prefixes "cmp_" and
+// "atomic_" are written with a '.'.
 std::string text_name(std::string_view id) {
     std::string name(id);
     if (name.ends_with('_')) name.pop_back();

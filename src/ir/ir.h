@@ -2,17 +2,20 @@
 //
 // * A Value is defined once: by an operation, or as an argument of a region. It may be used anywhere below its
 //   definition in the same region and in the regions nested there, and nowhere else (verify()).
-// * Control flow is structured: if_, for_ and while_ hold regions that end in `yield`, whose operands become the
-// results.
+// * Control flow is structured: if_, for_ and while_ hold regions that end in `yield`; its operands become the results.
 //   Mutable locals are carried values; break, continue and early return are flags. There are no basic blocks.
-// * Values have no address. Memory is reached through arrays only (load, store, atomics), in program order; two array
-//   parameters are taken not to overlap where the function says `noalias`.
-// * Operations other than store, atomics, print, assert and calls have no effect and may be moved, merged and dropped.
+// * Values have no address. Memory is reached through arrays only (load, store, atomics), in program order. The launch
+//   states whether array parameters overlap (transform::PlanOptions::noalias), not the IR.
+// * Operations without effects (has_effects()) may be moved, merged and dropped.
 // * Numbers: ops.def. Integer arithmetic wraps; integer indices are sign- or zero-extended to 64 bits.
 //
 // Nodes are plain structs owned by their Function (addresses stay valid while it lives). Passes are free functions.
-// The table of operations: ops.def. What operands each takes and what it gives: typing.h. Visiting, replacing and
-// cloning: walk.h. The text form and the semantics in full: docs/ir.md.
+//
+//   ops.def    the table of operations
+//   typing.h   the types of operands and results
+//   walk.h     visiting, replacing and cloning
+//
+// The text form and the semantics in full: docs/ir.md.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +39,7 @@ enum class Op : std::uint8_t {
 #define WEFT_OP(id, ...) id,
 #include "ir/ops.def"
 };
-// The columns of ops.def, which says what they mean.
+// The columns of ops.def, which defines them.
 enum class OpClass : std::uint8_t { unary, binary, compare, classify, atomic, other };
 enum class OpForm : std::uint8_t {
     listed,
@@ -77,11 +80,12 @@ const char* op_name(Op op);  // "add", "cmp.lt", "atomic.add", "if", "for"
 inline OpClass op_class(Op op) { return op_info(op).cls; }
 std::optional<Op> parse_op(std::string_view name);
 inline bool is_atomic(Op op) { return op_class(op) == OpClass::atomic; }
-// What an atomic applies to the element and its value: add of atomic_add. Empty for those that only replace.
+// The operation that an atomic applies to the element and its value: add for atomic_add. Empty for those that only
+// replace.
 std::optional<Op> applied(Op atomic);
-// Of an operation on an element: how many operands stand behind the indices, as the values that it writes.
+// The number of operands behind the indices of an operation on an element: its values.
 std::size_t values_behind_indices(Op op);
-// Store or atomic.
+// True for stores and atomics.
 inline bool writes(Op op) { return op == Op::store || is_atomic(op); }
 
 struct Operation;
@@ -91,35 +95,35 @@ struct Function;
 struct Value {
     Type type;
     Operation* definition = nullptr;  // null for an argument of a region
-    Region* region = nullptr;         // where it is an argument; null for a result
-    int index = 0;                    // which result, or which argument
+    Region* region = nullptr;         // the owner of an argument; null for a result
+    int index = 0;                    // number among the results, or the arguments
     int id = 0;                       // unique in its function, in order of creation
-    std::string name;                 // the user's name where there is one; for printing only
+    std::string name;                 // the user's name, if there is one; for printing only
 };
 
 // The body of a function that the user wrote in C++ (@wp.func_native), compiled by a clang of the machine.
 struct NativeSnippet {
-    std::vector<std::string> parameters;  // their names, as the C++ has them
+    std::vector<std::string> parameters;  // their names in the C++
     SourcePtr source;                     // of the C++ alone: its first line is line 1
 };
 
-// A function of the device library, with all that transform and codegen need to know about it; or one of the user's own
-// in C++, whose `symbol` is its name, for people.
+// A function of the device library, with the facts that transform and codegen need. Or a function of the user's in C++,
+// whose `symbol` is its name, for messages.
 //
-// Its derivatives are functions of the library too. The adjoint takes the operands and the adjoint of the result, and
+// Its derivatives are functions of the library too. The adjoint takes the operands and the adjoint of the result. It
 // gives a tuple of the adjoints of those operands that have one (ir::is_smooth()), in their order. The tangent takes
-// the operands and the tangents of these, and gives the tangent of the result.
+// the operands and their tangents, and gives the tangent of the result.
 struct LibraryFunction {
     std::string symbol;
-    bool pure = true;  // no effects, result depends on the operands and on what it reads through them
+    bool pure = true;  // no effects; the result depends on the operands and on memory read through them
     std::shared_ptr<const NativeSnippet> native = {};
-    std::string adjoint = {}, tangent = {};  // symbols; empty: the derivative is not known
-    // Numbers of the operands through which it reaches memory: arrays, and handles of what the runtime has built.
+    std::string adjoint = {}, tangent = {};  // symbols; empty: no derivative
+    // Numbers of the operands through which it reaches memory: arrays, and ids of objects that the runtime has built.
     std::vector<int> reads = {}, writes = {};
-    // each_lane: called for one thread after the other. lanes (devlib/lanes.h): one function for each number of lanes,
-    // which computes all of them. masked (devlib/spatial/functions.h): one function for any number, with a mask.
+    // each_lane: called for one thread after the other. lanes (devlib/lanes.h): one function for each lane count, which
+    // computes all lanes. masked (devlib/spatial/functions.h): one function for any lane count, with a mask.
     enum class Form : std::uint8_t { each_lane, lanes, masked } form = Form::each_lane;
-    bool is_uniform = true;  // where its operands are the same in all lanes, the result is
+    bool is_uniform = true;  // uniform operands give a uniform result
 
     bool reaches_memory() const { return !reads.empty() || !writes.empty(); }
     bool operator==(const LibraryFunction&) const = default;
@@ -127,11 +131,11 @@ struct LibraryFunction {
 // For messages: "the library function 'x'".
 std::string named(const LibraryFunction& function);
 
-// Where an inlined operation comes from: the call that brought it in, and the call around that one. For messages only.
+// The origin of an inlined operation: the call that was inlined, and the call around that one. For messages only.
 struct CallLocation {
-    std::string function;                                         // the one called
+    std::string function;                                         // the callee
     Span span;                                                    // of the call
-    std::vector<std::pair<const Value*, std::string>> arguments;  // what was passed, and the parameter's name
+    std::vector<std::pair<const Value*, std::string>> arguments;  // the values passed, by the parameters' names
     const CallLocation* outer = nullptr;
 };
 
@@ -142,16 +146,16 @@ struct Operation {
     std::vector<Region*> regions;
     Region* parent = nullptr;
     Span span;
-    const CallLocation* inlined = nullptr;  // null: written in this function itself
+    const CallLocation* inlined = nullptr;  // null: not inlined
 
-    // Attributes; each is used by the few operations that ops.def names.
-    std::vector<Number> numbers;                     // constant
-    std::vector<std::int64_t> ints;                  // extract, insert, dim, member, tid
-    std::string text;                                // print, assert_
-    bool guarded = false;                            // for_
-    bool likely = false;                             // if_: the second arm hardly ever runs
-    bool unset = false;                              // local_array: holds anything at first
-    Function* function = nullptr;                    // call
+    // Attributes; ops.def names the operations that use each.
+    std::vector<Number> numbers;     // constant
+    std::vector<std::int64_t> ints;  // static paths, axes, shapes, kinds: extract, dim, local_array, object, tid, ...
+    std::string text;                // print, raise, require, assert_
+    bool guarded = false;            // for_
+    bool likely = false;             // if_: the second arm hardly ever runs
+    bool unset = false;              // local_array: uninitialised
+    Function* function = nullptr;    // call
     std::shared_ptr<const LibraryFunction> library;  // call_library
 
     Value* result(std::size_t i = 0) const { return results[i]; }
@@ -166,15 +170,15 @@ struct Region {
     Operation* terminator() const { return operations.empty() ? nullptr : operations.back(); }
 };
 
-// A parameter that the compiler added behind those of the user; launches provide for it. It belongs to parameter `of`.
+// A parameter that the compiler appended to those of the user; launches provide it. It belongs to parameter `of`.
 struct ImplicitParameter {
     enum class Kind : std::uint8_t {
-        copy,      // a copy made for the launch, which nobody looks at afterwards
+        copy,      // a copy made for the launch, discarded afterwards
         after,     // of an adjoint: the array as it was after the launch that the adjoint belongs to
-        returned,  // what the atomic with number `of` gave, one element for each thread of a launch that a tape records
-        log,     // a part of what its atomics in loops gave (transform/adjoint/atomic_results.h); counted on from these
+        returned,  // results of the atomic with number `of`: one element per thread of a recorded launch
+        log,     // part of the log of atomic results in loops (transform/adjoint/atomic_results.h), numbered after them
         order,   // the coordinate that each thread takes (transform::follow_grid_order())
-        sorted,  // a copy of an array in the order of a grid: transform::SortedCopy says what `of` counts
+        sorted,  // a copy of an array in grid order; `of` as in transform::SortedCopy
         number,  // of an adjoint: the number at byte `of` of the arguments, in memory, with its gradient
     };
     Kind kind;
@@ -188,19 +192,19 @@ struct Function {
     std::string name;
     bool is_kernel = false;
     bool is_adjoint = false;  // the launch promises that gradients overlap no other array and no other gradient
-    int tid_rank = 0;         // how many coordinates tid() gives here: 0 (never called) to 4
+    int tid_rank = 0;         // the number of coordinates of tid(): 0 (never called) to 4
     Region body;              // its arguments are the parameters
     std::vector<ImplicitParameter> implicit_parameters;  // one for each of the last parameters
-    // Of which parameters threads write elements as their own: right where different indices are different elements.
+    // Parameters whose elements threads update uncontended: different indices must be different elements.
     std::vector<int> uncontended_parameters;
-    Type result;  // none for kernels; a tuple where several values are returned
+    Type result;  // none for kernels; a tuple for several values
     Span span;
-    // What the user wrote in place of its derivative: the gradient takes the parameters and the adjoints of what is
-    // returned, and gives the adjoints of the parameters that have one. The replay gives the values again.
+    // Custom derivatives. The gradient takes the parameters and the adjoints of the results, and gives the adjoints of
+    // the parameters that have one. The replay gives the results again.
     Function* gradient = nullptr;
     Function* replay = nullptr;
-    bool sees_after = false;  // of those: arrays that the kernel writes are as they are after the launch
-    // The gradient of that function, whose body transform/ has yet to write; it is empty until then.
+    bool sees_after = false;  // for those: they see arrays that the kernel writes as they are after the launch
+    // Set on the gradient of that function, which is empty until transform/ writes its body.
     Function* reverse_of = nullptr;
 
     // Whether calls stay calls until derivatives have been made.
@@ -208,7 +212,7 @@ struct Function {
 
     std::vector<Value*>& parameters() { return body.arguments; }
     const std::vector<Value*>& parameters() const { return body.arguments; }
-    // Null for parameters of the user's, and values that are no parameters.
+    // Null for the user's parameters, and for values that are no parameters.
     const ImplicitParameter* implicit(const Value* value) const {
         const std::size_t own = parameters().size() - implicit_parameters.size(),
                           at = static_cast<std::size_t>(value->index);
@@ -224,7 +228,6 @@ struct Function {
     Value* new_value(Type type, std::string name = {});
     Operation* new_operation(Op op, Span span = {});
     Region* new_region(Operation* owner);  // also the owner's last region
-    // A fresh result of `operation`.
     Value* add_result(Operation* operation, Type type, std::string name = {});
     Value* add_argument(Region* region, Type type, std::string name = {});
 
@@ -242,32 +245,31 @@ private:
 struct Module {
     std::vector<std::unique_ptr<Function>> functions;
     std::vector<SourcePtr> sources;  // keeps the spans' text alive
-    std::deque<CallLocation> calls;  // that have been inlined
+    std::deque<CallLocation> calls;  // those that have been inlined
 
     Function* find(std::string_view name) const;
     Function* add(std::string name);
 };
 
-// ---- reading ----
-// How a loop's operands and the arguments of its regions are laid out: what it carries comes after these many.
+// ---- queries ----
+// The number of a loop's own operands and arguments, which come before the carried ones.
 inline std::size_t carried_operands(const Operation& loop) { return loop.op == Op::for_ ? 3 : 0; }
 inline std::size_t carried_arguments(const Operation& loop) { return loop.op == Op::for_ ? 1 : 0; }
-// The region that a value belongs to.
 const Region* region_of(const Value* value);
-// The array that this one is a part of, as far as that is known: a parameter, a local array, or what came out of
-// memory, a struct or a branch.
+// The array that this one is a part of, as far as known: a parameter, a local array, or an array from memory, a struct
+// or a branch.
 const Value* root_of(const Value* array);
-// Whether it lies in memory that each thread has to itself: a local array, a stack, or a part of one.
+// Whether it is in thread-private memory: a local array, a stack, or a part of one.
 bool is_of_thread(const Value* array);
-// The same, and further to the struct that an array is a field of.
+// The same, and on to the struct that the array is a field of.
 const Value* origin_of(const Value* array);
-// Whether it is a parameter of the function: values without a definition are arguments of loops, too.
+// Whether it is a parameter of the function: loops have arguments too.
 bool is_parameter(const Function& function, const Value* value);
-// The gradient that an array was taken from, by whatever operations; null where it is no part of one.
+// The gradient (grad_of) that an array was taken from, through any operations; null if it is no part of one.
 Value* gradient_holding(Value* array);
 const Value* gradient_holding(const Value* array);
-// True for operations that must stay where they are (the column `effects` of ops.def): a call, a library function that
-// is not pure, and the structured ones that hold such among them.
+// True for operations that must not move (the column `effects` of ops.def), including calls, impure library functions
+// and structured operations that hold any of these.
 bool has_effects(const Operation& operation);
 // Whether it has effects, but none on memory: print, raise, require, assert.
 inline bool only_reports(Op op) { return op_info(op).effects == Effects::reports; }
@@ -280,7 +282,7 @@ std::string print(const Function& function, bool names = true);
 std::string print(const Module& module, bool names = true);
 // Reads what print() wrote. Throws UsageError with line and column.
 std::unique_ptr<Module> parse(std::string_view text);
-// Throws InternalError that names the operation, where the rules above do not hold.
+// Throws an InternalError that names the operation, if the rules above do not hold.
 void verify(const Function& function);
 void verify(const Module& module);
 

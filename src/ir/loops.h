@@ -1,4 +1,4 @@
-// What the text of a loop says about how often it runs.
+// Static facts about the trip counts of loops.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace weft::ir {
 
-// The iterations of a for whose range is constant, which a guard may end earlier; empty for any other loop.
+// The trip count of a for with a constant range, which a guard may end earlier; empty for any other loop.
 std::optional<std::int64_t> known_trips(const Operation& loop);
 
 }  // namespace weft::ir

@@ -29,10 +29,10 @@ bool is_constant(const Value* value, std::int64_t number) {
 
 const Operation* yield_of(const Region& region) {
     const Operation* last = region.terminator();
-    return last && last->op == Op::yield ? last : nullptr;  // a region may still be in the making
+    return last && last->op == Op::yield ? last : nullptr;  // a region may be incomplete
 }
 
-// What a loop carries has one value in the condition and the body of a `while`.
+// A carried value of a `while` has one canonical argument for the condition and the body.
 const Value* canonical(const Value* value) {
     const Region* region = value->region;
     if (!region || !region->owner || region->owner->op != Op::while_ || region != region->owner->regions.back())
@@ -163,7 +163,7 @@ LowerBounds::Bound LowerBounds::of_result(const Value* value) {
             const Bound b = given(operands[0], false, no->operands[at]);
             return {std::min(a.low, b.low), std::max(a.factor, b.factor)};
         }
-        case Op::for_:  // what the body would get next
+        case Op::for_:  // the next value of the body
             return bound(operation.body().arguments[at + 1]);
         case Op::while_:
             return bound(operation.body(0).arguments[at]);
@@ -202,7 +202,7 @@ LowerBounds::Bound LowerBounds::given(const Value* condition, bool holds, const 
 
 LowerBounds::Bound LowerBounds::of_argument(const Value* argument) {
     const Operation* loop = argument->region ? argument->region->owner : nullptr;
-    if (!loop || loop->operands.size() < carried_operands(*loop)) return {};  // or it is still in the making
+    if (!loop || loop->operands.size() < carried_operands(*loop)) return {};  // or incomplete
     const auto index = static_cast<std::size_t>(argument->index);
     if (loop->op == Op::for_) {
         if (index == 0) {
@@ -226,7 +226,7 @@ LowerBounds::Bound LowerBounds::of_argument(const Value* argument) {
     return {};
 }
 
-// By induction: the first value is no smaller, and if one is not, and the condition holds, the next one is not either.
+// By induction: the first value has the bound, and if a value has it, and the condition holds, the next one has it.
 LowerBounds::Bound LowerBounds::of_carried(const Value* argument, const Value* first, const Value* next,
                                            const Value* condition) {
     if (std::find(assumed_.begin(), assumed_.end(), argument) != assumed_.end()) return {};
@@ -250,7 +250,7 @@ LowerBounds::Bound LowerBounds::of_carried(const Value* argument, const Value* f
 }
 
 LowerBounds::Bound LowerBounds::of_product(const Value* a, const Value* b) {
-    if (!assumed_.empty()) return {};  // what grows from iteration to iteration overflows some time
+    if (!assumed_.empty()) return {};  // a product that grows with each iteration will overflow
     if (constant_of(a)) std::swap(a, b);
     const Bound x = bound(a), y = bound(b);
     if (x.low < 0 || y.low < 0) return {};
@@ -307,7 +307,7 @@ void LowerBounds::learn(const Value* condition, bool holds) {
             break;
         case Op::invert:
             return learn(operands[0], !holds);
-        case Op::select:  // a and b, a or b
+        case Op::select:  // `and`, `or`
             if (holds ? is_constant(operands[2], 0) : is_constant(operands[1], 1)) {
                 learn(operands[0], holds);
                 learn(operands[holds ? 1 : 2], holds);
@@ -347,7 +347,7 @@ void LowerBounds::learn(const Value* condition, bool holds) {
                 assume_difference(a, b, 0);
                 assume_difference(b, a, 0);
             } else if (const std::optional<std::int64_t> number = constant_of(b); number && bound(a).low == *number) {
-                assume_difference(a, b, 1);  // at least that, and not that
+                assume_difference(a, b, 1);  // at least that number, and different
             }
             return;
         default:

@@ -1,11 +1,11 @@
-// How small an integer can be: which indices are never negative.
+// Lower bounds of integers: which indices are never negative.
 //
-// An index that may be negative counts from the end of its axis, which costs a comparison and a choice. Most never are:
-// coordinates of the thread, loops from 0 upward, extents, max(x, 0), sums and products of such, and all that a
-// condition around the place says. This is the one place that knows.
+// A negative index counts from the end of its axis, which costs a comparison and a select. Most indices are never
+// negative: coordinates of the thread, loops from 0 upward, extents, max(x, 0), sums and products of such, and values
+// that an enclosing condition bounds. All passes ask this class.
 //
-// Bounds are those of the mathematical value: sums, and products by extents and small factors, are taken not to
-// overflow, since an index that did would not lie in the array. Longer products, as of hashes, are not taken so.
+// Bounds are those of the mathematical value. Sums, and products by extents and small factors, are assumed not to
+// overflow, since an overflowed index would be out of range. Longer products, as in hashes, get no bound.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ class LowerBounds {
 public:
     static constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::min();
 
-    // No larger than the integer ever is where the assumptions hold.
+    // A lower bound of the integer under the current assumptions; kUnknown if there is none.
     std::int64_t least(const Value* value);
     bool is_never_negative(const Value* value) { return least(value) >= 0; }
 
-    // Takes a condition to be true or false, until rewind() to a mark from before.
+    // Assumes a condition to be true or false, until rewind() to an earlier mark.
     void assume(const Value* condition, bool holds) {
         budget_ = kMostVisits;
         learn(condition, holds);
@@ -34,14 +34,14 @@ public:
     void rewind(std::size_t mark) { facts_.resize(mark); }
 
 private:
-    static constexpr int kMostVisits = 300;  // of one question
+    static constexpr int kMostVisits = 300;  // for one query
 
     // value = base + offset; the base of a constant is null.
     struct BaseOffset {
         const Value* base;
         std::int64_t offset;
     };
-    // a - b >= least; b is null where it is a - 0.
+    // a - b >= least; a null b stands for 0.
     struct Fact {
         const Value *a, *b;
         std::int64_t least;

@@ -57,7 +57,7 @@ void Origins::flow(const Operation& operation) {
     }
 }
 
-// A loop's carried arguments and its results come from the inits; what the body yields comes round again.
+// A loop's carried arguments and results come from the inits; arguments also from the yields of the body.
 void Origins::carry(const Operation& loop, const Region& region, std::size_t first_init, std::size_t first_argument) {
     for (std::size_t i = 0; i < loop.results.size(); ++i) {
         add(*region.arguments[first_argument + i], *loop.operands[first_init + i]);

@@ -9,15 +9,14 @@
 
 namespace weft::ir {
 
-// Which parameters each value that holds arrays may lead to: a set of parameters per value, grown until nothing
-// changes. Arrays flow through views, structs, selections, branches and loops; a value made from several leads to all
-// of theirs. What was stored anywhere may come out of any memory again. What comes out of memory leads to the
-// parameters that lead to this memory.
+// For each value that holds arrays, the set of parameters that it may come from, as a fixed point. Arrays flow through
+// views, structs, selections, branches and loops; a value made from several has all of their origins. Any load may
+// return any stored array. A loaded array has the origins of the memory that it was loaded from.
 class Origins {
 public:
     explicit Origins(const Function& function);
 
-    // Calls visit(number of the parameter).
+    // Calls visit() with the number of each parameter.
     template <class Visit>
     void for_each(const Value& value, Visit&& visit) const {
         const std::uint64_t* bits = &sets_[static_cast<std::size_t>(value.id) * words_];
@@ -36,11 +35,11 @@ private:
     const Function& function_;
     std::size_t words_;
     std::vector<std::uint64_t> sets_;
-    std::vector<std::uint64_t> stored_;  // what values that were stored lead to
+    std::vector<std::uint64_t> stored_;  // the origins of stored values
     bool changed_ = false;
 };
 
-// The parameters that a value is computed from; all of them where it comes round a loop or out of a branch.
+// The parameters that a value is computed from; all of them if it is carried by a loop or comes from a branch.
 std::set<std::size_t> parameters_behind(const Function& function, const Value& value);
 
 }  // namespace weft::ir

@@ -1,6 +1,6 @@
-// Reads the text form that print.cpp writes; the grammar is in docs/ir.md. Result types that follow from the operands
-// are computed by the same rules as everywhere (typing.h). Operations are appended as they are read, so a value must be
-// written before it is used, as scoping demands anyway; functions may be called before they are written.
+// Reads the text form that print.cpp writes; the grammar is in docs/ir.md. Result types follow from the operands by the
+// rules of typing.h. Operations are appended as they are read, so a value must be defined before its uses, as scoping
+// demands anyway; functions may be called before their definition.
 #include <bit>
 #include <charconv>
 #include <limits>
@@ -22,7 +22,7 @@ public:
         : text_(text), tokens_(tokenize(text)), module_(std::make_unique<Module>()) {}
 
     std::unique_ptr<Module> module() {
-        // First all structs and signatures, then the bodies, so that calls find functions that come later.
+        // Structs and signatures first, then the bodies, so that calls find functions that come later.
         std::vector<std::pair<Function*, std::size_t>> bodies;
         while (peek().kind != Token::Kind::end) {
             if (accept_word("struct")) {
@@ -314,7 +314,7 @@ private:
 
     // ---- operations ----
 
-    // The span of what starts at `token`: the place its line states, or else the last one stated.
+    // The span at `token`: the place that its line states, or else the last one stated.
     Span placed(const Token& token) {
         if (token.place.empty()) return place_;
         const std::size_t colon = token.place.rfind(':');
@@ -519,7 +519,7 @@ private:
         }
     }
 
-    // Operations end where their line does, which tokens do not show: "%a = ..." and "%a, %b = ..." start the next one.
+    // An operation ends with its line, which tokens do not show: "%a = ..." and "%a, %b = ..." start the next one.
     bool starts_operation() const {
         std::size_t ahead = 0;
         while (peek(ahead).kind == Token::Kind::value) {
@@ -639,7 +639,7 @@ std::unique_ptr<Module> parse(std::string_view text) {
     try {
         verify(*module);
     } catch (const InternalError& error) {
-        // The text is somebody's input here, so what it breaks is theirs to mend.
+        // The text is a user's input here, so a violation is a usage error.
         const std::string what = error.what();
         throw UsageError("parse()", what.substr(0, what.find("\nhelp:")), ErrorCategory::syntax);
     }

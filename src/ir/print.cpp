@@ -1,5 +1,5 @@
-// IR as text. The grammar is in docs/ir.md; parse.cpp reads it. Printing is on the way of every compile (the disk cache
-// hashes the text), hence appends to one string and no streams.
+// IR as text. The grammar is in docs/ir.md; parse.cpp reads it. Every compile prints (the disk cache hashes the text),
+// hence appends to one string and no streams.
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -162,7 +162,7 @@ private:
         out_.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
     }
 
-    // What is not said of a function is as ir.h has it.
+    // Omitted attributes have their defaults of ir.h.
     void library(const LibraryFunction& function) {
         if (function.form == LibraryFunction::Form::lanes) out_ += " lanes";
         if (function.form == LibraryFunction::Form::masked) out_ += " masked";
@@ -216,7 +216,7 @@ private:
         const std::size_t id = static_cast<std::size_t>(value->id);
         numbers_[id] = next_++;
         if (!names_ || !is_word(value->name)) return;
-        // The first of a name has it alone; later ones add their number.
+        // The first value of a name has it alone; later ones add their number.
         labels_[id] = value->name;
         if (!used_labels_.insert(value->name).second) labels_[id] += "." + std::to_string(numbers_[id]);
     }
@@ -473,7 +473,7 @@ void Printer::plain(const Operation& operation) {
     }
 }
 
-// "carry (%a = %init, ...)", with the space in front; nothing where nothing is carried.
+// "carry (%a = %init, ...)", with the space in front; empty if nothing is carried.
 void Printer::carried(const Region& region, std::size_t first_argument, std::span<Value* const> inits) {
     if (inits.empty()) return;
     out_ += " carry (";
@@ -492,7 +492,7 @@ void Printer::carried(const Region& region, std::size_t first_argument, std::spa
 void Printer::region(const Region& region, int depth) {
     out_ += '\n';
     for (const Operation* operation : region.operations) {
-        // A last yield of nothing goes without saying.
+        // A final yield without operands is implicit.
         if (operation == region.operations.back() && operation->op == Op::yield && operation->operands.empty())
             continue;
         line(*operation, depth + 1);

@@ -48,7 +48,7 @@ private:
         }
     }
 
-    // A comment that ends in ":digits" says where the line comes from; any other is for people.
+    // A comment that ends in ":digits" is the source position of its line; any other is for readers.
     void comment() {
         std::size_t end = text_.find('\n', at_);
         if (end == std::string_view::npos) end = text_.size();

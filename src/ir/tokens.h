@@ -20,13 +20,13 @@ struct Token {
     std::string text;
     std::size_t begin, end;  // in the source text
     int line, column;        // counted from 1
-    std::string place;       // "path:line" where this is the first token of a line that ends in "// path:line"
+    std::string place;       // "path:line" if the token is the first of a line that ends in "// path:line"
 };
 
-// The last token is of kind end. Throws UsageError where no token can be read.
+// The last token is of kind end. Throws UsageError if the text holds no valid token at some place.
 std::vector<Token> tokenize(std::string_view text);
 
-// "'add'", "the end of the text": for messages.
+// For messages: "'add'", "the end of the text".
 std::string describe(const Token& token);
 
 [[noreturn]] void fail_at(int line, int column, const std::string& message);

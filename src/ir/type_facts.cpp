@@ -1,4 +1,4 @@
-// What typing.h says of types alone: their parts, their components, whether they have derivatives.
+// The functions of typing.h on types alone: their parts, their components, whether they have derivatives.
 #include <algorithm>
 
 #include "ir/typing.h"

@@ -40,7 +40,7 @@ private:
                 if (number < 0 || static_cast<std::size_t>(number) >= count())
                     fail("there is no operand " + std::to_string(number) + " to reach memory through");
         if (function.pure && !function.writes.empty()) fail("a pure function does not write");
-        // All lanes are computed, also those that are off.
+        // Inactive lanes are computed too.
         if (function.form == LibraryFunction::Form::lanes && (!function.pure || stated_.is_none()))
             fail("what runs in lanes is pure and has a result");
     }

@@ -7,7 +7,7 @@
 namespace weft::ir {
 namespace {
 
-// How many arguments a printf format takes.
+// The number of arguments that a printf format takes.
 std::size_t conversions(const std::string& format) {
     std::size_t count = 0;
     for (std::size_t i = 0; i < format.size(); ++i) {
@@ -74,7 +74,7 @@ private:
             one(*operation, region);
         }
         if (region.operations.empty()) fail("expected a region to end in a yield or return; it is empty");
-        // What is defined here ends here.
+        // The scope of values defined here ends.
         for (const Operation* operation : region.operations)
             for (const Value* result : operation->results) forget(result);
         for (const Value* argument : region.arguments) forget(argument);
@@ -206,11 +206,11 @@ private:
     }
 
     const Function& function_;
-    std::vector<const Value*> visible_;  // by id: the value, where it may be used
+    std::vector<const Value*> visible_;  // by id: the value while it is in scope
     const Operation* operation_ = nullptr;
 };
 
-// Calls must stay in the module.
+// Callees must belong to the module.
 void expect_callees(const Region& region, const std::unordered_set<const Function*>& functions) {
     for (const Operation* operation : region.operations) {
         if (operation->op == Op::call && !functions.contains(operation->function)) {
@@ -233,7 +233,7 @@ void verify(const Module& module) {
             throw InternalError("two functions are called '" + function->name + "'");
     }
     for (const auto& function : module.functions) {
-        if (function->reverse_of && function->body.operations.empty()) continue;  // still to be written
+        if (function->reverse_of && function->body.operations.empty()) continue;  // its body is not written yet
         verify(*function);
         expect_callees(function->body, functions);
     }

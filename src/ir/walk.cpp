@@ -44,7 +44,7 @@ void replace_uses(Region& region, ValueMap& map) {
             Value* to = map.find(operand);
             if (!to) continue;
             while (Value* next = map.find(to)) to = next;
-            map.set(operand, to);  // the next use of the same value gets there in one step
+            map.set(operand, to);  // shortens the chain for the next use
             operand = to;
         }
     });
@@ -52,7 +52,7 @@ void replace_uses(Region& region, ValueMap& map) {
 
 namespace {
 
-// Arguments and operations of `from`, into a region that is empty.
+// Copies arguments and operations of `from` into an empty region.
 void clone_into(Region& region, Function& into, const Region& from, ValueMap& map) {
     for (const Value* argument : from.arguments)
         map.set(argument, into.add_argument(&region, argument->type, argument->name));

@@ -1,4 +1,4 @@
-// Going over a function: visiting, replacing values, cloning. What every pass needs and none should write again.
+// Traversals of functions, for every pass: visiting, replacing values, cloning.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ void for_each_operation(const Region& region, Visit&& visit) {
     }
 }
 
-// How many operations that would visit.
+// The number of operations that for_each_operation() visits.
 inline int operation_count(const Region& region) {
     int count = 0;
     for_each_operation(region, [&](const Operation&) { ++count; });
@@ -34,18 +34,19 @@ void for_each_region(Region& region, Visit&& visit) {
         for (Region* inner : operation->regions) for_each_region(*inner, visit);
 }
 
-// The values that some operation takes.
+// The values that are operands of some operation.
 std::unordered_set<const Value*> used_values(const Function& function);
 
 // The arrays that an operation writes to, itself or in a function that it calls.
 std::vector<const Value*> written_arrays(const Operation& operation);
 
-// Every operation in that order: its position is its number, the same in all functions that print alike without names.
+// All operations in the order of for_each_operation(). The position of one is its number, the same in all functions
+// that print alike without names.
 std::vector<const Operation*> numbered_operations(const Function& function);
 // Those of the kernel, then those of the functions that it calls.
 std::vector<const Operation*> numbered_operations(const Module& module, const Function& kernel);
 
-// What stands for each value of one function: a table by id, since ids are dense. Values not in it stand for
+// The replacements of the values of one function: a table by id, since ids are dense. Other values stand for
 // themselves.
 class ValueMap {
 public:
@@ -56,7 +57,7 @@ public:
         if (id >= to_.size()) to_.resize(id + 1, nullptr);
         to_[id] = to;
     }
-    // Null where nothing was set.
+    // Null if nothing was set.
     Value* find(const Value* from) const {
         const std::size_t id = static_cast<std::size_t>(from->id);
         return id < to_.size() ? to_[id] : nullptr;
@@ -70,8 +71,8 @@ private:
     std::vector<Value*> to_;
 };
 
-// Replaces every use of each mapped value by what stands for it, in one walk. Chains (a -> b, b -> c) are followed to
-// their end; they must have one.
+// Replaces every use of each mapped value, in one walk. Chains (a -> b, b -> c) are followed to their end; cycles are
+// not allowed.
 void replace_uses(Region& region, ValueMap& map);
 
 // A copy of `operation` with its regions, not yet in any region. Operands are mapped; results and region arguments get
@@ -81,8 +82,7 @@ Operation* clone(Function& into, const Operation& operation, ValueMap& map);
 // Appends copies of the operations of `from` (without its terminator) to `to`.
 void clone_operations(Function& into, const Region& from, Region& to, ValueMap& map);
 
-// A copy of the whole module, whose functions call each other as those of `module` do. Nothing may be inlined in it
-// yet.
+// A copy of the whole module, with calls redirected to the copies. Precondition: nothing has been inlined.
 std::unique_ptr<Module> clone(const Module& module);
 
 }  // namespace weft::ir
