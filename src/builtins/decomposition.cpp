@@ -1,5 +1,5 @@
 // Singular values, eigenvalues and QR of small matrices, by plane rotations only. U, V and Q are products of rotations,
-// so their determinant is 1, and the sign of det(A) goes to the last singular value or the last diagonal entry of R.
+// so their determinant is 1. The sign of det(A) goes to the last singular value or the last diagonal entry of R.
 // Orthogonality does not depend on the matrix: singular ones, repeated values and zeros need no special case.
 //
 // All threads run the same number of steps, without branches. Matrices are scaled by a power of two first. An entry

@@ -1,9 +1,9 @@
 // Determinant and inverse of 2x2, 3x3 and 4x4 matrices by cofactors. A singular matrix (determinant exactly 0) has the
 // zero matrix as its inverse.
 //
-// Differences of products are rounded as if they were formed exactly, so that rows that are multiples of each other
-// cancel to 0 and nearly singular matrices keep their digits. If the determinant leaves the range of the type, the rows
-// are scaled by powers of two first; that arm runs only then.
+// Differences of products are rounded as if they were formed exactly. So rows that are multiples of each other cancel
+// to 0, and nearly singular matrices keep their digits. If the determinant leaves the range of the type, the rows are
+// scaled by powers of two first; that arm runs only then.
 #include <cmath>
 
 #include "builtins/expression.h"

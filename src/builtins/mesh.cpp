@@ -1,10 +1,10 @@
 // Queries of meshes. A function of the device library (devlib/spatial) finds the face. The smooth part is computed
-// here, from the corners of the face, so that it is differentiable by the query and by the points of the mesh. Faces
-// and signs are constant for derivatives.
+// here, from the corners of the face: it is differentiable by the query and by the points of the mesh. Faces and signs
+// are constant for derivatives.
 //
-// The search for the face uses the mesh's scalar type. A query of another type is converted to it first, so that its
-// result is that of a query in the mesh's own type, to the precision of float32. The other results for that face are
-// computed in float64, from the query as given, and rounded to the query's type.
+// The search for the face uses the mesh's scalar type. A query of another type is converted to it first. Its result is
+// that of a query in the mesh's own type, to the precision of float32. The other results for that face are computed in
+// float64, from the query as given, and rounded to the query's type.
 #include "builtins/groups.h"
 #include "builtins/objects.h"
 

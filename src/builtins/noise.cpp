@@ -3,8 +3,8 @@
 // degree 5 blends, so that the field and its first two derivatives are continuous. The field is 0 at the corners, has
 // mean 0, and stays within [-1, 1].
 //
-// The components of a gradient are independent and uniform in an interval around 0 (and not one of a few directions),
-// so that the field's second moments favour no direction. Nothing here advances the state: one state is one field.
+// The components of a gradient are independent and uniform in an interval around 0, instead of one of a few directions.
+// So the field's second moments favour no direction. Nothing here advances the state: one state is one field.
 #include "builtins/expression.h"
 #include "builtins/groups.h"
 #include "builtins/pcg.h"

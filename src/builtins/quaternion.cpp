@@ -176,9 +176,9 @@ ir::Value* expand_from_euler(Call& call) {
 }
 
 // Bernardes and Viollet, "Quaternion to Euler angles conversion: A direct, general and computationally efficient
-// method", 2022. The middle angle follows from the lengths of two pairs of (rotated) components, half the sum and half
-// the difference of the other two from the pairs' directions. If one pair vanishes, only the sum or only the difference
-// is determined; the third angle is 0 then.
+// method", 2022. The middle angle follows from the lengths of two pairs of (rotated) components. Half the sum and half
+// the difference of the other two follow from the pairs' directions. If one pair vanishes, only the sum or only the
+// difference is determined; the third angle is 0 then.
 ir::Value* expand_to_euler(Call& call) {
     const E q = argument(call, 0);
     const E i = argument(call, 1), j = argument(call, 2), last = argument(call, 3);

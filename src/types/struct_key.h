@@ -8,7 +8,7 @@
 
 namespace weft {
 
-// "module:qualname:" and a digest of the names, types and defaults of the fields, and of the rules by which instances
+// "module:qualname:" and a digest of the names, types and defaults of the fields, and of `rules`, by which instances
 // are made ("" unless it is a dataclass).
 std::string struct_key(const std::string& module, const std::string& qualname, const std::vector<Type::Field>& fields,
                        const std::string& rules = {});

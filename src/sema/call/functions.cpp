@@ -1,6 +1,6 @@
 // Calls of @wp.func functions. A function is analysed once for each combination of argument types, at the first such
-// call, and becomes a function of the module that later calls share. Its names are looked up then, so a function may be
-// defined after the kernel that uses it.
+// call. It becomes a function of the module, which later calls share. Its names are looked up then, so a function may
+// be defined after the kernel that uses it.
 #include <algorithm>
 
 #include "sema/analyzer.h"
