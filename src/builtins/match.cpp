@@ -306,7 +306,7 @@ private:
         return place->second == type;
     }
 
-    // ---- patterns with what is known so far ----
+    // ---- patterns with the bindings so far ----
     std::optional<Scalar> resolve(const ScalarPattern& p) const {
         if (p.cls == Class::fixed) return p.fixed;
         const Type type = bound(p.variable);

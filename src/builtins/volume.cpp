@@ -334,7 +334,7 @@ ir::Value* expand_world_to_index_dir(Call& call) {
     });
 }
 
-// ---- what is refused ----
+// ---- refused types ----
 
 constexpr const char* kValueTypes =
     "float32, float64, int16, int32, int64, uint8, uint32, vec3f, vec3d, vec4f or vec4d";

@@ -73,14 +73,14 @@ struct FunctionSource {
     std::string key;                       // tells two functions apart: module, qualified name, identity
     std::vector<Binding> defaults;         // one per parameter, kind unknown for one without; may be left empty
     std::optional<Type> result;  // as annotated behind `->`; Type::none() for None, empty without an annotation
-    SourcePtr native;            // @wp.func_native: the C++ that stands for the body
+    SourcePtr native;            // @wp.func_native: the body in C++
     // Earlier definitions of the same name with parameters of other types.
     std::vector<std::shared_ptr<const FunctionSource>> overloads;
     // @wp.func_grad and @wp.func_replay of this function, or null.
     std::shared_ptr<const FunctionSource> gradient, replay;
 };
 
-// The names of one function that stand for constants.
+// The names of one function that are constants.
 class NameWatch {
 public:
     virtual ~NameWatch() = default;
