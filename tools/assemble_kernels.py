@@ -7,9 +7,9 @@ memory of its own or more spills than the table beside this file says.
     python tools/assemble_kernels.py FOLDER --large                         those of more than 1 MB as well
     python tools/assemble_kernels.py FOLDER --update                        takes what was found into the table
 
-A row is a kernel on an architecture, by its name and the function that it stands in, which its line tables tell; of
-several such kernels (a test with parameters) it has the greatest numbers. A kernel that has no row is a failure where
-all are checked. Numbers are compared where `ptxas` has the version of the table.
+A row is a kernel on an architecture, by its name and the function that encloses it, according to its line tables. Of
+several such kernels (a test with parameters) it has the greatest numbers. A kernel that has no row is a failure if all
+are checked. Numbers are compared if `ptxas` has the version of the table.
 """
 
 import argparse
@@ -28,7 +28,8 @@ from pathlib import Path
 
 TABLE = Path(__file__).with_name("assembled_kernels.tsv")
 COLUMNS = ("registers", "stack bytes", "spilled bytes")
-# What the suites run on. Tests that compile for others ask the compilers themselves, of which each knows other ones.
+# The architectures that the suites run on. Tests that compile for others ask the compilers themselves, of which each
+# knows other ones.
 PROCESSORS = ("sm_75", "sm_90")
 LARGEST_TEXT = 1 << 20  # for larger ones ptxas takes half a minute and more, and a gigabyte for 1.5 MB
 SECONDS, SECONDS_OF_LARGE = 120, 1800  # for one text
@@ -86,7 +87,7 @@ class Text:
         if not heads or not arch:
             raise ToolError(f"{path} is no text that WEFT_KEEP_PTX has left: it names no kernel or no target")
         files = dict(re.findall(r'^\s*\.file\s+(\d+) "([^"]*)"', text, re.MULTILINE))
-        # Of what was inlined, where the kernel calls it.
+        # For inlined code, the line of the kernel that calls it.
         line = re.search(r"^\s*\.loc\s+(?:.*inlined_at )?(\d+) (\d+)", text, re.MULTILINE)
         place = place_of(files[line[1]], int(line[2]), heads[0].split()[-1]) + " " if line and line[1] in files else ""
         return cls(path, [place + head.removeprefix("kernel ") for head in heads], arch[1])
@@ -137,12 +138,12 @@ def greatest(one, other):
 
 
 def worse(before, now):
-    """What has grown, in words."""
+    """The numbers that have grown, in words."""
     return ", ".join(f"{what} {a} -> {b}" for what, a, b in zip(COLUMNS, before, now, strict=True) if b > a)
 
 
 def is_chosen(kernel, share):
-    """By name, so that all texts of a row are in or out, whatever else a run compiles."""
+    """By name, so that all texts of a row are in or out, independently of the run's other texts."""
     return zlib.crc32(kernel.encode()) % share == 0
 
 

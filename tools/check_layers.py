@@ -54,14 +54,14 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTIL
 
 # The address of an array's first element or gradient, and that of a buffer.
 ADDRESS = re.compile(r"\bview(?:\.|->)(?:data|grad)\b|\bbuffer->data\b")
-# What an address may be handed to: what gets at bytes, or moves addresses, on any device.
+# Functions and conversions that may take an address: those that access bytes, or move addresses, on any device.
 TAKES_ADDRESSES = {"read_bytes", "write_bytes", "copy_bytes", "moved", "find", "array_at", "if", "WEFT_CHECK", ""}
 TAKES_ADDRESSES |= {f"reinterpret_cast<std::{number}>" for number in ("intptr_t", "uintptr_t")}
 CALLED = re.compile(r"((?:\b(?:static|reinterpret|const)_cast<[^()]*>)|\w*)\s*$")
 
 
 def memory_complaints(file, text):
-    """Where one file outside of runtime/ gets at the memory of an array by its address, as lines to print."""
+    """The accesses of one file outside of runtime/ to the memory of an array by its address, as lines to print."""
     if file.parts[1] == "runtime":
         return
     text = re.sub(r"//[^\n]*", "", text)
@@ -83,7 +83,7 @@ def memory_complaints(file, text):
 
 
 def complaints(file, text):
-    """What is wrong with the includes of one file, as lines to print."""
+    """The errors in the includes of one file, as lines to print."""
     path = file.as_posix()
     room = file.parts[1]
     if room not in TABLE:

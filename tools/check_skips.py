@@ -29,7 +29,7 @@ ANY_NUMBER = {
     "only the emulated driver fails on demand",
     "only the emulated driver counts its calls",
     "this processor has all that Sapphire Rapids has",
-    # not installed by `make setup`, or only where there is a package for this machine
+    # not installed by `make setup`, or only if there is a package for this machine
     "needs the Python package cupy",
     "needs the Python package basedpyright",
     "needs ptxas, of the CUDA toolkit",

@@ -1,11 +1,11 @@
-"""Keeps docs/status.md and what a run of the tests showed of one mind.
+"""Checks docs/status.md against the results of a run of the tests.
 
 docs/status.md has a row for each item of the contract (S-…), each program (P-…) and each pair of an old and a new form
-(D-…): what it is, whether it is done, and the test that shows it or the theme it waits for. An item is done when a test
-that carries its id passed: @pytest.mark.seed("S-ARR-003"). It is done in part when a mark says what part waits for a
+(D-…): a description, its state, and the test that shows it or the theme it waits for. An item is done when a test that
+carries its id passed: @pytest.mark.seed("S-ARR-003"). It is done in part when a mark says that a part waits for a
 theme: @pytest.mark.seed("S-ARR-008", waits="cuda"). A test that was skipped shows nothing, nor does one that runs on
 some machines only. This script reads the report of a run of all tests (`pytest --report FILE`; `make test` leaves one
-in build/) and fails where the page says something else.
+in build/) and fails if the page differs from it.
 
     python tools/check_status.py [REPORT]            checks
     python tools/check_status.py [REPORT] --update   rewrites the columns "state" and "test or theme"
@@ -90,7 +90,7 @@ def shown(report):
 
 
 def columns(item, tests, waits):
-    """What the columns "state" and "test or theme" say of an item."""
+    """The columns "state" and "test or theme" of an item."""
     if item not in tests:
         return "open", theme(item)
     names = list(dict.fromkeys(tests[item]))

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Compares Weft with another release of the package ``warp``, each a black box in an interpreter of its own.
 
-    python tools/compare_api.py                       # the probes of tests/api: what Weft answers otherwise
-    python tools/compare_api.py --peer PYTHON         # asks the other release too, where its answers are not kept yet
+    python tools/compare_api.py                       # the probes of tests/api: Weft's differing answers
+    python tools/compare_api.py --peer PYTHON         # asks the other release too, for answers that are not kept yet
     python tools/compare_api.py --peer PYTHON --record    # keeps its answers in tests/api/expected
     python tools/compare_api.py --peer PYTHON arrays.view_of_rows   # single probes or files, with both answers
     python tools/compare_api.py --names               # public names and parameters of the other release that Weft lacks
 
-``PYTHON`` is an interpreter that imports the other release: .venv-peer/bin/python where there is one. Nothing but
-behaviour is looked at: what programs return, print and raise, and names and signatures.
+``PYTHON`` is an interpreter that imports the other release, such as .venv-peer/bin/python. Only behaviour is compared:
+the results, output and exceptions of programs, and names and signatures.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import harness  # noqa: E402
 
 
 def chosen_probes(wanted):
-    """Files and the names that are asked for in each; all names where the list is empty."""
+    """Files and the names that are asked for in each; an empty list means all names."""
     if not wanted:
         return {path: [] for path in harness.FILES}
     chosen = {}
@@ -56,7 +56,7 @@ def record(peer, chosen):
 
 
 def compare(peer, chosen, show_all):
-    """Prints where the answers differ; returns how many do that no mark explains."""
+    """Prints the differing answers; returns the number of those that no mark explains."""
     unexplained = 0
     for path, names in chosen.items():
         expected = harness.expected_answers(path)

@@ -1,8 +1,8 @@
-"""Draws the pictures of docs/guide/geometry.md: what queries find, and what each sign says is inside.
+"""Draws the pictures of docs/guide/geometry.md: the results of queries, and the inside according to each sign.
 
     python tools/draw_guide.py [folder]     writes docs/guide/pictures/queries.png and signs.png
 
-Everything in them is what kernels found. Meshes are cut at z = 0.
+Kernels computed everything in them. Meshes are cut at z = 0.
 """
 
 import sys
@@ -19,7 +19,7 @@ INK, INSIDE, FOUND, OTHER = "#2b3440", "#8fb8de", "#d1495b", "#9aa5b1"
 
 @wp.kernel
 def find_sides(mesh: wp.uint64, places: wp.array[wp.vec3], sides: wp.array2d[float]):
-    """What normals, parity and winding numbers say: -1 inside, 1 outside."""
+    """Signs by normals, parity and winding numbers: -1 inside, 1 outside."""
     i = wp.tid()
     sides[0, i] = wp.mesh_query_point_sign_normal(mesh, places[i], 1.0e6).sign
     sides[1, i] = wp.mesh_query_point_sign_parity(mesh, places[i], 1.0e6).sign

@@ -2,7 +2,7 @@
 `warp`, with their docstrings).
 
 python tools/gen_reference.py            writes the pages
-python tools/gen_reference.py --check    fails where they are not what it would write
+python tools/gen_reference.py --check    fails if they are out of date
 """
 
 import ast
@@ -110,7 +110,7 @@ SECTIONS = {
     ),
 }
 
-# What is not an object of ours and cannot carry a docstring.
+# Objects that are not ours and cannot carry a docstring.
 DOCSTRINGS = {
     "Any": "`typing.Any`: annotates a parameter of a generic kernel or function, which takes the argument's type.",
     "int": "Python's `int`, which kernels read as `int32`: `wp.int(x)` converts.",
@@ -137,7 +137,7 @@ def scalar_rows():
 
 
 def aggregate_rows():
-    """(names of one type, what it is), each type once."""
+    """(names of one type, its description), each type once."""
     found = {}
     for name in wp.types.type_names():
         if not any(name in names.split() for names in SCALARS):

@@ -213,7 +213,7 @@ def open_class(name, value):
 
 
 def head(warp):
-    """What is written by hand, with the sentences of the module, and the names that it defines."""
+    """The part that is written by hand, with the docstrings of the module, and the names that it defines."""
     text = HEAD.read_text()
 
     def documented(match):

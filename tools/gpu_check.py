@@ -1,16 +1,16 @@
-"""`make gpu-check`: what only a machine with a GPU can tell, in one report file.
+"""`make gpu-check`: the checks that need a machine with a GPU, in one report file.
 
     python tools/gpu_check.py [--report gpu-report.json] [--driver PATH] [--suites NAME ...] [--no-suites] [--jobs N]
 
 1. **Opcodes.** Each opcode of the emulated device (weft-emulated-cuda.so) is executed on the same numbers by it and by
-   the driver: exact ones have to agree in every bit, approximations to the error that PTX allows. What the driver's
-   compiler refuses is listed: the emulated device takes some modifiers that PTX does not have.
+   the driver: exact ones have to agree in every bit, approximations to the error that PTX allows. Opcodes that the
+   driver's compiler refuses are listed: the emulated device takes some modifiers that PTX does not have.
 2. **Suites.** The tests that run on the emulated device in `make test` run on the GPU, a process for each file and
    several of them at a time. A file that takes longer than SECONDS_OF_A_SUITE is stopped, and counts as failed.
 
 Needs an installed Weft (a wheel will do), pytest and NumPy, and no CUDA toolkit. Suites that need hypothesis or SciPy
-are left out where these are missing, and the last lines say so. Where there is no GPU it says so and fails;
-`--driver emulated` compares the emulated device with itself, which tests this script.
+are left out if these are missing, and the last lines say so. Without a GPU it says so and fails; `--driver emulated`
+compares the emulated device with itself, which tests this script.
 """
 
 import argparse
@@ -34,13 +34,13 @@ ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = 1024  # numbers for each opcode
 BATCH = 48  # opcodes of a module
 FAILURES_SHOWN = 40
-# Other frameworks in one process with Weft, where the machine has builds of them for its GPU.
+# Other frameworks in one process with Weft, if the machine has builds of them for its GPU.
 FRAMEWORKS = ["tests/interop/test_gpu_frameworks.py", "tests/interop/test_numba_cupy.py"]
 OUTPUT_KEPT = 100_000  # characters of a suite that failed
-NO_TESTS = 5  # what pytest returns where it has collected none
+NO_TESTS = 5  # pytest's exit code if it has collected none
 ENDED_WELL = (0, 1, NO_TESTS)  # 1: with failures
 SECONDS_OF_A_SUITE = 300
-TIMED_OUT = "timed out"  # in the place of what pytest returns
+TIMED_OUT = "timed out"  # in place of pytest's exit code
 MOST_AT_A_TIME = 8  # processes that share the GPU
 
 # The PTX version that a driver of a CUDA version knows.
@@ -104,7 +104,7 @@ class Driver:
         return module
 
     def run(self, module, kernel, inputs, words):
-        """What a kernel writes to `words` 64-bit words for each row of the inputs."""
+        """The results of a kernel, `words` 64-bit words for each row of the inputs."""
         function, source, target = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_uint64()
         count = len(inputs)
         results = np.zeros((count, words), dtype=np.uint64)
@@ -241,7 +241,7 @@ def result_type(opcode):
 
 
 def as_numbers(words, kind):
-    """The floats that words are, as float64 of one or two columns; None where the result is no float."""
+    """The floats in words, as float64 of one or two columns; None if the result is no float."""
     if kind in ("f16x2", "bf16x2", "f32x2"):
         size = np.uint64(32 if kind == "f32x2" else 16)
         parts = [words & ((np.uint64(1) << size) - np.uint64(1)), words >> size]
@@ -259,8 +259,8 @@ def as_numbers(words, kind):
 
 
 def undefined(opcode, inputs):
-    """Where PTX says nothing of the result: divisions of integers by zero and beyond the greatest one, bit fields at
-    places and of lengths that no byte has, approximate sines and cosines of large angles."""
+    """The inputs whose result PTX leaves undefined: integer divisions by zero and of the least number by -1, bit fields
+    with positions or lengths above 255, approximate sines and cosines of large angles."""
     if re.match(r"(div|rem)\.[us]\d", opcode):
         bits = np.uint64(int(opcode[-2:]))
         ones = (np.uint64(1) << bits) - np.uint64(1) if bits < 64 else np.uint64(2**64 - 1)
@@ -284,7 +284,7 @@ def differing(opcode, inputs, expected, found):
     relative, absolute = next((bound[1:] for bound in APPROXIMATE if re.match(bound[0], opcode)), (0.0, 0.0))
     with np.errstate(all="ignore"):
         close = np.abs(one - two) <= relative * np.abs(one) + absolute
-    # Signs of zeros count where the result is exact.
+    # Signs of zeros count if the result is exact.
     same = (np.isnan(one) & np.isnan(two)) | ((relative + absolute > 0) & (close | (one == two)))
     same |= (one == two) & (np.signbit(one) == np.signbit(two))
     return np.flatnonzero(differs & ~(same.all(axis=1) & (expected[:, 1] == found[:, 1])))

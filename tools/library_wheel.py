@@ -1,9 +1,9 @@
 """Writes the wheel of weft-lang-cpp: libweft, its headers and its CMake package, for programs in C++.
 
-    python tools/library_wheel.py [folder]      # of the build in $BUILD; dist/ where no folder is named
+    python tools/library_wheel.py [folder]      # of the build in $BUILD; default: dist/
 
-It is the same for every Python, and the extra `cpp` of weft-lang installs it. `python -m warp --cmake-dir` tells CMake
-where it is. `make wheel-cpp` then puts TBB and SLEEF into it under private names.
+It is the same for every Python, and the extra `cpp` of weft-lang installs it. `python -m warp --cmake-dir` gives CMake
+its folder. `make wheel-cpp` then puts TBB and SLEEF into it under private names.
 """
 
 import base64

@@ -1,6 +1,6 @@
 """Writes the wheel of weft-warp-lang: metadata of the name warp-lang, for packages that look for that distribution.
 
-    python tools/metadata_wheel.py [folder]          # dist/ where none is named
+    python tools/metadata_wheel.py [folder]          # default: dist/
 
 Packages that were written for the API ask `importlib.metadata` for the version of warp-lang, or name it as a
 requirement. If weft-lang is installed with its extra `packages`, this answers with the release of the API. It has no

@@ -1,20 +1,20 @@
 """Changes single lines of src/ and python/ and runs the tests: a change that no test notices shows what is not tested.
 
-    python tools/mutate.py                     100 mutants, about two thirds of them where a mistake gives wrong numbers
+    python tools/mutate.py                     100 mutants, about two thirds of them in rooms whose mistakes are silent
     python tools/mutate.py --count 10 --seed 3 --only src/runtime --tests test_array,test_runtime
-    python tools/mutate.py --list src/program/launch.cpp       what could be changed there; changes nothing
+    python tools/mutate.py --list src/program/launch.cpp       the possible changes there; changes nothing
     python tools/mutate.py --show KEY                          the change of a result, as a diff
 
 It works in a worktree of its own (build/mutants/tree, of the last commit), never on your files. First all tests run
 there without a change: they have to pass, and how long each takes is kept. Then for each mutant: one line is changed,
 the tree is built, the tests run until one fails, and the line is restored. By itself a mutant meets a few seconds of
-tests: those that noticed earlier changes near this line and those named like its file, then the fastest. What they do
-not notice meets all tests together with the next few of that kind; where one fails, halves of them tell whose it is. A
-mutant that does not compile is replaced by another. A test that uses much more of the processors than it should, or
-none for minutes, has noticed the mutant too; how busy the machine is makes no difference.
+tests: those that noticed earlier changes near this line and those named like its file, then the fastest. Mutants that
+survive these meet all tests together, a few at a time; if a test fails, bisection finds the mutant. A mutant that does
+not compile is replaced by another. A test that uses much more of the processors than it should, or none for minutes,
+has noticed the mutant too; the load of the machine makes no difference.
 
-What came out is written to build/mutants/results.jsonl after each mutant: a run that was stopped goes on where it was,
-and --seed draws the same mutants again. Survivors are printed at the end. Each either needs a test or changes nothing;
+The outcome is written to build/mutants/results.jsonl after each mutant: a run that was stopped can be continued, and
+--seed draws the same mutants again. Survivors are printed at the end. Each either needs a test or changes nothing;
 then its key and the reason are a line in tools/equivalent_mutants.txt, and it no longer counts. With --survivors, the
 mutants that survived at earlier commits meet the tests of this one.
 """
@@ -40,7 +40,7 @@ from mutations import KINDS, mutations
 
 ROOT = Path(__file__).resolve().parent.parent
 EQUIVALENT = ROOT / "tools/equivalent_mutants.txt"
-# Where a mistake gives wrong numbers and no error: two thirds of the mutants.
+# Rooms whose mistakes give wrong numbers and no error: two thirds of the mutants.
 SILENT = ("src/transform/", "src/codegen/", "src/runtime/", "src/program/")
 SOURCES = ("src/**/*.cpp", "src/**/*.h", "python/warp/*.py")
 # Looks at the lines of all sources, so that it fails for any change of a line that it knows.
@@ -91,7 +91,7 @@ BUILD = 3600.0  # seconds of the processors for one build
 
 
 def processor_seconds(session):
-    """What the processes of a session have used of the processors, those that they waited for included."""
+    """The processor seconds of a session's processes and of the children that they waited for."""
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -104,8 +104,8 @@ def processor_seconds(session):
 
 
 def run(command, limit, idle=IDLE, **options):
-    """(exit code, output); exit code None where it hangs: it uses more than `limit` seconds of the processors, or none
-    of them for `idle` seconds. Ends what it started.
+    """(exit code, output). The exit code is None if the command hangs: it uses more than `limit` seconds of the
+    processors, or none of them for `idle` seconds. Ends the processes that it started.
     """
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
@@ -204,7 +204,7 @@ class Tree:
             raise SystemExit(f"mutate.py: the unchanged tree does not build: {' '.join(map(str, command))}")
 
 
-PASSED = (0, 5)  # pytest gives 5 where every test of a file was left out
+PASSED = (0, 5)  # pytest gives 5 if every test of a file was left out
 BATCH = 12.0  # seconds of tests that share a process
 LIKELY = 15.0  # seconds of tests that a mutant meets by itself
 TOGETHER = 8  # mutants that meet all tests together
@@ -216,7 +216,7 @@ def unit_of(test):
 
 
 def words(path):
-    """What a path speaks of: the words of its folders and of its name."""
+    """The subjects of a path: the words of its folders and of its name."""
     return set(re.split(r"[/_.]", path)) - {"src", "tests", "build", "test", "python", "warp", "cpp", "h", "py"}
 
 
@@ -307,7 +307,7 @@ class Campaign:
         return sorted((known["seconds"][unit], unit) for unit in wanted)
 
     def judge(self, mutants, units):
-        """What becomes of mutants that are in the tree at once, none of them in the line of another: ("refused", ""),
+        """The outcome of mutants that are in the tree at once, none of them in the line of another: ("refused", ""),
         ("noticed", the test) or ("survived", "").
         """
         originals = {path: (self.tree.folder / path).read_text() for path in {mutant.path for mutant in mutants}}
@@ -332,7 +332,7 @@ class Campaign:
                 (self.tree.folder / path).write_text(text)
 
     def judge_together(self, mutants, units):
-        """What becomes of mutants that are likely to survive, [(mutant, (outcome, test)), ...]: with all in the tree at
+        """The outcomes of mutants that are likely to survive, [(mutant, (outcome, test)), ...]: with all in the tree at
         once, the tests run once for all of them.
         """
         found = []

@@ -1,19 +1,19 @@
-"""Changes single instructions in the kernels of CUDA devices and runs the tests: which changes does nobody notice?
+"""Changes single instructions in the kernels of CUDA devices and runs the tests: which changes does no test notice?
 
     python tools/mutate_ptx.py [--count 200] [--seed 1] [--files FILE ...] [--keep FOLDER]
 
 The files run once on the emulated device, with `--other-numbers` (tests/support/other_numbers): the texts of their
 kernels are kept, and which test compiled each. Then, for each mutant, one instruction of a text is changed, and the
-file whose test compiled it runs with that text in place of the compiler's (WEFT_TAKE_PTX): first that test, and where
-it passes, all of the file. A mutant is noticed where a test fails: by its numbers, or since the emulated device stops
-the kernel. A mutant whose instruction no test executes does not count: with `trap` in its place the tests pass too.
+file whose test compiled it runs with that text in place of the compiler's (WEFT_TAKE_PTX): first that test, and if it
+passes, all of the file. A mutant is noticed if a test fails: by its numbers, or since the emulated device stops the
+kernel. A mutant whose instruction no test executes does not count: with `trap` in its place the tests pass too.
 
 Some changes are not made. Moves and conversions between registers of one size change names, not numbers. Two equal
 operands cannot be exchanged, nor those of a difference that is only squared. An adjoint for arrays without gradients
-writes nothing. What adds 0 to a number in memory may as well be left out, and so may what is overwritten at once.
-Functions of libdevice's own have tests of their own. The number that takes the place of a divisor is any number where
-the quotient does not count. Where all threads do the same, it does not matter which of them run. And the steps of the
-loop over the grid are left out, which a launch of few threads never repeats: tests of their own are about these
+writes nothing. Additions of 0 to a number in memory have no effect, nor have stores that are overwritten at once.
+Functions of libdevice's own have tests of their own. The number that takes the place of a divisor is arbitrary if the
+quotient does not count. If all threads do the same, it does not matter which of them run. And the steps of the loop
+over the grid are left out, which a launch of few threads never repeats: tests of their own are about these
 (tests/python/test_cuda.py, tests/python/test_tid.py). A survivor that computes the same for every input that the
 compiler allows is a line of tools/equivalent_ptx_mutants.txt, with the reason, and does not count either.
 
@@ -165,8 +165,8 @@ def steps_of_the_grid(lines):
 
 
 def functions(lines):
-    """For each function of a text: the numbers of its lines; what makes each register, as (number, guard, opcode,
-    operands), and how often each is used."""
+    """For each function of a text: the numbers of its lines; the instructions that define each register, as (number,
+    guard, opcode, operands); and how often each is used."""
     start = 0
     for end, last in enumerate(lines):
         if last != "}":
@@ -207,23 +207,23 @@ NO_MAKER = None, "", "", []
 
 
 def only_maker(made, name):
-    """The instruction that makes a register, as functions() gives it, where no other one does."""
+    """The instruction that defines a register, as functions() gives it; NO_MAKER unless there is exactly one."""
     return made[name][0] if len(made[name]) == 1 else NO_MAKER
 
 
 def divisors_that_do_not_count(lines):
-    """Numbers of the lines that put 1 in place of a divisor where the quotient is not taken either:
+    """Numbers of the lines that put 1 in place of a divisor if the quotient is not taken either:
 
         selp.b32 %divisor, 1, %r1, %p1;
         div.s32 %quotient, %r2, %divisor;
         selp.b32 %result, 0, %quotient, %p1;
 
-    Where %p1 holds the quotient goes nowhere else, so that any number that divides does as well as 1."""
+    If %p1 holds, the quotient goes nowhere else, so that any number that divides does as well as 1."""
     found = set()
     for _, made, used in functions(lines):
 
         def single(name, made=made, used=used):
-            """The only instruction that makes this register, where only one other uses it."""
+            """The only instruction that defines this register, if only one other uses it; else NO_MAKER."""
             return only_maker(made, name) if used[name] == 1 else NO_MAKER
 
         for _, _, opcode, operands in [maker for makers in list(made.values()) for maker in makers]:
@@ -284,7 +284,7 @@ COMPUTES = re.compile(r"(abs|add|and|cvt|div|fma|ld\.param|mad|max|min|mov|mul|n
 
 
 def stores_that_are_overwritten(lines):
-    """Numbers of the lines that store where another store follows, with nothing between that reads memory or leaves:
+    """Numbers of the stores that another store overwrites, with nothing between that reads memory or leaves:
 
     st.global.b64 [%place+8], %r1;
     st.global.b64 [%place+8], %r2;
@@ -397,8 +397,8 @@ class Witnesses:
 
 
 def run(tests, settings, plugins=(), then=None):
-    """The exit code of pytest in a forked process, or what is not 0 where it took too long: time of a processor counts,
-    so that how busy the machine is makes no difference. `then` runs there at the end."""
+    """The exit code of pytest in a forked process, or another number but 0 if it took too long. Processor time counts,
+    so that the load of the machine makes no difference. `then` runs there at the end."""
     child = os.fork()
     if child == 0:
         os.environ.update(settings)

@@ -122,7 +122,7 @@ OPEN, CLOSE = "([{", ")]}"
 
 
 def closing(code, begin):
-    """Where the bracket at `begin` is closed, or None where it is not on this line."""
+    """The index of the bracket that closes the one at `begin`, or None if it is not on this line."""
     depth = 0
     for at in range(begin, len(code)):
         if code[at] in OPEN:
@@ -235,14 +235,14 @@ NO_STATEMENT = re.compile(
 
 
 def cpp_statements(lines):
-    """The lines that are one statement, whole and by itself: {line: (where it ends, what stands in its place)}."""
+    """The lines that are one statement, whole and by itself: {line: (index of its end, replacement)}."""
     found, before = {}, ";"
     for number, line in enumerate(lines):
         code = line.strip()
         whole = before[-1] in ";{}:)" if before else True
         if code.endswith(";") and whole and code.count(";") == 1 and not NO_STATEMENT.match(code):
             balanced = all(code.count(a) == code.count(b) for a, b in zip(OPEN, CLOSE, strict=True))
-            # A call or an assignment: what stands on the left is one expression, where a declaration has two words.
+            # A call or an assignment: its left side is one expression; that of a declaration has two words.
             left = re.split(r" [-+*/|&^]?= ", code[:-1])[0]
             is_expression = len(top_level(left, 0, len(left), " ")) == 1 and (left != code[:-1] or left.endswith(")"))
             if balanced and (is_expression or code in ("break;", "continue;", "return;")):

@@ -1,8 +1,8 @@
 """A copy of a shared library under a name of its own: `python tools/private_library.py SOURCE COPY`.
 
-A process has one library of each name (DT_SONAME): whoever comes first decides which. The copy answers to the name of
-its own file, so that what is linked against it gets no other. That name may not be longer than the old one, in whose
-place it stands in the file.
+A process has one library of each name (DT_SONAME): the first one that is loaded. The copy answers to the name of its
+own file, so that programs linked against it get no other. That name may not be longer than the old one, which it
+overwrites in the file.
 """
 
 import struct
@@ -14,7 +14,7 @@ END, STRINGS, NAME = 0, 5, 14  # tags of the dynamic section
 
 
 def renamed(library: bytes, name: str) -> bytes:
-    """The library with another DT_SONAME. Raises ValueError where it is no library of 64 bits, or the name too long."""
+    """The library with another DT_SONAME. Raises ValueError if it is no library of 64 bits, or the name too long."""
     if library[:6] != b"\x7fELF\x02\x01":
         raise ValueError("expected an ELF library of 64 bits, little-endian")
     (at,) = struct.unpack_from("<Q", library, 0x20)

@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def load(arguments):
-    """{test: what it showed} of the file that the arguments name, else of the one that `make test` leaves."""
+    """{test: its result} of the file that the arguments name, else of the one that `make test` leaves."""
     file = Path(next(iter(arguments), ROOT / os.environ.get("BUILD", "build") / "test-report.json"))
     if not file.exists():
         sys.exit(f"there is no report {file}: run `make test`, or `pytest --report {file}`")

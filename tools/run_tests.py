@@ -1,18 +1,18 @@
 """All Python tests, in parts that run beside each other: as many at a time as there are processors, four at most.
 
-    python tools/run_tests.py --report FILE        writes what each test showed, as `pytest --report FILE` does
+    python tools/run_tests.py --report FILE        writes the result of each test, as `pytest --report FILE` does
     python tools/run_tests.py --keep-ptx FOLDER    leaves the kernels of the emulated CUDA device in a fresh folder
     python tools/run_tests.py --only PART          the parts whose names begin so
     python tools/run_tests.py --long               the tests of minutes on the emulated device, too
-    python tools/run_tests.py --at-a-time N        so many parts beside each other, whatever the machine has;
+    python tools/run_tests.py --at-a-time N        so many parts beside each other, on any machine;
                                                    WEFT_TESTS_AT_A_TIME says it to `make test`
     python tools/run_tests.py --other-numbers      launches on the emulated device are done with other numbers, too
                                                    (tests/support/other_numbers)
 
 A test uses one processor nearly all of its time. The parts of the CPU are all of tests/ in folders, so that a new file
 belongs to one without being named here. The others are suites that run once more, with another default device. A test
-that is skipped in one part and passes in another has passed: what needs a CUDA device runs on the emulated one. Every
-file runs there or stands in NOT_ON_CUDA with the reason (tests/tools/test_run_tests.py).
+that is skipped in one part and passes in another has passed: tests that need a CUDA device run on the emulated one.
+Every file runs there or is listed in NOT_ON_CUDA with the reason (tests/tools/test_run_tests.py).
 """
 
 import argparse
@@ -30,7 +30,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 MOST_AT_A_TIME = 4
 
-# Arrays, launches and gradients: what runs on every device.
+# Tests of arrays, launches and gradients, which run on every device.
 ON_ALL_DEVICES = {
     "python": "second_device array_create array_data array_shapes array_use launch commands arithmetic indexed structs"
     " struct_lifetime struct_methods products utils kernel_arrays references overlap optim graphs graph_programs"
@@ -109,8 +109,8 @@ NOT_ON_CUDA = {
         " wheel_targets",
     },
 }
-# Not with other numbers: where launches are counted, ordered and made to fail, and programs whose numbers keep threads
-# apart, as the colours of a graph do.
+# Not with other numbers: tests that count launches, order them or make them fail, and programs whose numbers keep
+# threads apart, as the colours of a graph do.
 NUMBERS_MATTER = re.compile(r"test_(cuda_|graphs|graph_programs|tape_threads)|/examples/")
 
 

@@ -1,9 +1,9 @@
 """`make setup`: from a bare machine to an importable Weft, its tests, and the frameworks that they use. With
 --for interop: without the tests; with --for demo: without the frameworks too.
 
-In this order: the Python that runs this is new enough; Debian packages (installed with apt-get where that is allowed,
-else listed); .venv in the project's folder with the Python packages of pyproject.toml; the build in $BUILD; `warp`
-importable from .venv. Each step looks first whether there is anything to do, so that a second run takes a moment.
+In this order: the Python that runs this is new enough; Debian packages (installed with apt-get if that is allowed, else
+listed); .venv in the project's folder with the Python packages of pyproject.toml; the build in $BUILD; `warp`
+importable from .venv. Each step first checks whether there is anything to do, so that a second run takes a moment.
 
 Uses the standard library only: nothing is installed when it starts.
 """
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 BUILD = ROOT / os.environ.get("BUILD", "build")
 
-# What the build needs from Debian 12; llvm-22-dev brings libxml2, libffi and libz3, which its CMake files look for.
+# Build requirements from Debian 12; llvm-22-dev brings libxml2, libffi and libz3, which its CMake files look for.
 REQUIRED_PACKAGES = {
     "llvm-22-dev": "LLVM 22, the compiler's back end",
     "clang-22": "compiles the device library (src/devlib), and in programs functions in C++ (@wp.func_native)",
@@ -46,7 +46,7 @@ HELPFUL_PACKAGES = {
 
 
 class SetupError(Exception):
-    """What is missing, and what to do about it; shown without a traceback."""
+    """A missing requirement and its remedy; shown without a traceback."""
 
 
 def run(*command, **options):
@@ -75,7 +75,7 @@ def is_installed(package):
 
 
 def python_packages():
-    """The parts of this Python that Debian ships separately, where they are missing."""
+    """The missing ones of the parts of this Python that Debian ships separately."""
     python = f"python{sys.version_info.major}.{sys.version_info.minor}"
     missing = {}
     if importlib.util.find_spec("ensurepip") is None and not (VENV / "bin/pip").exists():
@@ -127,7 +127,7 @@ def install_system_packages(has_tests):
 
 
 def venv_version():
-    """(major, minor) of the Python in .venv; None where there is no working one."""
+    """(major, minor) of the Python in .venv; None if there is no working one."""
     python = VENV / "bin/python"
     if not python.exists() or not (VENV / "bin/pip").exists():
         return None

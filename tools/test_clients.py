@@ -1,9 +1,9 @@
 """`make test-clients`: programs of others, written for this API, against the Weft of this tree.
 
-Installs mujoco-warp, and newton where --newton is given, into .venv-clients; they never become a dependency. Compiles
-every kernel of theirs, compares step() of mujoco-warp with mujoco, times it, and writes docs/clients.md. Needs the
-package index, and a built Weft. A kernel that needs what Weft does not have is no failure: the page says it. A step
-that differs from mujoco's is one.
+Installs mujoco-warp, and with --newton newton, into .venv-clients; they never become a dependency. Compiles all their
+kernels, compares step() of mujoco-warp with mujoco, times it, and writes docs/clients.md. Needs the package index, and
+a built Weft. A kernel that needs a feature that Weft does not have is no failure: the page lists it. A step that
+differs from mujoco's is one.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def install(packages):
 
 
 def lines_of(script, *arguments, python=PYTHON, **variables):
-    """The lines of JSON that a script prints; the last one tells how the process ended where that was not well."""
+    """The lines of JSON that a script prints; if the process failed, a last one with its exit status and error."""
     command = [python, SCRIPTS / script, *arguments]
     environment = {**os.environ, **variables}
     with subprocess.Popen(
@@ -76,7 +76,7 @@ def lines_of(script, *arguments, python=PYTHON, **variables):
 
 
 def compile_all(package):
-    """What became of each kernel. A kernel that ends the process is left out the next time."""
+    """The outcome of each kernel. A kernel that ends the process is left out the next time."""
     found, about, crashed = {}, {}, {}
     while True:
         begun = None
