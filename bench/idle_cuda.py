@@ -1,4 +1,4 @@
-"""A CUDA driver that does nothing (`latency/idle_cuda.cpp`): what programs take on it is what the host needs."""
+"""A CUDA driver that does nothing (`latency/idle_cuda.cpp`): times of programs on it are host time."""
 
 from __future__ import annotations
 

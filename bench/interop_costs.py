@@ -1,9 +1,9 @@
-"""What arrays of other libraries cost, as docs/interop.md has it: converting them, and giving them to launches.
+"""The cost of other libraries' arrays, for docs/interop.md: converting them, and giving them to launches.
 
 python bench/interop_costs.py
 
 Microseconds of the calling thread's CPU time, the least of several rounds, so that other work on the machine does not
-count. Kernels are empty and arrays have 10 elements: what is left is the way in and out.
+count. Kernels are empty and arrays have 10 elements: only the way in and out remains.
 """
 
 import time

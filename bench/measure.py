@@ -1,7 +1,7 @@
-"""What all measurements share: the command line, the clock, and one JSON line per figure.
+"""The common part of all measurements: the command line, the clock, and one JSON line per figure.
 
-A program of `bench/throughput` describes one workload: how its input is made, what NumPy says the result is, and one
-function per implementation that returns a `Job`. `throughput` does the rest. Everything here runs under the Python of
+A program of `bench/throughput` describes one workload: its input, its result according to NumPy, and one function per
+implementation that returns a `Job`. `throughput` does the rest. Everything here runs under the Python of
 Weft, of the peer and of Numba alike, and imports nothing but NumPy until an implementation is chosen.
 """
 
@@ -355,7 +355,7 @@ def gradients(
 
     def time_job(options, variant, data, job) -> None:
         job.both()
-        job.both()  # a second time: what the first has left behind must not matter
+        job.both()  # a second time: leftovers of the first must not matter
         for found, right in zip(job.result(), expected(variant, data), strict=True):
             scale = np.abs(right).max()
             wrong = np.abs(found.reshape(right.shape) - right).max() / scale

@@ -1,13 +1,13 @@
-"""Runs Weft and its peers side by side and prints what each needs, with ratios: `make bench`.
+"""Runs Weft and its peers side by side and prints their times, with ratios: `make bench`.
 
-Every measurement is a fresh process of a program of `throughput/`, `compile/`, `latency/` or, where `--only` asks for
+Every measurement is a fresh process of a program of `throughput/`, `compile/`, `latency/` or, if `--only` asks for
 them, `gradients/`, `interop/` and `gpu/`. A round runs all implementations of one program back to back, then those of
-the next; a ratio is taken within a round, and the table shows the median over the rounds, so that a machine that slows
-down for a while slows both sides of a ratio. README.md says what the rows mean and how to repeat one.
+the next. A ratio is taken within a round, and the table shows the median over the rounds, so that a machine that slows
+down for a while slows both sides of a ratio. README.md explains the rows and how to repeat one.
 
-What a peer needs is made at the first run: `.venv-bench` (Numba), `.venv-frameworks` (JAX and PyTorch) and `.venv-peer`
-(the established `warp` package) next to `.venv`, and the C++ loops in `build/bench`. A peer that cannot be had, or a
-program that fails, becomes a line below the table that says why.
+The peers' environments are made at the first run: `.venv-bench` (Numba), `.venv-frameworks` (JAX and PyTorch) and
+`.venv-peer` (the established `warp` package) next to `.venv`, and the C++ loops in `build/bench`. A peer that cannot be
+had, or a program that fails, becomes a line below the table with the reason.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ class Runner:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-self.threads :])
 
     def run(self, program: Program, implementation: Implementation, timeout: float) -> list[dict]:
-        """The JSON lines of one process; a line with an `error` where it gave none."""
+        """The JSON lines of one process; a line with an `error` if it gave none."""
 
         def failed(why: str) -> list[dict]:
             return [{"workload": program.name, "variant": "all", "error": why}]
@@ -239,7 +239,7 @@ class Runner:
 
 
 def machine() -> dict:
-    """What the figures were taken on."""
+    """The machine of the figures."""
     model = platform.processor()
     info = Path("/proc/cpuinfo")
     if info.exists():

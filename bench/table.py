@@ -9,7 +9,7 @@ import statistics
 import sys
 from pathlib import Path
 
-Figures = list  # one (median, least) in ms per round, None where a round has none
+Figures = list  # one (median, least) in ms per round, None for a round without one
 
 # Throughput: Weft may need this many times what the hand-written loop needs, strict against strict and fast against
 # fast. Without an entry there is no target.
@@ -22,7 +22,7 @@ AT_MOST = {
     "mandelbrot": 1 / 0.6,
 }
 
-# Compile times and latencies: milliseconds (MiB where the row is about memory) on two cores of a server.
+# Compile times and latencies: milliseconds (MiB in rows about memory) on two cores of a server.
 LIMITS = {
     ("compile trivial", "first"): 30.0,
     ("compile trivial", "later"): 15.0,
@@ -80,7 +80,7 @@ THROUGHPUT_RATIOS = (
     ("/peer", "weft", "peer"),
     ("/NumPy", "weft", "numpy"),
 )
-# What the bare CUDA driver needs for as many bytes and for as many launches, times this.
+# Limits as multiples of the bare CUDA driver's time for as many bytes and for as many launches.
 DRIVER_AT_MOST = {"gpu bandwidth": 1 / 0.92, "gpu graph": 1.1}
 # Gradients: the forward run and the backward pass may need this many forward runs; then what the others may be.
 BOTH_AT_MOST = {"elementwise": 3.0, "stencil": 3.0, "rollout": 4.0, "recurrence": 4.0, "jacobi": 4.0, "pairs": 4.0}
@@ -187,7 +187,7 @@ def _gradients(rows: dict, best: bool) -> str:
 
 
 def _gpu(rows: dict, best: bool) -> str:
-    """Beside the bare driver; or beside a limit, where there is one."""
+    """Beside the bare driver; or beside a limit, if there is one."""
     text = [["on a GPU", "variant", "weft", "driver", "cpp", "target", "/driver", "/cpp"]]
     for (workload, variant), columns in rows.items():
         weft, driver, cpp = (_value(columns.get(name), best) for name in ("weft", "driver", "cpp"))

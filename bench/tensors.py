@@ -1,4 +1,4 @@
-"""What the programs of bench/interop share: launches with tensors of a framework."""
+"""The common part of the programs of bench/interop: launches with tensors of a framework."""
 
 from collections.abc import Callable
 from types import ModuleType

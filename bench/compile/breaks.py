@@ -39,7 +39,7 @@ def source(number):
 
 
 def by_python(number, x, thread):
-    """What one thread computes, in double precision."""
+    """The result of one thread, in double precision."""
 
     def loop(depth, s, t):
         for c in range(1, TURNS + 1):

@@ -1,4 +1,4 @@
-"""What kernels made by a factory cost: 1000 closures with 10 different captured values, declared and launched.
+"""The cost of kernels made by a factory: 1000 closures with 10 different captured values, declared and launched.
 
     python bench/compile/closures.py
 
@@ -37,7 +37,7 @@ def spent(work):
 
 def main():
     x, y = wp.ones(16), wp.zeros(16)
-    wp.launch(make(1, -1.0), dim=16, inputs=[x, y])  # what starts once
+    wp.launch(make(1, -1.0), dim=16, inputs=[x, y])  # starts everything that starts once a process
     kernels, declaring = spent(lambda: [make(3 + i % VALUES, float(i % VALUES)) for i in range(CLOSURES)])
     reports = []
 

@@ -62,7 +62,7 @@ def launch_warp(wp, loaded):
 
 
 def by_python(number, x, y, thread):
-    """What one thread computes."""
+    """The result of one thread."""
     total = float(number)
     for index in range(LOOPS):
         kind = index % len(KINDS)

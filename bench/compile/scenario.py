@@ -7,7 +7,7 @@ program again as a child, twice, on a fresh cache folder; the children time, fro
 * `later`: further modules with kernels of their own, nothing in the cache;
 * `first cached`, `later cached`: the same sources in the second process, from the disk cache.
 
-Imports and `wp.init()` are over by then; `start.py` times those. The peer compiles forward code only where no gradient
+Imports and `wp.init()` are over by then; `start.py` times those. The peer compiles only forward code unless a gradient
 is asked for. `--cpu` takes the process's CPU time in place of wall-clock time, for busy machines. `--cuda` compiles for
 a CUDA device of a driver that does nothing: the time to PTX, and no result to check.
 """

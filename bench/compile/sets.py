@@ -109,7 +109,7 @@ def launch_warp(wp, loaded):
 
 
 def by_python(number, thread):
-    """What one thread computes."""
+    """The result of one thread."""
     parent, first, kind = (values.tolist() for values in inputs())
     known, weights = [], np.zeros(MOST)
 

@@ -1,7 +1,6 @@
-"""What `import warp` and `wp.init()` cost beyond NumPy, in a process of its own.
+"""The cost of `import warp` and `wp.init()` beyond NumPy, in a process of its own.
 
-`import` is the time in milliseconds, `memory` what the process holds more than before, in MiB (printed as `ms`, as all
-figures are).
+`import` is the time in milliseconds, `memory` the growth of the process in MiB (printed as `ms`, as all figures are).
 """
 
 import subprocess

@@ -54,7 +54,7 @@ SAMPLE = 100  # queries that are checked
 
 
 def nearest_hits(data):
-    """By brute force in float64: how far the first faces of the sample's rays are, 0 where there is none."""
+    """By brute force in float64: distances to the first faces of the sample's rays, 0 for a ray without one."""
     corners = data["points"][data["faces"].reshape(-1, 3)].astype(np.float64)
     a, e1, e2 = corners[:, 0], corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
     hits = []

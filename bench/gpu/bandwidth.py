@@ -30,7 +30,7 @@ BATCH = 20  # runs between two waits
 
 
 def resize(is_small):
-    """Sizes for GPUs: what the kernels move has to be many times their caches."""
+    """Sizes for GPUs: the kernels have to move many times the capacity of the caches."""
     saxpy.N = 1 << (12 if is_small else 26)
     laplacian.N2, laplacian.N3 = (64, 16) if is_small else (8192, 512)
     particles.N = 1 << (10 if is_small else 24)

@@ -45,7 +45,7 @@ PTX = """.version 7.0
 
 
 def with_weft(options):
-    """(what runs, by variant; waits; the numbers; sets them to zero)"""
+    """(functions to time, by variant; the wait; the numbers; their reset to zero)"""
     wp = measure.import_warp("weft", options.fast)
     wp.set_device("cuda:0")
 

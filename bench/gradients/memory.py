@@ -1,8 +1,9 @@
-"""What a tape keeps of 1000 launches that change one array of 10 k numbers in place, in MiB (`ms` in the JSON lines).
+"""The memory of a tape for 1000 launches that change one array of 10 k numbers in place, in MiB (`ms` in the JSON
+lines).
 
-Variants: `sin`, each launch reads what the one before has written, so that its adjoint needs the numbers before it:
-1000 copies are the least there is; `scale`, the adjoint needs none of them; `two buffers`, a rollout that goes from one
-of two arrays to the other, where all launches but the last find their input overwritten: 999 copies.
+Variants: `sin`, each launch reads the result of the one before, so that its adjoint needs the numbers before it: at
+least 1000 copies; `scale`, the adjoint needs none of them; `two buffers`, a rollout that goes from one of two arrays to
+the other, which overwrites the inputs of all launches but the last: 999 copies.
 """
 
 import sys

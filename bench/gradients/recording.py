@@ -1,10 +1,10 @@
-"""What tapes cost: nanoseconds of a launch of one thread, outside of a tape and on one, and of going back through it.
+"""The cost of tapes: nanoseconds of a launch of one thread, outside of a tape and on one, and of going back through it.
 
     python bench/gradients/recording.py [BUILD/py ...]
 
 compares builds, in turn, the best of three processes each. A tape has 2,000 launches, of the same arrays or of others
 each time; the kernel is compiled by then. Going back, and tape.zero(), are measured on a tape of 1,000 launches, of
-which each reads what the one before wrote.
+which each reads the result of the one before.
 """
 
 import json
@@ -56,7 +56,7 @@ def taped(wp, kernel, lists):
 
 
 def others(wp):
-    """What else is recorded: a write by the host, a copy, an operator, which is a kernel, and a sum, which is none."""
+    """The other recorded operations: host writes, a copy, an operator, which is a kernel, and a sum, which is none."""
     x, y, total = (wp.zeros(count, dtype=float, requires_grad=True) for count in (8, 8, 1))
     return {
         "y.fill_(1.0)": lambda: y.fill_(1.0),

@@ -1,4 +1,4 @@
-"""The gradient of 100 steps of 16 k particles in a field, f32, by where and how fast they start.
+"""The gradient of 100 steps of 16 k particles in a field, f32, by their first positions and velocities.
 
 Variants: `launches` is a launch for each step, from one array to the next; `loop` is one launch with the loop in the
 kernel. The others run the same program for both.

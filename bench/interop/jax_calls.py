@@ -1,4 +1,4 @@
-"""What a kernel costs as a function of JAX: a call under `jax.jit`, and 16 million elements.
+"""The cost of a kernel as a function of JAX: a call under `jax.jit`, and 16 million elements.
 
 `call` is a call of a jitted function with three small arrays, a kernel or JAX's own sum. `saxpy` is one of 16 Mi
 elements under jit, in place: JAX gives the memory of an argument away. `launch` is the same kernel by `wp.launch` over

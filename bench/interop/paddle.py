@@ -1,4 +1,4 @@
-"""What tensors of Paddle cost: converting them, and giving them to launches.
+"""The cost of Paddle's tensors: converting them, and giving them to launches.
 
 The loop is that of the seeds: five tensors of 10 elements and one launch.
 """

@@ -1,4 +1,4 @@
-"""What tensors of PyTorch cost: converting them, giving them to launches, and kernels as operators.
+"""The cost of PyTorch's tensors: converting them, giving them to launches, and kernels as operators.
 
 The loop is that of the seeds: five tensors of 10 elements and one launch. An operator's forward and backward pass, of
 10 and of 1 M numbers, is beside the same by a torch.autograd.Function that is written by hand.

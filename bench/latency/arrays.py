@@ -1,4 +1,4 @@
-"""What small arrays cost: making, slicing, filling, and going to and from NumPy."""
+"""The cost of small arrays: making, slicing, filling, and going to and from NumPy."""
 
 import sys
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""What the host needs for a launch on a CUDA device: `wp.launch` on a driver that does nothing, with 0 to 30 arguments;
-recorded launches.
+"""Host time of a launch on a CUDA device: `wp.launch` on a driver that does nothing, with 0 to 30 arguments; recorded
+launches.
 
 A machine with a GPU adds the driver's own time: `--driver real` takes the one that is there.
 """

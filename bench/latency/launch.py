@@ -1,4 +1,4 @@
-"""What one call costs: `wp.launch` of a kernel that does nothing, dim 1, with 0 to 30 arguments; recorded launches; a
+"""The cost of one call: `wp.launch` of a kernel that does nothing, dim 1, with 0 to 30 arguments; recorded launches; a
 graph of 100 launches.
 
 `8` mixes arrays, scalars and a vector; `30` is thirty arrays. Numba is a serial compiled function:

@@ -1,4 +1,4 @@
-"""What typed values cost in Python: making, components, operators, builtins."""
+"""The cost of typed values in Python: making, components, operators, builtins."""
 
 import sys
 from pathlib import Path

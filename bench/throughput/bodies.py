@@ -5,7 +5,7 @@ that are found through index arrays. 17 bodies in a tree, 27 degrees of freedom,
 * `search`: a thread for each world: Newton's method along a line over the world's constraints
 * `inertia`: a thread for each degree of freedom: products with those of its ancestors, up to the root
 * `solve`: a thread for each world: a sparse triangular system in place
-* `pairs`: a thread for each pair of bodies: their spheres, and where these meet, as few do, their boxes too
+* `pairs`: a thread for each pair of bodies: their spheres, and if these meet, as few do, their boxes too
 """
 
 import sys

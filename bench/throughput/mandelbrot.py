@@ -34,8 +34,8 @@ def expected(variant, data):
 
 
 def summary(counts):
-    # Near the border of the set the count depends on the rounding of each operation (a fused multiply-add rounds once
-    # where NumPy rounds twice), so the picture is compared by its mean and its number of pixels inside.
+    # Near the border of the set the count depends on the rounding of each operation (a fused multiply-add rounds once,
+    # NumPy twice), so the picture is compared by its mean and its number of pixels inside.
     return np.array([counts.mean(), np.count_nonzero(counts == ITERATIONS)], dtype=np.float64)
 
 

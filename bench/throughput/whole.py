@@ -29,7 +29,7 @@ def problem(variant):
 
 
 def numpy_call(variant, data):
-    """The work as NumPy does it: of a sort, the sorted keys and where they came from."""
+    """A function that does the work in NumPy and returns the result; of a sort, the sorted keys."""
     if variant.startswith("product"):
         return lambda: data["a"] @ data["b"]
     if variant.startswith("2a + b"):
