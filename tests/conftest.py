@@ -1,4 +1,4 @@
-"""What all Python tests share: the options, the marks' meaning, the devices, a kernel cache of the test run's own."""
+"""The common part of all Python tests: options, meanings of marks, devices, a kernel cache of the run's own."""
 
 import importlib.machinery
 import importlib.util
@@ -28,7 +28,7 @@ class MissingPackages:
             pytest.skip(f"needs the Python package {name}", allow_module_level=True)
 
 
-sys.meta_path.append(MissingPackages)  # asked where nobody else has found a package
+sys.meta_path.append(MissingPackages)  # last: asked if no other finder has found a package
 
 
 def pytest_addoption(parser):
@@ -65,8 +65,8 @@ NOT_EVERYWHERE = ("large", "needs", "documents", "interop_old")
 
 
 class Report:
-    """What each test showed: how it ended, why it was skipped, whether it runs on every machine, and the items of the
-    contract that it carries."""
+    """The result of each test: its outcome, the reason of a skip, whether it runs on every machine, and the items of
+    the contract that it carries."""
 
     def __init__(self, file):
         self.file, self.tests = Path(file), {}
@@ -143,7 +143,7 @@ def default_device(request):
 
 @pytest.fixture(autouse=True)
 def device_of_the_run(request, monkeypatch):
-    """Runs the test on the device of ``--device``, and fails it where protected memory was touched from outside."""
+    """Runs the test on the device of ``--device``, and fails it if protected memory was touched from outside."""
     name = request.config.getoption("--device")
     if name is not None:
         import warp as wp

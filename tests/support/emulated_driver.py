@@ -54,7 +54,7 @@ class OtherLibrary:
 
 
 def other_library(device="cuda:0"):
-    """One, where the device is emulated; what is pending there has been done."""
+    """An OtherLibrary on an emulated device, whose pending work is done. Skips the test on any other device."""
     if not wp.get_device(device).is_emulated:
         pytest.skip("uses the emulated driver by itself")
     wp.synchronize_device(device)

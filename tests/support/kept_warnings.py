@@ -1,10 +1,10 @@
-"""What Weft warns of, for the tests that look at it."""
+"""Weft's warnings as a list, for the tests that look at them."""
 
 import warp as wp
 
 
 class Warnings:
-    """``with``: what Weft warns of inside."""
+    """``with``: the list of Weft's warnings inside of the block."""
 
     def __enter__(self):
         class Kept:

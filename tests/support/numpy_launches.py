@@ -13,7 +13,7 @@ import warp as wp
 
 
 def launches_with_copies(launch):
-    """``wp.launch`` for tests: what it is, but for arrays of NumPy in a launch on a CUDA device."""
+    """``wp.launch`` for tests: launches on CUDA devices take arrays of NumPy too, through copies."""
 
     @functools.wraps(launch)
     def with_copies(kernel, *given, **named):

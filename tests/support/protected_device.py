@@ -1,6 +1,6 @@
 """``cpu:protected``: a second CPU device, in tests only, whose memory the host cannot touch (protected_memory.cpp).
 
-What reads or writes it in place, as only the host's memory may be, fails the test that did it.
+Code that reads or writes it in place, as only the host's memory may be, fails its test.
 """
 
 import ctypes
@@ -36,7 +36,7 @@ def add():
 
 
 def _text_of(address):
-    """Where an address lies: its function, or the file and the offset in it where nobody knows one."""
+    """The function of an address, or the file and the offset in it if the function is unknown."""
 
     class Place(ctypes.Structure):
         _fields_ = [
@@ -61,7 +61,7 @@ def _text_of(address):
 
 
 def check():
-    """Fails the running test where the device's memory was touched from outside since the last call."""
+    """Fails the running test if the device's memory was touched from outside since the last call."""
     if add.cache_info().currsize == 0:
         return
     count = _library().take_faults()

@@ -1,5 +1,5 @@
 // Memory that the host cannot touch: pages without access, opened only while the device's own work runs. It stands in
-// for a GPU's. Whatever reads or writes it in place is written down, with the calls that led there, and goes on.
+// for a GPU's. Code that reads or writes it in place is recorded, with the calls that led there, and goes on.
 #include <execinfo.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -80,7 +80,7 @@ void* allocate(std::int64_t size_bytes) {
     }
     const std::size_t size = std::size_t{1} << power;
     if (2 * size > kArenaBytes - memory.used) return nullptr;
-    memory.used = (memory.used + size - 1) / size * size;  // whole pages, where it is one or more
+    memory.used = (memory.used + size - 1) / size * size;  // whole pages, if it is one or more
     void* const data = memory.begin + memory.used;
     memory.used += size;
     if (memory.open > 0) protect(PROT_READ | PROT_WRITE);
@@ -110,7 +110,7 @@ void close() {
 
 }  // namespace
 
-// The memory, to be given to a device. Null where there are no addresses for it.
+// The memory, to be given to a device. Null if there are no addresses for it.
 extern "C" const weft::runtime::CpuMemory* protected_memory() {
     static const weft::runtime::CpuMemory memory{allocate, release, open, close};
     Arena& self = arena();
@@ -134,7 +134,7 @@ extern "C" int take_faults() {
     return count;
 }
 
-// The addresses of the calls that led to one of them, innermost first; how many they are.
+// Stores the addresses of the calls that led to one of them, innermost first; returns their number.
 extern "C" int fault_frames(int fault, void** frames, int most) {
     if (fault >= kMostFaults) return 0;
     const Fault& found = arena().faults[fault];

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 
 def run_in_threads(work, arguments):
-    """``work(argument)`` in a thread of its own for each argument: the results. What one of them raises is raised here,
-    when all have ended."""
+    """``work(argument)`` in a thread of its own for each argument: the results. An exception of one of them is raised
+    here, when all have ended."""
     arguments = list(arguments)
     start = threading.Barrier(len(arguments))
 

@@ -2,19 +2,19 @@
 
 import numpy as np
 
-# What other functions and another order of sums may change: of a number, and of the array's largest.
+# Differences allowed for other functions and another order of sums: relative to the number, and to the array's largest.
 TOLERANCES = {2: (1e-2, 1e-3), 4: (3e-6, 2e-7), 8: (1e-14, 1e-13)}
-# How far floats are moved for another run on the CPU: where that changes a result, its rounding decides something.
+# Relative changes of floats for another run on the CPU: if that changes a result, its rounding decides something.
 NUDGES = {2: 1e-3, 4: 2e-7, 8: 1e-15}
 # By how much more than that run other roundings may change a result.
 FACTORS = {2: 300.0, 4: 300.0, 8: 1000.0}
-# What has grown beyond this had its roundings grow with it.
+# Numbers that have grown beyond this had their roundings grow with them.
 MOST_GROWTH = {2: np.inf, 4: 1e12, 8: 1e30}
 
 
 def agree(one, other, nears=(), most=0.0, counts_infinite=True):
-    """Which numbers are the same but for rounding. `nears` are what `one` is with other roundings, and `most`
-    what the roundings of a sum of all numbers add up to, in units of those of one. Unless `counts_infinite`, what is
+    """Which numbers are the same but for rounding. `nears` are the numbers of `one` with other roundings. `most` is the
+    sum of the roundings of a sum of all numbers, in units of those of one. Unless `counts_infinite`, numbers that are
     infinite or NaN with all of these roundings may be something else."""
     with np.errstate(all="ignore"):
         if one.dtype.kind == "b":
@@ -32,7 +32,7 @@ def agree(one, other, nears=(), most=0.0, counts_infinite=True):
             same |= ~stays & ~(np.abs(a) < MOST_GROWTH[size])
         for moved in runs:
             allowed += FACTORS[size] * largest(moved - a)
-            # What roundings decide as a whole may also be infinite.
+            # Numbers that roundings decide as a whole may also be infinite.
             decided = ~np.isfinite(moved) | (FACTORS[size] * np.abs(moved - a) > np.abs(a))
             same |= ~equal(a, moved) & decided
         return same | (np.isfinite(a) & (np.abs(a - b) <= allowed))

@@ -102,7 +102,7 @@ def places(array):
 
 
 def is_in_rows(array):
-    """Whether its elements lie one after the other; of a single row, also where a second one would begin."""
+    """Whether its elements lie one after the other; the stride of a single row counts too."""
     row = wp.types.type_size_in_bytes(array.dtype) * int(np.prod(array.shape[1:]))
     return array.is_contiguous and array.strides[0] == row
 

@@ -1,4 +1,4 @@
-"""What the text of a kernel says about it, and the kernel for the CPU in debug mode."""
+"""Properties of a kernel according to its text, and the kernel for the CPU in debug mode."""
 
 import functools
 import inspect
@@ -34,7 +34,7 @@ def says_more(kernel):
 
 
 def uses_addresses(kernel):
-    """Whether it may make arrays of addresses, of which nobody knows where they end."""
+    """Whether it may make arrays of addresses, whose ends are unknown."""
     return "ptr" in source(kernel)
 
 

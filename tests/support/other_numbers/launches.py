@@ -22,7 +22,7 @@ def summary():
 
 
 class Comparison:
-    """What one test has compared."""
+    """The comparisons of one test."""
 
     def __init__(self):
         self.counts, self.is_comparing = {}, False
@@ -125,7 +125,7 @@ def types_of(value):
 
 
 def layouts_of(lists):
-    """What tells the code for some arrays from that for others: gaps, elements that are apart, and shared memory."""
+    """The properties of arrays that select code: gaps, elements that are apart, and shared memory."""
     places = []
     for array in arrays_in(lists):
         places.append(array.ptr)
@@ -134,7 +134,7 @@ def layouts_of(lists):
 
 
 def run_launch(kernel, dim, lists, device):
-    """The launch, and back where arrays have gradients."""
+    """The launch, and back if arrays have gradients."""
     run_recorded(kernel, dim, lists[0], device, lambda tape: tape._reverse_all())
 
 

@@ -1,4 +1,4 @@
-"""One launch with other numbers: what they become, a run on each of the two devices, and what has to agree."""
+"""One launch with other numbers: the numbers, a run on each of the two devices, and the comparison."""
 
 import functools
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ KINDS = ("other floats", "floats of any size", "integers in another order", "int
 
 @dataclass(frozen=True)
 class Change:
-    """What a trial changes."""
+    """The changes of a trial."""
 
     kind: str  # of the numbers: one of KINDS, infinite floats, or zero floats
     longer: int = 0  # the first dimension of arrays and launches
@@ -72,7 +72,7 @@ TRIALS += [Change(kind, gap=3, spread=2) for kind in ("infinite floats", "any in
 TRIALS += [Change("zero floats")]
 # Arrays that are larger in all take too long on the CPU in debug mode.
 MOST_BYTES = 1 << 19
-# What a warp executes of one block: loops over any integers may never end.
+# Limit for a warp in one block: loops over any integers may never end.
 MOST_INSTRUCTIONS = 300_000
 SMALL = -9, 70
 LANES = 32  # of a warp
@@ -124,7 +124,7 @@ class Trial:
         self.lists = rebuilt(lists, lambda array: array, self.other_number)
 
     def require_rows(self):
-        """Arrays change their shape where no two share a part of their memory, and there are rows to be changed."""
+        """Arrays change their shape only if no two share a part of their memory, and there are rows to be changed."""
         extents = sorted({places(array): extent(array) for array in self.arrays.values()}.values())
         is_apart = all(before[1] <= after[0] for before, after in zip(extents, extents[1:]))
         needs_rows = self.change.gap or self.change.wider or self.change.width
@@ -146,7 +146,7 @@ class Trial:
         return self.longer(array.shape)
 
     def strides_of(self, array):
-        """A gap follows each row of the last dimension, where there are rows, each plane of rows, and so on."""
+        """A gap follows each row of the last dimension, if there are rows, each plane of rows, and so on."""
         if self.change.keeps_places:
             return array.strides
         lengths = [*(n + self.change.gap for n in self.shape_of(array)[1:]), self.change.spread]
@@ -194,7 +194,7 @@ class Trial:
                 view[...] = self.other_values(view)
 
     def copy_rows(self, index, contents):
-        """The numbers of a region's array, and again from the first where it is longer."""
+        """The numbers of a region's array, and again from the first if it is longer."""
         key = self.regions[index].keys[0]
         array = self.arrays[key]
         if array.size == 0:
@@ -310,7 +310,7 @@ class Trial:
             fault = str(problem)
         while recover() or fault:
             try:
-                wp.synchronize_device(self.device)  # what else was to be done
+                wp.synchronize_device(self.device)  # the rest of the pending work
                 break
             except PROBLEMS as problem:
                 fault = fault or str(problem)
@@ -358,7 +358,7 @@ class Trial:
         return [self.on_cpu(nudged), self.on("cpu", self.contents, self.kernel)]
 
     def require_same_gaps(self, here, there):
-        """What is between the rows."""
+        """Compares the bytes between the rows."""
         for index, (one, other) in enumerate(zip(here, there, strict=True)):
             for _, view in [*self.views(index, one), *self.views(index, other)]:
                 view[...] = 0
