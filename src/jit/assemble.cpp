@@ -24,7 +24,7 @@ constexpr const char* kHelp =
     "help: pip install nvidia-cuda-nvcc-cu12 (or nvidia-nvjitlink-cu12), install the CUDA toolkit, or name ptxas or "
     "libnvJitLink.so by the environment variable WARP_PTX_COMPILER; use_ptx=True needs none of them";
 
-// What it says, "" where it is not set.
+// The value of $WARP_PTX_COMPILER, or "".
 std::string named_compiler() {
     const char* const named = std::getenv(kVariable);
     return named == nullptr ? "" : named;
@@ -43,7 +43,7 @@ std::vector<std::byte> bytes_of(const std::string& text) {
     return {data, data + text.size()};
 }
 
-// One compiler and what it said, where it did not do it.
+// A compiler that failed, and its message.
 struct Refusal {
     std::string who, why;
 };
@@ -68,7 +68,7 @@ std::vector<fs::path> programs(const std::vector<fs::path>& folders, const char*
     return different;
 }
 
-// Empty where it does not take the text.
+// Returns nothing, and adds to `refusals`, if ptxas fails.
 std::vector<std::byte> run_ptxas(const fs::path& program, std::string_view ptx, const std::string& processor,
                                  const char* api, std::vector<Refusal>& refusals) {
     const TemporaryFolder folder;
@@ -96,13 +96,13 @@ constexpr nvJitLinkInputType kInputIsPtx = 2;
 
 struct Library {
     std::string name;
-    int version = 0;  // 12, 13: of the library's name
+    int version = 0;  // in the library's name: 12 or 13
 #define WEFT_NVJITLINK(function, parameters) int(*function) parameters = nullptr;
 #include "jit/nvjitlink.def"
 #undef WEFT_NVJITLINK
 };
 
-// Libraries are never closed. Empty where there is none of that name, or it lacks functions.
+// Libraries are never closed. Empty if none has that name, or functions are missing.
 std::optional<Library> open_library(const std::string& name, int version) {
     void* const handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) return {};
@@ -142,7 +142,7 @@ std::optional<Library> find_library(const std::vector<fs::path>& folders, const 
 
 std::vector<std::byte> run_library(const Library& library, std::string_view ptx, const std::string& processor,
                                    std::vector<Refusal>& refusals) {
-    const std::string text(ptx), architecture = "-arch=" + processor;  // the text with a NUL behind it
+    const std::string text(ptx), architecture = "-arch=" + processor;  // c_str() ends in a NUL
     const char* options[] = {architecture.c_str(), "-lineinfo"};
     nvJitLinkHandle handle = nullptr;
     const auto refuse = [&](const std::string& call, int result) {

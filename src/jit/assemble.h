@@ -1,5 +1,5 @@
-// Machine code for GPUs ("cubins"), made of PTX by NVIDIA's compiler. Weft may not pass that on: what the user has is
-// taken, the program ptxas or the library nvJitLink.
+// Machine code for GPUs ("cubins"), assembled from PTX by NVIDIA's compiler, the program ptxas or the library
+// nvJitLink. Weft may not distribute these: it uses the user's.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,14 @@
 
 namespace weft::jit {
 
-// Machine code of a text for exactly the processor "sm_90", with line tables where the text has lines. Taken is the
-// first of these that does it: $WARP_PTX_COMPILER alone, where it is set (a ptxas, or a libnvJitLink.so); else ptxas in
-// the folders of PATH, in `folders`, in those of toolkits; then nvJitLink in `folders`, in toolkits, or as the system
-// finds it. Throws UsageError in the name of `api` where there is none, or what each of them said.
+// Assembles PTX for exactly `processor` (such as "sm_90"), with line tables if the text has lines. If
+// $WARP_PTX_COMPILER is set (a ptxas, or a libnvJitLink.so), it alone is used. Otherwise the first of these that
+// succeeds:
+//
+// - ptxas in the folders of PATH, in `folders`, in toolkits;
+// - nvJitLink in `folders`, in toolkits, or on the system's library path.
+//
+// Throws UsageError in the name of `api` if there is none, or with the message of each that failed.
 std::vector<std::byte> assemble(std::string_view ptx, const std::string& processor,
                                 const std::vector<std::filesystem::path>& folders, const char* api);
 

@@ -1,4 +1,5 @@
-// What of LLVM differs between kinds of targets. compile.cpp drives it; nothing else asks which target it is.
+// The differences between kinds of targets in the use of LLVM. compile.cpp drives it; no other file depends on the
+// kind.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +17,19 @@ class Module;
 
 namespace weft::jit {
 
-// All functions may be called from any thread.
+// Thread-safe: all functions may be called from any thread.
 class Backend {
 public:
     virtual ~Backend() = default;
 
-    // What emission depends on. Throws UsageError where LLVM does not know the processor.
+    // The target's properties that emission depends on. Throws UsageError if LLVM does not know the processor.
     virtual codegen::TargetInfo describe(const Target& target) const = 0;
-    // How many states of one loop an adjoint may keep in a thread, where threads have no stack that grows; else empty.
+    // The most states of one loop that an adjoint may keep in a thread, if threads have no growing stack; else empty.
     virtual std::optional<std::int64_t> stack_slots() const { return {}; }
-    // LLVM's passes over one lowered module. Level 0 leaves it alone, 1 tidies it, 2 adds what works on loops and
-    // memory, 3 adds unrolling. Sets triple, data layout and attributes of functions first.
+    // Runs LLVM's passes over one lowered module, after setting its triple, data layout and function attributes. Level
+    // 0 runs none, 1 tidies, 2 adds passes on loops and memory, 3 adds unrolling.
     virtual void optimize(llvm::Module& module, const Target& target, int level) const = 0;
-    // The code of an optimised module as a Binary holds it, and as text.
+    // The code of an optimised module, in the form that a Binary holds, and as text.
     virtual std::vector<std::byte> emit(llvm::Module& module, const Target& target, int level) const = 0;
     virtual std::string emit_text(llvm::Module& module, const Target& target, int level) const = 0;
 };

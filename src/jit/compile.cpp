@@ -29,8 +29,8 @@ codegen::Lowered lower(const ir::Module& module, const Backend& target, const Op
     return lowered;
 }
 
-// One compilation's LLVM context. Errors that LLVM reports while it works are kept and thrown at the end of a step:
-// its own handler would print them and end the process.
+// One compilation's LLVM context. Errors that LLVM reports are collected, and thrown at the end of a step: its own
+// handler would print them and end the process.
 class Session {
 public:
     Session() {

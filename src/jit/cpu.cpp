@@ -30,32 +30,31 @@ namespace weft::jit {
 
 namespace {
 
-// Makes LLVM know the processor family; any number of times, from any thread.
+// Registers the processor family with LLVM. Thread-safe, and may be called repeatedly.
 void initialize() {
     static std::once_flag once;
     std::call_once(once, [] {
         llvm::InitializeNativeTarget();
         llvm::InitializeNativeTargetAsmPrinter();
         llvm::InitializeNativeTargetAsmParser();  // checks inline assembly; codegen has none, LLVM still asks for it
-        // Limits inside LLVM from which on it works in a way that takes time with the size of a kernel and not with its
-        // square, and has no other way to be told.
+        // Limits above which LLVM switches to algorithms that are not quadratic in the size of a kernel. They are only
+        // reachable as options.
         const auto set_limit = [&](const char* option, const char* limit) {
             const auto& options = llvm::cl::getRegisteredOptions();
             const auto found = options.find(option);
             if (found != options.end()) found->second->addOccurrence(0, option, limit);
         };
-        // The schedulers compare each access of a block with all others, up to this number of them; LLVM's own limit of
-        // 1000 makes that the longest part of compiling a kernel with hundreds of arrays.
+        // The schedulers compare each access of a block with all others, up to this number of accesses. LLVM's own
+        // limit of 1000 makes that the longest part of compiling a kernel with hundreds of arrays.
         set_limit("dag-maps-huge-region", "200");
-        // CodeGenPrepare begins again with the first block after each change to the control flow, in functions of up to
-        // this number of blocks; LLVM's own limit of 10000 makes that the longest part of a kernel with hundreds of
-        // loops.
+        // In functions of up to this number of blocks, CodeGenPrepare restarts at the first block after each change to
+        // the control flow. LLVM's own limit of 10000 makes that the longest part of a kernel with hundreds of loops.
         set_limit("cgpp-huge-func", "64");
-        // The register allocator looks for the region where a value may stay in its register, block by block, for each
-        // value again; up to 10000 blocks, which was the longest part of a kernel with thousands.
+        // For each value, the register allocator searches the region in which it may stay in its register, block by
+        // block. LLVM's own limit of 10000 blocks made that the longest part of a kernel with thousands.
         set_limit("grow-region-complexity-budget", "400");
-        // Constants that many blocks copy are made anew in each; after each of up to 100 the coalescer finds out again
-        // where they are needed. From the third on it does that once for all.
+        // Constants that many blocks copy are rematerialised in each. The coalescer updates their live ranges after
+        // each of the first 100; above this limit it does so once for all.
         set_limit("late-remat-update-threshold", "3");
     });
 }
@@ -68,7 +67,7 @@ const llvm::Target& llvm_target(const llvm::Triple& triple) {
     return *target;
 }
 
-// The widest SIMD register worth using. 512 bits need all of AVX-512 that wide code is made of (masks on bytes and
+// The widest SIMD register worth using. 512 bits need all parts of AVX-512 that wide code uses (masks on bytes and
 // words, conversions of 64-bit integers), which every server processor since Skylake has.
 int vector_bits(const llvm::Triple& triple, const llvm::MCSubtargetInfo& processor) {
     if (!triple.isX86()) return 128;  // AArch64: NEON
@@ -78,7 +77,7 @@ int vector_bits(const llvm::Triple& triple, const llvm::MCSubtargetInfo& process
     return 128;
 }
 
-// Whether LLVM knows the processor; what it has otherwise.
+// LLVM's description of the processor. Throws UsageError if LLVM does not know it.
 std::unique_ptr<llvm::MCSubtargetInfo> processor_of(const Target& target) {
     const llvm::Triple triple(target.triple);
     std::unique_ptr<llvm::MCSubtargetInfo> processor(
@@ -98,10 +97,10 @@ codegen::TargetInfo info_of(const Target& target) {
     info.vector_bits = vector_bits(triple, *processor);
     const auto has = [&](const char* feature) { return processor->checkFeatures(std::string("+") + feature); };
     if (triple.isX86()) {
-        // As LLVM decides whether it uses the instructions.
+        // The conditions under which LLVM uses the instructions.
         const bool wide = has("avx512f") && has("avx512vl");
         info.fast_gathers = (wide || (has("avx2") && has("fast-gather"))) && !has("prefer-no-gather");
-        // Measured on Zen 4, where a loop over neighbours takes 0.75 of the time; not on processors of others.
+        // Measured on Zen 4 only, on which a loop over neighbours takes 0.75 of the time.
         info.loads_rows = target.processor.starts_with("znver");
         info.fast_scatters = wide && !has("prefer-no-scatter");
     }
@@ -112,10 +111,10 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target, int leve
     constexpr llvm::CodeGenOptLevel kLevels[] = {llvm::CodeGenOptLevel::None, llvm::CodeGenOptLevel::Less,
                                                  llvm::CodeGenOptLevel::Default, llvm::CodeGenOptLevel::Aggressive};
     llvm::TargetOptions options;
-    options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // codegen says where, with llvm.fmuladd and `contract`
+    options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // codegen marks the places, with llvm.fmuladd and `contract`
     options.EnableFastISel = level == 0;
-    // Position-independent: calls may then go through stubs, which is how code reaches libraries further away than a
-    // 32-bit displacement.
+    // Position-independent: calls may then go through stubs, by which code reaches libraries further away than a 32-bit
+    // displacement.
     const llvm::Triple triple(target.triple);
     std::unique_ptr<llvm::TargetMachine> machine(
         llvm_target(triple).createTargetMachine(triple, target.processor, target.features, options, llvm::Reloc::PIC_,
@@ -124,7 +123,7 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target, int leve
     return machine;
 }
 
-// What is known of a target. Made once per thread, since a machine takes as long to make as a small kernel to compile.
+// Per thread, since making a machine takes as long as compiling a small kernel.
 struct CachedTarget {
     codegen::TargetInfo info;
     std::array<std::unique_ptr<llvm::TargetMachine>, 4> machines;  // by level
@@ -153,8 +152,8 @@ public:
         llvm::TargetMachine& machine = known(target).machine(level);
         module.setTargetTriple(machine.getTargetTriple());
         module.setDataLayout(machine.createDataLayout());
-        // Without these, LLVM cuts 512-bit operations in two on processors whose tuning prefers 256 bits. codegen has
-        // picked the width already (TargetInfo::vector_bits).
+        // Without these attributes, LLVM splits 512-bit operations on processors whose tuning prefers 256 bits. codegen
+        // has chosen the width already (TargetInfo::vector_bits).
         const int bits = known(target).info.vector_bits;
         for (llvm::Function& function : module) {
             if (function.isDeclaration()) continue;
@@ -181,7 +180,7 @@ public:
 Target find_host() {
     Target target;
     target.triple = llvm::sys::getProcessTriple();
-    // $WEFT_CPU names an older processor to compile for, as LLVM calls it ("x86-64", "x86-64-v3"): for tests, and for
+    // $WEFT_CPU names an older processor to compile for, by LLVM's name ("x86-64", "x86-64-v3"): for tests, and for
     // caches shared between unlike machines.
     if (const char* const wanted = std::getenv("WEFT_CPU"); wanted != nullptr && *wanted != '\0') {
         target.processor = wanted;

@@ -20,10 +20,10 @@ namespace weft::jit {
 namespace {
 
 constexpr char kPrefix[] = "weft_lib_";
-// Functions of no more instructions are inlined wherever they are called, unless they say otherwise.
+// Larger functions are called; up to this number of instructions they are inlined, unless declared noinline.
 constexpr unsigned kMostInlined = 600;
 
-// On the CPU, functions that take a mask are the runtime's.
+// On the CPU, the runtime provides the functions that take a mask.
 std::vector<std::string> missing_functions(const llvm::Module& module, Target::Kind kind) {
     std::vector<std::string> missing;
     for (const llvm::Function& function : module)
@@ -33,13 +33,13 @@ std::vector<std::string> missing_functions(const llvm::Module& module, Target::K
     return missing;
 }
 
-// Bodies are loaded when the linker asks for them.
+// Function bodies are materialised by the linker on demand.
 std::unique_ptr<llvm::Module> open(const DevlibPart& part, llvm::Module& into) {
     const llvm::StringRef bytes(reinterpret_cast<const char*>(part.bitcode), part.size);
     llvm::Expected<std::unique_ptr<llvm::Module>> library =
         llvm::getLazyBitcodeModule(llvm::MemoryBufferRef(bytes, "devlib"), into.getContext());
     if (!library) throw InternalError("the device library cannot be read: " + llvm::toString(library.takeError()));
-    // What clang says of its own module (levels of PIC, frame pointers) is not about the kernel's.
+    // Clang's module flags (levels of PIC, frame pointers) do not apply to the kernel's module.
     if (llvm::Error error = (*library)->materializeMetadata())
         throw InternalError("the device library cannot be read: " + llvm::toString(std::move(error)));
     for (const char* name : {"llvm.module.flags", "llvm.ident"})
@@ -49,8 +49,8 @@ std::unique_ptr<llvm::Module> open(const DevlibPart& part, llvm::Module& into) {
     return std::move(*library);
 }
 
-// The code is for the processor that the kernel is for, not for the one that clang was told. For GPUs, clang drops the
-// scope that atomics ask for, which is the device.
+// Drops the attributes for the processor that clang compiled for: the code runs on the kernel's. For GPUs, restores the
+// scope of atomics, the device, which clang drops.
 void adopt(llvm::Function& function, Target::Kind kind) {
     const llvm::SyncScope::ID device = function.getContext().getOrInsertSyncScopeID("device");
     for (llvm::Instruction& instruction : llvm::instructions(function))

@@ -1,4 +1,4 @@
-// The device library (src/devlib) as bitcode inside this program, and how a module gets what it calls of it.
+// The device library (src/devlib) as bitcode inside this program, and its linking into modules.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ struct DevlibPart {
 };
 std::span<const DevlibPart> devlib_parts();
 
-// Gives `module` the bodies of the functions of the library that it calls, and nothing else of it; small ones are
-// inlined, but for those declared noinline. Before optimisation. Throws InternalError where the library lacks one.
+// Links into `module` the functions of the library that it calls, and no others; small ones are inlined, unless
+// declared noinline. Must run before optimisation. Throws InternalError if the library lacks one.
 void link_devlib(llvm::Module& module, Target::Kind kind);
 
 }  // namespace weft::jit

@@ -27,15 +27,15 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kExtension = ".weft";
 constexpr std::string_view kTemporaryExtension = ".tmp";
-// Looking at a whole folder costs about a microsecond a file: done once in so many stores.
+// A scan of the folder costs about a microsecond a file: done once in so many stores.
 constexpr unsigned kStoresBetweenTrims = 64;
 // A temporary file this old belongs to a process that died while writing it.
 constexpr std::chrono::hours kTemporaryLifetime{1};
 
 fs::path file_of(const fs::path& folder, const Digest& key) { return folder / (key.hex() + std::string(kExtension)); }
 
-// Unique among all processes and threads that share the folder, also over a network: the host's name is left out since
-// two processes of one number on two hosts still differ in the random part.
+// Unique among the processes and threads that share the folder. Over a network, two processes with one number on two
+// hosts differ in the clock; in a clash O_EXCL refuses the second file.
 fs::path temporary_beside(const fs::path& file) {
     static std::atomic<unsigned> count{0};
     const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
@@ -43,7 +43,7 @@ fs::path temporary_beside(const fs::path& file) {
                     std::to_string(count.fetch_add(1, std::memory_order_relaxed)) + std::string(kTemporaryExtension));
 }
 
-// Empty where there is no such file or it cannot be read.
+// Empty if there is no such file or it cannot be read.
 std::optional<std::vector<std::byte>> read_file(const fs::path& path) {
     std::error_code error;
     if (!fs::is_regular_file(path, error)) return std::nullopt;  // opening a pipe would wait for its writer
@@ -79,8 +79,8 @@ struct Entry {
     std::uintmax_t size = 0;
 };
 
-// The cache's own files below a folder: whatever else lies there is not ours to count or remove. Files that vanish
-// while we look are another process's doing and simply not there.
+// The cache's own files in a folder; all others are neither counted nor removed. Files that vanish during the scan were
+// removed by another process, and are skipped.
 std::vector<Entry> entries_of(const fs::path& folder) {
     std::vector<Entry> entries;
     std::error_code error;
@@ -113,23 +113,23 @@ std::optional<Binary> DiskCache::load(const Digest& key) {
     const fs::path path = file_of(folder_, key);
     const auto bytes = read_file(path);
     if (!bytes) return std::nullopt;
-    std::error_code ignored;  // a file that cannot be touched or removed costs a worse order of removal, or a rebuild
+    std::error_code ignored;  // a failed touch or removal costs a worse order of removal, or a rebuild
     try {
         Binary binary = deserialize(*bytes);
-        // A file under another key's name (copied by hand, say) is as wrong as a damaged one.
+        // A file under another key's name (copied by hand, say) counts as damaged.
         if (binary.key == key) {
-            fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);  // used now: the last to be removed
+            fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);  // used now: removed last
             return binary;
         }
     } catch (const UsageError&) {
-        // Damaged: falls through, is removed and will be built and stored again.
+        // Damaged: removed below, then rebuilt and stored again.
     }
     fs::remove(path, ignored);
     return std::nullopt;
 }
 
 void DiskCache::remove(const Digest& key) {
-    std::error_code ignored;  // what another process removed first is removed all the same
+    std::error_code ignored;  // another process may have removed the file first
     if (problem().empty()) fs::remove(file_of(folder_, key), ignored);
 }
 
@@ -146,7 +146,7 @@ bool DiskCache::store(const Binary& binary) {
         fs::remove(temporary, error);
         return false;
     }
-    // Atomic within one folder: a reader sees the old file or the whole new one. Two writers of one key wrote the same.
+    // Atomic within one folder: a reader sees the old file or the whole new one. Two writers of one key write the same.
     fs::rename(temporary, path, error);
     if (error) {
         fs::remove(temporary, error);
@@ -160,7 +160,7 @@ bool DiskCache::store(const Binary& binary) {
 
 void DiskCache::trim() {
     std::vector<Entry> entries = entries_of(folder_);
-    std::error_code ignored;  // what another process removed first is removed all the same
+    std::error_code ignored;  // another process may have removed a file first
     const auto oldest_temporary = fs::file_time_type::clock::now() - kTemporaryLifetime;
     std::uintmax_t total = 0;
     std::erase_if(entries, [&](const Entry& entry) {
@@ -170,7 +170,7 @@ void DiskCache::trim() {
         return is_temporary;
     });
     if (total <= limit_bytes_) return;
-    // Down to three quarters, so that a full cache is not trimmed at every turn.
+    // Down to three quarters, so that a full cache is not trimmed every time.
     std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.time < b.time; });
     for (const Entry& entry : entries) {
         if (total <= limit_bytes_ / 4 * 3) break;
@@ -180,7 +180,7 @@ void DiskCache::trim() {
 }
 
 void DiskCache::clear() {
-    std::error_code ignored;  // a file that another process removed first is gone all the same
+    std::error_code ignored;  // another process may have removed a file first
     for (const Entry& entry : entries_of(folder_)) fs::remove(entry.path, ignored);
 }
 
@@ -193,7 +193,7 @@ std::filesystem::path cache_folder(std::filesystem::path root) {
     if (root.empty()) {
         root = from_environment("XDG_CACHE_HOME");
         if (root.empty() && !from_environment("HOME").empty()) root = from_environment("HOME") / ".cache";
-        // No home at all (a bare container): a folder of this user's own among the temporary files.
+        // Without a home (a bare container): a folder of this user in the temporary folder.
         if (root.empty()) root = fs::path("/tmp") / ("weft-" + std::to_string(::getuid()));
         root /= "weft";
     }

@@ -1,5 +1,5 @@
-// From IR to a Binary for a target: codegen, LLVM's pass pipeline, an object file in memory; and the
-// content-addressed disk cache in front of it.
+// From IR to a Binary for a target: codegen, LLVM's pass pipeline, an object file in memory; and the content-addressed
+// disk cache in front of it.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@
 
 namespace weft::jit {
 
-// The processor that this runs on, or that $WEFT_CPU names. Found once.
+// The processor of this machine, or the one that $WEFT_CPU names. Determined once.
 const Target& host_target();
-// What emission depends on there.
+// The properties of a target that emission depends on.
 codegen::TargetInfo describe(const Target& target);
-// Those of GPUs that code can be compiled for, 90 for sm_90, ascending.
+// GPU architectures that code can be compiled for, ascending; 90 is sm_90.
 std::vector<int> cuda_architectures();
 
-// How many states of one loop an adjoint may keep in a thread there (transform::AdjointOptions); empty where threads
-// have stacks that grow.
+// The most states of one loop that an adjoint may keep in a thread (transform::AdjointOptions); empty if threads have
+// growing stacks.
 std::optional<std::int64_t> stack_slots(const Target& target);
 
-// Names of the processor's features that code for a CPU may use, beyond those that every machine of its kind has.
+// Names of the processor's features that code for a CPU may use, beyond those of every machine of its kind.
 std::vector<std::string> required_features(const Target& target);
 
 struct Options {
@@ -36,7 +36,7 @@ struct Options {
     NativeOptions native;
 };
 
-// Compiles a module of kernels (already through transform::run_pipeline). `key` goes into the Binary.
+// Compiles a module of kernels. Precondition: transform::run_pipeline has run over it. `key` goes into the Binary.
 Binary compile(const ir::Module& module, const Options& options, const Digest& key);
 
 // The LLVM IR before or after optimisation, or the assembly: for wp.inspect and tests.

@@ -8,11 +8,11 @@
 
 namespace weft::jit {
 
-// One text with a line for each thing that the machine code depends on, hashed. Nothing in it differs between processes
-// on one machine: no address, no time, no order of a hash table.
+// The hash of a text with a line for each input of the machine code. The text is the same in all processes on one
+// machine: it holds no address, no time, no order of a hash table.
 Digest cache_key(const ir::Module& module, const Options& options) {
-    // By name, so that an option that is added does not compile before it stands here. What is left out does not decide
-    // about the code: `native` says which compiler makes what the C++ of the user means, and where that is kept.
+    // By name, so that a new option does not compile before it is listed here. `native` is left out, as it does not
+    // change the code: it names the compiler for the user's C++, and its cache.
     const auto& [target, codegen, optimization_level, native] = options;
     const auto& [debug, notes_accesses, fast_math, fuse_fp, line_info, lanes, short_rows, dense, noalias, null_arrays,
                  private_gradients, huge, most_threads, least_blocks, max_registers] = codegen;
@@ -47,7 +47,7 @@ Digest cache_key(const ir::Module& module, const Options& options) {
     add_number("least_blocks", least_blocks);
     add_number("max_registers", max_registers);
     add("ir", ir::print(module, /*names=*/false));
-    // Debug information carries the user's places, which the text without names leaves out.
+    // Debug information holds source positions, which the text without names leaves out.
     if (line_info) {
         for (const SourcePtr& source : module.sources) add("source", source->path);
         add("places", ir::print(module, /*names=*/true));

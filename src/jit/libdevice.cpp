@@ -28,10 +28,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What names of functions begin with.
+// Prefixes of function names in the two libraries.
 constexpr char kLibdevicePrefix[] = "__nv_", kLibclcPrefix[] = "_Z";
 constexpr char kLibclcFile[] = "nvptx64--.bc";
-// Instructions of all copies of one function in a kernel; where there were more, it is called.
+// The most instructions of all inlined copies of one function in a kernel; above, it is called.
 constexpr std::size_t kMostCopiedInstructions = 10'000;
 constexpr char kInToolkit[] = "nvvm/libdevice/libdevice.10.bc";
 
@@ -43,7 +43,7 @@ bool is_file(const fs::path& path) {
 fs::path find_libclc() {
     for (const char* const folder : {"/usr/lib/clc", "/usr/share/clc", "/usr/local/lib/clc", "/usr/local/share/clc"})
         if (is_file(fs::path(folder) / kLibclcFile)) return fs::path(folder) / kLibclcFile;
-    return fs::path("/usr/lib/clc") / kLibclcFile;  // the error names it
+    return fs::path("/usr/lib/clc") / kLibclcFile;  // for the error message
 }
 
 fs::path find_file() {
@@ -55,8 +55,8 @@ fs::path find_file() {
     return {};
 }
 
-// Bitcode has the names of its functions side by side, as they are. To read the file would take longer than to compile
-// a small kernel, which may call none of them.
+// Bitcode holds the names of its functions as plain text. Parsing the file would take longer than compiling a small
+// kernel, which may call none of them.
 bool has_functions_of_libclc(const std::string& bitcode) { return bitcode.find("_Z3sinf") != std::string::npos; }
 
 Libdevice with_kind(Libdevice found) {
@@ -98,7 +98,7 @@ std::unique_ptr<llvm::Module> open(llvm::Module& into) {
     if (library)
         if (llvm::Error error = (*library)->materializeMetadata()) library = std::move(error);
     if (!library) fail(source.name + " cannot be read as libdevice: " + llvm::toString(library.takeError()));
-    // What NVIDIA's compiler says of its own module.
+    // Metadata that NVIDIA's compiler left for its own module.
     std::vector<llvm::NamedMDNode*> metadata;
     for (llvm::NamedMDNode& one : (*library)->named_metadata()) metadata.push_back(&one);
     for (llvm::NamedMDNode* one : metadata) (*library)->eraseNamedMetadata(one);
@@ -107,8 +107,8 @@ std::unique_ptr<llvm::Module> open(llvm::Module& into) {
     return std::move(*library);
 }
 
-// __nvvm_reflect("__CUDA_FTZ") asks how the code is compiled: subnormal numbers are kept, division and square root are
-// exact.
+// Replaces __nvvm_reflect("__CUDA_FTZ") and others by the compilation's properties: subnormal numbers are kept,
+// division and square root are exact.
 void answer_questions(llvm::Module& module, const std::string& processor) {
     llvm::Function* const reflect = module.getFunction("__nvvm_reflect");
     if (reflect == nullptr) return;
@@ -127,8 +127,8 @@ void answer_questions(llvm::Module& module, const std::string& processor) {
     reflect->eraseFromParent();
 }
 
-// libclc converts numbers to integers before it looks whether they are finite, and takes them for places in tables. An
-// integer of what is not a number is poison to LLVM and anything on a GPU: zero is a place in each table.
+// libclc converts numbers to integers before it tests that they are finite, and uses them as indices of tables. The
+// integer of a NaN is poison in LLVM and unspecified on GPUs; the saturated zero is a valid index of each table.
 void saturate_conversions(llvm::Module& module) {
     for (llvm::Function& function : module)
         for (llvm::Instruction& each : llvm::make_early_inc_range(llvm::instructions(function))) {

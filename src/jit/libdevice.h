@@ -1,8 +1,8 @@
-// libdevice, NVIDIA's mathematical functions for GPUs as LLVM bitcode. The build puts it into the compiler
-// (cmake/libdevice.cmake); a build that found none looks for it on the machine, when a kernel first needs it.
+// libdevice, NVIDIA's mathematical functions for GPUs as LLVM bitcode. The build embeds it (cmake/libdevice.cmake). If
+// it found none, the machine is searched when a kernel first needs it.
 //
-// libclc, LLVM's own functions (Debian's package libclc-22), takes its place where $WARP_LIBDEVICE says so, or where
-// Weft was built with it. Which of the two a file is, is seen by the functions in it.
+// libclc, LLVM's own functions (Debian's package libclc-22), replaces it if $WARP_LIBDEVICE says so, or if Weft was
+// built with it. The functions in a file tell the two libraries apart.
 #pragma once
 
 #include <span>
@@ -14,23 +14,26 @@ class Module;
 
 namespace weft::jit {
 
-// As it was found when Weft was built; empty where there was none. Generated.
+// The file found when Weft was built; empty if there was none. Generated.
 std::span<const unsigned char> bundled_libdevice();
 
-// Of the one that is used: the file $WARP_LIBDEVICE where it is set, or the system's libclc where it is "libclc"; else
-// the bundled one; else that of a toolkit in $CUDA_HOME, $CUDA_PATH, /usr/local/cuda, or the newest /usr/local/cuda-*.
+// The library in use, the first of these:
+//
+// - $WARP_LIBDEVICE if set: a file, or "libclc" for the system's libclc;
+// - the bundled one;
+// - that of a toolkit in $CUDA_HOME, $CUDA_PATH, /usr/local/cuda, or the newest /usr/local/cuda-*.
 struct Libdevice {
-    std::string name;  // for messages; empty where there is none
+    std::string name;  // for messages; empty if there is none
     std::string bitcode;
     bool is_libclc = false;
 };
 const Libdevice& libdevice();
 
-// What of it code depends on, for the key of the cache.
+// A hash of the library, for the key of the cache.
 std::string libdevice_version();
 
-// Gives `module` the bodies of the functions of the library that it calls, for code of this processor ("sm_90"), to be
-// inlined but where there are very many calls. Throws UsageError where there is no libdevice, or none that can be read.
+// Links into `module` the functions of the library that it calls, for code of this processor (such as "sm_90"). They
+// are inlined, unless there are very many calls. Throws UsageError if there is no libdevice, or none that can be read.
 void link_libdevice(llvm::Module& module, const std::string& processor);
 
 }  // namespace weft::jit

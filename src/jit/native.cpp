@@ -54,7 +54,7 @@ fs::path find_compiler(const NativeFunction& function, const NativeOptions& opti
          {{Note::Kind::note, "looked for " + looked_for, {}}, help});
 }
 
-// What tells one compiler from the next one under the same name.
+// Tells apart compilers under one path.
 std::string identity(const fs::path& compiler) {
     std::error_code error;
     const fs::path real = fs::canonical(compiler, error);
@@ -64,12 +64,12 @@ std::string identity(const fs::path& compiler) {
 }
 
 #if defined(__x86_64__)
-// The most that the code may use of the processor it is for: a level and not a name, which an older compiler may not
-// know.
+// The -march level that covers the target's features. A level and not the processor's name, which an older compiler may
+// not know.
 const char* level_of_processor(const Target& target) {
     struct Level {
         const char* name;
-        std::vector<const char*> features;  // beyond those of the levels below it, and those that these imply
+        std::vector<const char*> features;  // beyond the lower levels, and without implied ones
     };
     static const Level kLevels[] = {
         {"x86-64-v2", {"cx16", "popcnt", "sahf", "sse4.2"}},
@@ -88,8 +88,8 @@ const char* level_of_processor(const Target& target) {
 #endif
 
 std::vector<std::string> options_of_compiler(const Target& target) {
-    // -fno-exceptions and -fno-rtti: an exception cannot leave a kernel. Warnings are the compiler's taste; a function
-    // that ends without its result is a mistake.
+    // -fno-exceptions and -fno-rtti: an exception cannot leave a kernel. Warnings depend on the compiler and are off; a
+    // missing return value is an error.
     std::vector<std::string> options = {"-x",
                                         "c++",
                                         "-std=c++17",
@@ -113,11 +113,11 @@ std::vector<std::string> options_of_compiler(const Target& target) {
     return options;
 }
 
-// ---- what it says ----
+// ---- its diagnostics ----
 
 struct Diagnostic {
     bool is_error = false;
-    Span span;  // none where it is not about the snippet
+    Span span;  // none if it is not about the snippet
     std::string text;
 };
 
@@ -130,7 +130,7 @@ Span span_in(const Source& snippet, int line, int column) {
     return span;
 }
 
-// The function around the snippet has a name of ours.
+// Replaces the internal name of the function around the snippet by the user's.
 std::string with_name(std::string text, const std::string& name) {
     const std::string ours = "'" + std::string(codegen::kFunctionName) + "'";
     if (const std::size_t at = text.find(ours); at != std::string::npos)
@@ -156,7 +156,7 @@ std::vector<Diagnostic> read_diagnostics(const std::string& output, const std::s
     return found;
 }
 
-// The compiler's errors as ours: the first one at its line, some more below it.
+// Throws the compiler's errors as ours: the first one at its line, some more below it.
 [[noreturn]] void fail_with(const NativeFunction& function, const fs::path& compiler, const std::string& ending,
                             const std::string& output) {
     constexpr std::size_t kMostShown = 4;
@@ -165,7 +165,7 @@ std::vector<Diagnostic> read_diagnostics(const std::string& output, const std::s
     std::optional<Diagnostic> first;
     for (std::size_t i = 0; i < all.size(); ++i) {
         if (!all[i].is_error) continue;
-        // An error inside a template of the header is of the line that asked for it.
+        // An error inside a template of the header is reported at the line that instantiates it.
         for (std::size_t k = i + 1; !all[i].span && k < all.size() && !all[k].is_error; ++k) all[i].span = all[k].span;
         if (!first)
             first = all[i];

@@ -1,8 +1,8 @@
-// NVIDIA's GPUs: PTX as text, which the driver compiles for the GPU that it finds.
+// NVIDIA's GPUs: PTX as text, which the driver compiles for the GPU at hand.
 //
-// LLVM writes the least version of PTX that a processor needs, so that drivers as old as the processor take it.
-// Products and sums are fused where codegen says so and nowhere else: LLVM writes each with its rounding (mul.rn), and
-// what has one is left alone by NVIDIA's compiler.
+// LLVM writes the lowest version of PTX that supports the processor, so that drivers as old as the processor accept it.
+// Products and sums are fused only at the places that codegen marks: LLVM writes each with its rounding (mul.rn), and
+// NVIDIA's compiler does not fuse operations with an explicit rounding.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -28,7 +28,7 @@
 #include "llvm/Transforms/IPO/GlobalDCE.h"
 #include "support/error.h"
 
-// llvm/Support/TargetSelect.h declares those of all targets, and not by themselves.
+// llvm/Support/TargetSelect.h declares these only for all targets together.
 extern "C" {
 void LLVMInitializeNVPTXTargetInfo();
 void LLVMInitializeNVPTXTarget();
@@ -84,7 +84,7 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target, int leve
     constexpr llvm::CodeGenOptLevel kLevels[] = {llvm::CodeGenOptLevel::None, llvm::CodeGenOptLevel::Less,
                                                  llvm::CodeGenOptLevel::Default, llvm::CodeGenOptLevel::Aggressive};
     llvm::TargetOptions options;
-    options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // codegen says where
+    options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // codegen marks the places
     const llvm::Triple triple(target.triple);
     std::unique_ptr<llvm::TargetMachine> machine(llvm_target(triple).createTargetMachine(
         triple, target.processor, target.features, options, std::nullopt, std::nullopt, kLevels[level]));
@@ -92,7 +92,7 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target, int leve
     return machine;
 }
 
-// Made once per thread, as those of CPUs are.
+// Per thread, as for CPUs.
 llvm::TargetMachine& machine_for(const Target& target, int optimization_level) {
     struct CachedTarget {
         Target target;
@@ -128,7 +128,7 @@ void inline_library(llvm::Module& module) {
     passes.run(module, modules);
 }
 
-// The driver would say so as well, when the kernel is loaded, and in its own words.
+// The driver would refuse the kernel when it is loaded, with a message of its own.
 void check_complete(const llvm::Module& module) {
     for (const llvm::Function& function : module)
         if (function.isDeclaration() && !function.isIntrinsic())
@@ -145,7 +145,7 @@ public:
         return info;
     }
 
-    // As many as adjoints keep in a thread's own memory, which is not shared by others and slow.
+    // The limit for a thread's local memory, which is private and slow.
     std::optional<std::int64_t> stack_slots() const override { return 64; }
 
     void optimize(llvm::Module& module, const Target& target, int level) const override {
@@ -158,7 +158,7 @@ public:
         if (level > 0) run_passes(module, machine, level);
     }
 
-    // With a NUL at the end, as the driver wants it.
+    // With the NUL at the end that the driver expects.
     std::vector<std::byte> emit(llvm::Module& module, const Target& target, int level) const override {
         const std::string text = emit_text(module, target, level);
         std::vector<std::byte> bytes(text.size() + 1);

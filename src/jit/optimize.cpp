@@ -37,9 +37,9 @@ namespace weft::jit {
 
 namespace {
 
-// Some passes take time with the square of the number of loops (all loops of a kernel lie in the loop over its threads,
-// and changing one makes LLVM forget what it knew of all), others with that of stores. From these numbers on, which are
-// beyond the largest kernels of real programs, they are left out.
+// Some passes are quadratic in the number of loops: all loops of a kernel are inside the loop over its threads, and a
+// change to one invalidates LLVM's analyses of all. Others are quadratic in the number of stores. Above these numbers,
+// beyond the largest kernels of real programs, such passes are skipped.
 constexpr std::size_t kManyLoops = 64, kManyStores = 256;
 
 struct Size {
@@ -56,11 +56,11 @@ Size size_of(llvm::Function& function) {
     return {loops > kManyLoops, stores > kManyStores, loops > over_threads};
 }
 
-// Makes loops test at their end. LLVM's own pass keeps its knowledge of memory and of counters up to date meanwhile,
-// which takes time with the square of the number of loops; here nobody has asked for either yet.
+// Rotates loops, so that they test at their end. LLVM's own pass keeps MemorySSA and scalar evolution up to date, which
+// is quadratic in the number of loops; at this point no pass has computed either.
 struct RotateLoops : llvm::PassInfoMixin<RotateLoops> {
     llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
-        constexpr unsigned kMostCopied = 16;  // instructions of a loop's test that are written twice
+        constexpr unsigned kMostCopied = 16;  // instructions of a loop's test that are duplicated
         auto& loops = analyses.getResult<llvm::LoopAnalysis>(function);
         auto& dominators = analyses.getResult<llvm::DominatorTreeAnalysis>(function);
         auto& assumptions = analyses.getResult<llvm::AssumptionAnalysis>(function);
@@ -79,15 +79,14 @@ struct RotateLoops : llvm::PassInfoMixin<RotateLoops> {
 
 llvm::FunctionPassManager make_pipeline(int level, Size size) {
     llvm::FunctionPassManager passes;
-    // Into registers, then the cheap and most fruitful clean-up.
+    // Promotion to registers, then the cheapest and most effective clean-up.
     passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
     passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/level >= 2));
     passes.addPass(llvm::SimplifyCFGPass());
     passes.addPass(llvm::InstCombinePass());
     if (level < 2) return passes;
 
-    // Loops: bottom-tested, what does not change moved out (address arithmetic, loads of array descriptors, uniform
-    // loads).
+    // Loops: rotated, with invariants hoisted (address arithmetic, loads of array descriptors, uniform loads).
     passes.addPass(llvm::LoopSimplifyPass());
     passes.addPass(llvm::LCSSAPass());
     passes.addPass(RotateLoops());
@@ -102,7 +101,7 @@ llvm::FunctionPassManager make_pipeline(int level, Size size) {
         passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(counting), /*UseMemorySSA=*/false));
     }
 
-    // Short uniform loops inside a thread (n-body's inner loop, small matrices) unroll; what that lays open is merged.
+    // Short uniform loops inside a thread (n-body's inner loop, small matrices) unroll; later passes merge the copies.
     if (level >= 3 && size.has_own_loops && !size.has_many_loops) {
         passes.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(level, /*OnlyWhenForced=*/false)));
         passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
@@ -127,7 +126,7 @@ llvm::FunctionPassManager make_pipeline(int level, Size size) {
 }  // namespace
 
 void run_passes(llvm::Module& module, llvm::TargetMachine& machine, int level) {
-    // Declared in the order in which they may refer to each other; the proxies tie them together.
+    // Declared in the order of their references to each other; the proxies connect them.
     llvm::LoopAnalysisManager loops;
     llvm::FunctionAnalysisManager functions;
     llvm::CGSCCAnalysisManager components;

@@ -1,6 +1,5 @@
-// LLVM's middle end over one lowered module. The pipeline is short and picked by hand: codegen already writes explicit
-// SIMD for inlined kernels, so that the passes which find vectors, inline functions or work across functions have
-// nothing to do.
+// LLVM's middle end over one lowered module. The pipeline is short and written by hand. Codegen already writes explicit
+// SIMD for inlined kernels: passes that vectorise, inline or work across functions would find nothing.
 #pragma once
 
 namespace llvm {
@@ -10,7 +9,7 @@ class TargetMachine;
 
 namespace weft::jit {
 
-// At a level from 1 to 3 (Backend::optimize).
+// Precondition: `level` is from 1 to 3 (Backend::optimize).
 void run_passes(llvm::Module& module, llvm::TargetMachine& machine, int level);
 
 }  // namespace weft::jit

@@ -46,7 +46,7 @@ TemporaryFolder::TemporaryFolder() {
 }
 
 TemporaryFolder::~TemporaryFolder() {
-    std::error_code ignored;  // what cannot be removed stays behind among the temporary files
+    std::error_code ignored;  // files that cannot be removed are left behind
     if (!path.empty()) fs::remove_all(path, ignored);
 }
 
@@ -70,7 +70,7 @@ std::string run_program(const std::vector<std::string>& command, const fs::path&
     if (failure != 0) return std::string("it cannot be started: ") + std::strerror(failure);
     int status = 0;
     while (::waitpid(process, &status, 0) < 0) {
-        if (errno == ECHILD) return {};  // a handler of the program's own has taken it; its output tells
+        if (errno == ECHILD) return {};  // a SIGCHLD handler of the program has reaped it; its output decides
         if (errno != EINTR) return std::string("it cannot be waited for: ") + std::strerror(errno);
     }
     if (WIFSIGNALED(status)) return "it was ended by signal " + std::to_string(WTERMSIG(status));

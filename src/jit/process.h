@@ -1,4 +1,4 @@
-// Other programs, run for what they compile: where they are, a folder for their files, what they say.
+// Running other compilers: finding programs, a folder for their files, their output.
 #pragma once
 
 #include <filesystem>
@@ -7,10 +7,10 @@
 
 namespace weft::jit {
 
-// The program of this name in the folders of PATH, or at this path; empty where there is none.
+// The program of this name in the folders of PATH, or at this path; empty if there is none.
 std::filesystem::path find_program(const std::string& name);
 
-// A folder of our own among the temporary files, gone at the end.
+// A new temporary folder, removed by the destructor.
 class TemporaryFolder {
 public:
     TemporaryFolder();
@@ -18,15 +18,15 @@ public:
     TemporaryFolder(const TemporaryFolder&) = delete;
     TemporaryFolder& operator=(const TemporaryFolder&) = delete;
     std::filesystem::path path;
-    std::string problem;  // why there is none, else ""
+    std::string problem;  // the reason if there is no folder, else ""
 };
-// What helps then.
+// A help text for TemporaryFolder::problem.
 inline constexpr const char* kTemporaryFolderHelp =
     "set the environment variable TMPDIR to a folder that can be written";
 
 std::string read_text(const std::filesystem::path& path);
 
-// Runs a program with what it prints going to a file; what is wrong with the way it ended, "" where nothing is.
+// Runs a program and waits for it; its output and errors go to a file. Returns a description of its failure, or "".
 std::string run_program(const std::vector<std::string>& command, const std::filesystem::path& output);
 
 }  // namespace weft::jit

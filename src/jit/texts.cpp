@@ -17,7 +17,7 @@ namespace {
 
 constexpr char kKeep[] = "WEFT_KEEP_PTX", kTake[] = "WEFT_TAKE_PTX";
 
-// Read once: what the environment says when the first kernel is compiled holds for the process.
+// Read once, at the first compilation; later changes of the environment have no effect.
 const char* folder_to_keep() {
     static const char* const folder = std::getenv(kKeep);
     return folder;

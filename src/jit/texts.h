@@ -1,9 +1,9 @@
-// Texts for GPUs in files, for tools that look at those of a whole test run, or change them.
+// PTX in files, for tools that inspect or change all code of a test run.
 //
-//     WEFT_KEEP_PTX=FOLDER   every text that the compiler writes is left there, as <key>.ptx
-//     WEFT_TAKE_PTX=FOLDER   where that folder has <key>.ptx, it is taken in place of what the compiler writes
+//     WEFT_KEEP_PTX=FOLDER   each PTX text that the compiler writes is stored there, as <key>.ptx
+//     WEFT_TAKE_PTX=FOLDER   if that folder has <key>.ptx, it replaces the compiler's text
 //
-// A text that is kept names its kernels in its first lines, "// kernel saxpy" or "// adjoint of kernel saxpy".
+// The first lines of a stored text name its kernels: "// kernel saxpy" or "// adjoint of kernel saxpy".
 #pragma once
 
 #include "binary/binary.h"
@@ -11,10 +11,10 @@
 
 namespace weft::jit {
 
-// Throw UsageError where the folder cannot be used. Code for CPUs is none of their business.
+// Both throw UsageError if the folder cannot be used, and do nothing for CPUs.
 void keep_text(const Binary& binary, const ir::Module& module);
 void take_text(Binary& binary);
-// Whether texts may come from files: the disk cache must not keep them, and what it has must not stand in their place.
+// Whether texts may come from files: then the disk cache must neither store nor supply them.
 bool takes_texts(const Target& target);
 
 }  // namespace weft::jit

@@ -1,4 +1,4 @@
-// Where CUDA toolkits are on this machine.
+// The CUDA toolkits on this machine.
 #pragma once
 
 #include <filesystem>
@@ -6,7 +6,8 @@
 
 namespace weft::jit {
 
-// $CUDA_HOME, $CUDA_PATH, /usr/local/cuda and /usr/local/cuda-*, the newest first; whether they are there or not.
+// The folders $CUDA_HOME, $CUDA_PATH, /usr/local/cuda and /usr/local/cuda-*, in this order; the first three need not
+// exist.
 std::vector<std::filesystem::path> cuda_toolkits();
 
 }  // namespace weft::jit
