@@ -30,8 +30,8 @@ struct BundledDerived {
         std::uint8_t kind = 0;
         std::int32_t of = -1;
     };
-    // Of an adjoint: whether it reads the contents of an array from before its launch, those from after it, and those
-    // of arrays inside its elements from before it.
+    // Of an adjoint: whether it reads an array as it was before its launch, as it was after it, and the arrays inside
+    // its elements as they were before it.
     struct Reads {
         bool before = false, after = false, within = false;
     };

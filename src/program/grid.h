@@ -15,8 +15,8 @@ using runtime::Grid;
 
 // Fits `dims` (1 to 4 extents) to machine code for launches of `tid_rank` dimensions. Missing trailing axes have extent
 // 1, and a kernel that does not ask for coordinates counts all threads. Throws UsageError for negative extents, for
-// more axes than the code takes (unless their extents are 1), for products past 2^63, and for an extent that an int32
-// coordinate cannot count.
+// products past 2^63, and for an extent that an int32 coordinate cannot count. More axes than the code takes are an
+// error too, unless their extents are 1.
 Grid make_grid(std::span<const std::int64_t> dims, int tid_rank, std::string_view kernel_name);
 
 // The rank that the code of a launch with these extents is compiled for (transform::fit_to_launch()).

@@ -1,7 +1,7 @@
 // Builtins called from the host: `wp.dot(a, b)` in Python. There is no second implementation of the mathematics. The
-// matched overload is expanded into a kernel of one thread, which goes the way of every kernel (passes, disk cache,
-// compiler) and stores the results in arrays of one element. Its checks are those of debug mode: an index out of range
-// or an integer division by zero is an error on the host.
+// matched overload is expanded into a kernel of one thread, which stores the results in arrays of one element. It goes
+// the way of every kernel: passes, disk cache, compiler. Its checks are those of debug mode: an index out of range or
+// an integer division by zero is an error on the host.
 //
 // The code has an instruction for each component, and the caller waits for the compiler. So calls with values that
 // would take many seconds to compile are an error. In kernels such values are allowed.

@@ -109,7 +109,7 @@ const CompiledKernel& launch_keeping_atomic_results(Kernel& kernel, runtime::Dev
     return compiled;
 }
 
-// ---- what is derived from it ----
+// ---- its derivatives ----
 
 namespace {
 

@@ -27,7 +27,7 @@ struct LaunchLayout {
 };
 
 // Whether memory that an adjoint for the arguments in `block` changes, its gradients included, is shown by another
-// array or gradient, or twice by one gradient: launch_layout(kernel, block, true).overlapping.
+// array or gradient. One gradient may also show it twice. Equal to launch_layout(kernel, block, true).overlapping.
 bool gradients_overlap(const KernelFacts& kernel, const std::byte* block);
 
 // The layout of the arguments in `block`. `with_gradients`: of an adjoint, for which gradients that share memory with

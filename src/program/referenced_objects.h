@@ -5,8 +5,8 @@
 // that later launches overwrite are saved as those of any array (tape_memory.h). The adjoint finds a descriptor with
 // these contents and with the gradients that the arrays have by then.
 //
-// Ids stand among the numbers of the arguments or in arrays, which are read here. If ids may come from elsewhere (an
-// array in an element of an array, a constant in the kernel) or an array is long, all existing objects count as found.
+// Ids stand among the numbers of the arguments or in arrays, which are read here. All existing objects count as found
+// if an array is long, or if ids may come from elsewhere: an array in an element of an array, a constant in the kernel.
 // An id that a kernel computes is noticed when the adjoint asks for it.
 #pragma once
 

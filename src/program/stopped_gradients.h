@@ -15,8 +15,8 @@ namespace weft::program {
 // launches whose arguments have gradients at the same places. Takes some nanoseconds an entry.
 std::size_t may_stop_gradients(const Tape& tape);
 
-// One text for each place at which a gradient stops in a backward pass of the tape from `seeds`, or, if there are none,
-// from all arrays with gradients. It names the argument, the launches that write and read it, and their lines.
+// One text for each place at which a gradient stops in a backward pass of the tape from `seeds`; without seeds, from
+// all arrays with gradients. It names the argument, the launches that write and read it, and their lines.
 std::vector<std::string> stopped_gradients(const Tape& tape, std::span<const Variable* const> seeds);
 
 }  // namespace weft::program

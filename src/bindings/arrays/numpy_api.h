@@ -50,8 +50,8 @@ const NdArray* ndarray_pointer(nb::handle object);
 std::optional<Scalar> scalar_of(const NdArray& array);
 
 // An ndarray over `data`, in C order if `strides` is null; it keeps `base` (may be null) alive. A float that NumPy
-// lacks (ScalarInfo::is_bits_in_numpy()) has the dtype of ml_dtypes if that is installed, else an unsigned integer, the
-// bits.
+// lacks (ScalarInfo::is_bits_in_numpy()) has the dtype of ml_dtypes. Without that package it is an unsigned integer,
+// the bits.
 nb::object make_ndarray(Scalar scalar, std::span<const Py_intptr_t> shape, const Py_intptr_t* strides, void* data,
                         nb::handle base, bool is_writable = true);
 // Copies with NumPy's unsafe casting and broadcasting.

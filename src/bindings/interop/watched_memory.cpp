@@ -10,8 +10,8 @@
 namespace weft::bindings {
 namespace {
 
-// In bytes: of the tensor in its Python object, of the storage in the tensor, of address and size in the storage, of
-// the word of the tensor with the bit for negated numbers; and that bit.
+// Offsets in bytes: of the tensor in its Python object, of the storage in the tensor, of address and size in the
+// storage. Then the offset of the word of the tensor with the bit for negated numbers; and that bit.
 using TensorOffsets = std::array<std::uint64_t, 6>;
 
 const std::optional<TensorOffsets>& places() {

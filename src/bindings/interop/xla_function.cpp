@@ -44,8 +44,8 @@ struct FunctionCall {
 };
 
 // Executables outlive their Python objects, so calls are kept for ever. The id of a call is made of its key, which says
-// all that it does. Without a key it is made of name, shapes, and the number of calls before, so that another process
-// does not take it for one of its own.
+// all that it does. Without a key it is made of name, shapes, and the number of calls before: another process must not
+// take it for one of its own.
 class Registry {
 public:
     std::int64_t add(std::unique_ptr<const FunctionCall> call, const std::string& key) {

@@ -39,8 +39,8 @@ ParameterPlan plan_parameter(std::string name, Type type, std::int64_t offset) {
 
 nb::bytes digest_bytes(const Digest& digest) { return nb::bytes(digest.bytes.data(), digest.bytes.size()); }
 
-// The code of the kernel for wp.config and its options, or of its adjoint for all possible gradients, with tangents of
-// all that can have them; for a device, or for this processor.
+// The code of the kernel for wp.config and its options, or of its adjoint for all possible gradients. Either with
+// tangents of all values that can have them; for a device, or for this processor.
 std::string listing(PyKernel& kernel, const std::string& stage, bool line_info, bool adjoint, bool tangents,
                     nb::handle device) {
     constexpr std::pair<std::string_view, jit::Listing> kStages[] = {{"llvm", jit::Listing::llvm},

@@ -1,5 +1,5 @@
-// The Python classes of types. Those of Weft's own types are made at their first use, so that `import warp` does not
-// pay for the hundred that a program does not use.
+// The Python classes of types. Those of Weft's own types are made at their first use: `import warp` does not pay for
+// the hundred that a program does not use.
 #include "bindings/values/types.h"
 
 #include <nanobind/stl/string.h>

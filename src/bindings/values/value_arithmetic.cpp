@@ -175,7 +175,7 @@ nb::object componentwise(Op op, const Operand& a, const Operand& b) {
     return made;
 }
 
-// ---- which operator means what ----
+// ---- the kinds of operators ----
 
 bool is_linear(Type type) { return type.is_vector() || type.is_matrix(); }
 

@@ -1,7 +1,7 @@
 // The Python classes of typed values: life, attributes, buffers, pickling.
 //
-// Eight base classes are made here (VectorValue ...); the class of each type (wp.vec3f) is derived from one of them
-// when it is first asked for (types.cpp), and finish_value_class() lets calls of it come straight to construct().
+// Eight base classes are made here (VectorValue ...). The class of each type (wp.vec3f) is derived from one of them at
+// its first use (types.cpp). finish_value_class() lets calls of it come straight to construct().
 #include "bindings/values/value_object.h"
 
 #include <structmember.h>
