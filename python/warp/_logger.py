@@ -1,4 +1,4 @@
-"""Who writes down what Weft says about its own work: a logger of the program's own, or the one below.
+"""The logger of Weft's messages about its own work: one of the program's own, or the one below.
 
     class Kept:
         def debug(self, message): ...
@@ -28,17 +28,17 @@ class Logger(Protocol):
     """The argument of ``wp.set_logger``: an object with these four methods."""
 
     def debug(self, message: str) -> None:
-        """Takes what is only of use for finding a mistake, or time that is lost."""
+        """Takes messages that only help to find a mistake, or lost time."""
 
     def info(self, message: str) -> None:
-        """Takes what happens as it should."""
+        """Takes messages about normal work."""
 
     def warning(self, message: str, category: type[Warning] | None = None, stacklevel: int = 1) -> None:
         """Takes warnings of uses that work but are hardly meant. ``category`` is a class of warnings, UserWarning if
         None; ``stacklevel`` counts calls up to the line that is meant, as ``warnings.warn`` does."""
 
     def error(self, message: str) -> None:
-        """Takes what went wrong."""
+        """Takes messages about failures."""
 
 
 def _write(stream: Any, text: str) -> None:
@@ -93,7 +93,7 @@ def get_logger() -> Logger:
 
 
 def set_logger(logger: Logger | None) -> None:
-    """Makes an object write down what Weft says; None is the default logger.
+    """Makes an object the logger of Weft's messages; None is the default logger.
 
     Args:
         logger: has the four methods of ``wp.Logger``.

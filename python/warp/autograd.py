@@ -180,7 +180,7 @@ def jacobian_fd(
 
 
 class _Comparison(NamedTuple):
-    """One pair of input and output: the entry that is furthest outside, relative to what is allowed there."""
+    """One pair of input and output: the entry that is furthest outside, relative to the tolerance there."""
 
     input: str
     output: str

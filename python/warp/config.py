@@ -216,7 +216,7 @@ def _is_deterministic(value, what: str) -> bool:
 
 
 _MATHDX = "Weft multiplies and decomposes matrices by code of its own"
-# Options of wp.config, of modules and of kernels that are kept and do nothing: why, and what does something instead.
+# Options of wp.config, of modules and of kernels that are kept and do nothing: the reason, and the alternative.
 _WITHOUT_EFFECT = {
     "block_dim": "wp.launch(..., block_dim=...) chooses the size of blocks",
     "compile_time_trace": "no trace is written. help: wp.config.log_level = wp.LOG_DEBUG tells how long kernels take",

@@ -1,6 +1,6 @@
 """a + b, 2.0 * a, a < b, a += b of arrays: each operator is a function that is mapped over the elements (mapping.py).
 
-They mean what they mean in a kernel: `/` and `%` of integers are C's, `*` of matrices is their product. `==` is none of
+They have the meaning of kernels: `/` and `%` of integers are C's, `*` of matrices is their product. `==` is none of
 them: arrays are equal if they are the same object.
 """
 
@@ -71,7 +71,7 @@ def _whole_power(base: array, exponent: Any, out: array | None, api: str) -> Any
 
 
 def _operand(value: Any, other: array, api: str) -> Any:
-    """An array as it is, a value with its dtype; None for what operators do not know."""
+    """An array as it is, a value with its dtype; None for operands that operators do not know."""
     if isinstance(value, array):
         return value
     if isinstance(value, (bool, int, float)):

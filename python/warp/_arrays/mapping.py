@@ -3,7 +3,7 @@
 A kernel is written as text, one for each function and each combination of argument types, and kept:
 
     @wp.func
-    def mapped(x0, x1):            # what the function returns is asked of the compiler
+    def mapped(x0, x1):            # the compiler infers the type of the result
         return function(x0, x1)
 
     @wp.kernel
@@ -278,7 +278,7 @@ def _overlaps(out: array, value: array) -> bool:
 
 
 def launch_map(function: Any, key: Any, name: str, values: list[Any], out: Any, api: str) -> Any:
-    """The body of map() and of the operators. `values` are arrays, or (value, dtype) of what is the same for all."""
+    """The body of map() and of the operators. `values` are arrays, or (value, dtype) for uniform values."""
     mapping = mapping_of(function, key, values, name)
     sources = [value for value in values if isinstance(value, array)]
     shape = broadcast_shape([value.shape for value in sources], api)

@@ -110,7 +110,7 @@ def deep_copy(one: array, memo: dict) -> array:
 
 
 def reduce(one: array) -> tuple:
-    """``pickle``: a function and its arguments, and what the program has set on the array."""
+    """``pickle``: a function and its arguments, and the attributes that the program has set on the array."""
     if _weft.is_annotation(one):
         return restore_annotation, (one.dtype, one.ndim), one.__dict__ or None
     dtype: Any = one.dtype
@@ -192,7 +192,7 @@ def _no_ipc(api: str, device: Any) -> Exception:
     )
 
 
-# ---- what is made of arrays ----
+# ---- objects made of arrays ----
 
 
 def restore_indexed(data: array, indices: list) -> Any:

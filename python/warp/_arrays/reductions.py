@@ -1,7 +1,7 @@
 """a.sum(), a.mean(), a.min(), a.argmax(), a.dot(b): numbers of whole arrays, or along axes, as arrays.
 
-They mean what they mean in NumPy, but for one thing: the number of a whole array is an array of one element, which a
-tape can record, and which is copied to the host only on demand.
+They have NumPy's meaning, but for one thing: the number of a whole array is an array of one element, which a tape can
+record, and which is copied to the host only on demand.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from warp.types import _with_scalar
 _CHUNKS = 1024  # that a long row is cut into, for as many threads
 
 
-# ---- what is reduced ----
+# ---- operands ----
 
 
 def _info(values: array, api: str) -> dict[str, Any]:

@@ -134,13 +134,13 @@ def capture_end(device: Any = None, stream: Stream | None = None) -> Graph | Non
     library.
 
     Raises:
-        UsageError (a RuntimeError): nothing is being captured there, or the capture was lost by what was done in it.
+        UsageError (a RuntimeError): nothing is being captured there, or an operation inside has ended the capture.
     """
     return _end(_graphs.end, device, stream)
 
 
 class ScopedCapture:
-    """Captures what a ``with`` block does; ``graph`` is the graph afterwards. An exception inside ends the capture.
+    """Captures the work of a ``with`` block; ``graph`` is the graph afterwards. An exception inside ends the capture.
 
     The arguments are those of :func:`capture_begin`.
     """

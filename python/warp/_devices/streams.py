@@ -1,4 +1,4 @@
-"""Streams and events, which order the work of devices. The CPU does what it is told when it is told, so that its
+"""Streams and events, which order the work of devices. The CPU finishes its work before a call returns, so that its
 streams have nothing to wait for; they are there so that programs with streams run on it too."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 
 
 def no_stream(api: str, device: Any = None) -> Exception:
-    """The error for what needs a stream that another library knows too, of a device that has none such."""
+    """The error of functions that need a stream known to other libraries, for a device that has none such."""
     name = get_device(device).alias
     message = (
         f"{api}: device {name!r} has no streams that other libraries know: its work is done when the call returns. "

@@ -1,7 +1,7 @@
 """``wp.launch(..., adjoint=True)``: the adjoint of one launch, without a tape.
 
-The adjoint works on gradients that are laid out like what they belong to. So each gradient that is given is worked on
-itself, or a stand-in of it, from which it takes the result afterwards. Those of outputs are only read.
+The adjoint needs gradients with the layout of their arguments. So it works on each given gradient itself, or on a
+stand-in, whose result is copied back afterwards. Gradients of outputs are only read.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ class _Work:
         return work
 
     def on_number(self, gradient: Any) -> Any:
-        """A vector, matrix, quaternion or transform takes what is added to it; so does an array of one element. All
-        else cannot be changed."""
+        """A vector, matrix, quaternion or transform gets the result in place; so does an array of one element. Other
+        values cannot be changed: None."""
         if isinstance(gradient, _weft.AggregateValue):
             return gradient
         if not isinstance(gradient, array) or gradient.size != 1 or _weft.type_info(gradient.dtype) is None:

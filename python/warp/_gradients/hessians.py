@@ -239,7 +239,7 @@ def _with_contents(struct: Any, copies: dict[int, array | None], within: dict[ar
     return result
 
 
-# ---- what users call ----
+# ---- the public function ----
 
 
 def _set_weights(outputs: list, weights: Sequence[Any] | None) -> None:

@@ -94,7 +94,7 @@ def _copies(values: Sequence[Any]) -> list[Any]:
     return [copied(value) for value in values]
 
 
-# ---- what is differentiated ----
+# ---- the function to differentiate ----
 
 
 class Subject:
@@ -325,7 +325,7 @@ def reverse(subject: Subject, mask: Any, max_outputs: int) -> Result:
 
 
 def _step(value: float, dtype: np.dtype, eps: float | None) -> float:
-    """The cube root of the type's precision balances what is cut off and what is rounded."""
+    """The cube root of the type's precision balances truncation and rounding errors."""
     return np.cbrt(np.finfo(dtype).eps) * max(1.0, abs(value)) if eps is None else eps
 
 

@@ -31,8 +31,8 @@ def is_smooth(value: array) -> bool:
 
 class Part(NamedTuple):
     """How an array that an operation reads enters one that it writes: linearly, with other arrays that it reads as
-    factors. Both functions add: ``forward(tangent, into, *factors)`` to the tangent of what is written,
-    ``backward(gradient, into, *factors)`` to the gradient of what is read."""
+    factors. Both functions add: ``forward(tangent, into, *factors)`` to the tangent of the written array,
+    ``backward(gradient, into, *factors)`` to the gradient of the read one."""
 
     read: str
     written: array
@@ -57,7 +57,7 @@ def recorded(
         run: does it, and counts one write for each of ``writes``.
         reads, writes: the arrays, by the names that messages call them.
         needs: those whose contents are factors of a part.
-        parts: its parts, given what ``run`` returned. No tape records while their functions run.
+        parts: its parts, as a function of the result of ``run``. No tape records while their functions run.
     Returns:
         The result of ``run``.
     """

@@ -176,7 +176,7 @@ def refuse_function(api: str, function: Callable) -> None:
 
 
 class ForwardTape(Tape):
-    """Runs what it sees in forward mode, and keeps nothing of it."""
+    """Runs launches and operations in forward mode, and keeps no entries."""
 
     def __init__(self, api: str, tangent_arrays: TangentArrays):
         super().__init__()
@@ -204,7 +204,7 @@ class ForwardTape(Tape):
         refuse_function(self._api, backward)
 
     def _forget_last(self) -> None:
-        pass  # nothing is kept of what failed
+        pass  # a failed operation leaves no entry
 
 
 # ---- arguments and results ----
@@ -240,7 +240,7 @@ def _set_vector(tangent: Any, vector: Any) -> None:
 
 
 def set_vectors(api: str, what: str, inputs: list, tangents: list, vectors: list) -> None:
-    """Vectors become the tangents of the inputs; of what has no tangent array they are the tangent themselves."""
+    """Vectors become the tangents of the inputs. For an input without a tangent array, the vector is the tangent."""
     for i, (value, vector) in enumerate(zip(inputs, vectors, strict=True)):
         if vector is None:
             continue

@@ -34,7 +34,7 @@ class Memory(NamedTuple):
 class Tape(_weft.TapeRecorder):
     """Records launches, copies and array operations, and computes gradients by running them backwards.
 
-    It records what the thread that entered it does; each thread can have a tape of its own.
+    It records the work of the thread that entered it; each thread can have a tape of its own.
 
     ::
 
@@ -44,9 +44,9 @@ class Tape(_weft.TapeRecorder):
         tape.backward(loss)
         print(x.grad)
 
-    Gradients are added to what the arrays' gradients hold; :meth:`zero` clears them. The gradient of an array that
-    something recorded overwrites is used up on the way (zero afterwards), unless ``array.retain_grad`` is set: then it
-    is that of the last pass.
+    Gradients are added to those that the arrays have; :meth:`zero` clears them. The gradient of an array that a
+    recorded entry overwrites is used up on the way (zero afterwards), unless ``array.retain_grad`` is set: then it is
+    that of the last pass.
     """
 
     def __init__(self) -> None:
@@ -67,15 +67,16 @@ class Tape(_weft.TapeRecorder):
     def record_launch(
         self, kernel: Any, dim: Any, inputs: Iterable = (), outputs: Iterable = (), device: Any = None, **_: Any
     ) -> None:
-        """Records a launch without running it: for those who have run it themselves, and are about to."""
+        """Records a launch without running it, for programs that run it themselves. Arguments: as of ``wp.launch``."""
         self._record_launch(kernel, dim, [*inputs, *outputs], device, False)
 
     def record_func(self, backward: Callable[[], Any], arrays: Iterable[array]) -> None:
         """Records something that Weft does not see: ``backward()`` is called in its place in the backward pass.
 
         Args:
-            backward: adds to the gradients of what was read, from those of what was written, and sets these to zero. It
-                reads arrays as they are by then: copies of what is overwritten later are its own business.
+            backward: adds to the gradients of the arrays that were read, from those of the arrays that were written,
+                and sets the latter to zero. It reads arrays as they are by then: it has to keep its own copies of
+                arrays that are overwritten later.
             arrays: all that take part; :meth:`zero` clears their gradients.
         """
         if not callable(backward):
@@ -135,7 +136,7 @@ class Tape(_weft.TapeRecorder):
             UsageError: the loss has more than one element or no gradient; a gradient has another shape or dtype;
                 nothing says where to start; an array that the tape had to copy was written since by something that is
                 not on the tape, so that recorded and present values would mix; an array got its gradient after it was
-                recorded, and what its adjoint reads is gone; with ``wp.config.verify_autograd_array_access``, a
+                recorded, and values that its adjoint reads are gone; with ``wp.config.verify_autograd_array_access``, a
                 gradient stops at an array that has none.
 
         A warning, once for each place, names an array without a gradient that was written from arrays with gradients
@@ -313,7 +314,7 @@ class Tape(_weft.TapeRecorder):
             self._zero()
 
     def reset(self) -> None:
-        """Sets the gradients of all arrays on the tape to zero, forgets what was recorded, and drops the copies."""
+        """Sets the gradients of all arrays on the tape to zero, forgets its entries, and drops the copies."""
         self.zero()
         self._forget()
 

@@ -1,4 +1,4 @@
-"""A tape as a graph in the DOT language: boxes for what was recorded, ellipses for arrays, clusters for groups."""
+"""A tape as a graph in the DOT language: boxes for entries, ellipses for arrays, clusters for groups."""
 
 from __future__ import annotations
 

@@ -102,7 +102,8 @@ class JaxCallable:
         """The outputs of the function, always a list.
 
         Args:
-            args: its inputs in order: arrays of JAX, or what becomes one; values for parameters that are no arrays.
+            args: its inputs in order: arrays of JAX, or values that become one; values for parameters that are no
+                arrays.
             output_dims, vmap_method: for this call, in place of those of jax_callable().
         """
         if self.graph_mode not in (JaxCallableGraphMode.NONE, JaxCallableGraphMode.JAX):

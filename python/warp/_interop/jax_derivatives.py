@@ -7,7 +7,7 @@ With x the inputs, F the outputs, J the Jacobian and H_k the Hessian of output k
     Second(x, g; v)       sum_k g_k H_k v    forward over reverse; its own transpose, as Hessians are symmetric
     Bilinear(x, v; w)     (v H_k w)_k        only its transpose is computed, which is Second
 
-Whatever has no number type with a derivative takes no part: tangents and gradients stand for the parameters of floats.
+Parameters without floats take no part: tangents and gradients stand for the parameters of floats.
 """
 
 from __future__ import annotations

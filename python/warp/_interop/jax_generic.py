@@ -18,7 +18,8 @@ class GenericJaxKernel:
     """A generic kernel as a function of arrays of JAX.
 
     An input whose dtype is generic takes that of the array it gets, as scalars. An output has to have a type of its
-    own, or the type variable of an input. Python's numbers become what the variable is already, or float32 and int32.
+    own, or the type variable of an input. Python's numbers take the type that the variable has already, or float32 and
+    int32.
     """
 
     def __init__(self, kernel: Any, make: Callable[[Any], Any]):

@@ -88,7 +88,7 @@ class JaxKernel:
         self.launch_dims, self.output_dims = launch_dims, output_dims
         self.enable_backward, self.has_side_effect = enable_backward, has_side_effect
         if not isinstance(kernel, _weft.Kernel):
-            parameters_of(kernel, f"{self._api}()", "JAX")  # says what it is
+            parameters_of(kernel, f"{self._api}()", "JAX")  # raises an error that names the argument
         self.name = kernel.key
         self._outputs = num_outputs, in_out_argnames
         # Numbers and names are checked now, types when the kernel is analysed: one bad kernel stops no import.
@@ -112,8 +112,8 @@ class JaxKernel:
         """The outputs of the kernel, always a list.
 
         Args:
-            args: its inputs in order: arrays of JAX, or what becomes one; numbers, vectors and matrices for parameters
-                that are no arrays, which are part of the compiled program.
+            args: its inputs in order: arrays of JAX, or values that become one; numbers, vectors and matrices for
+                parameters that are no arrays, which are part of the compiled program.
             output_dims, launch_dims, vmap_method: for this call, in place of those of jax_kernel().
         """
         ensure_handlers()

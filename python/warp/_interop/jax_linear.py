@@ -1,8 +1,8 @@
 """JAX: linear maps as a primitive of its own kind, with the rules that all of its transformations ask for.
 
-JAX differentiates in three steps: tangents, which are linear in those of the arguments, the choice of what runs now and
-what later, and the transposition of the linear part. A custom_vjp has no first step and a custom_jvp no last one; a
-primitive has all, so forward and reverse mode nest as the program has them.
+JAX differentiates in three steps: tangents, which are linear in those of the arguments; partial evaluation, which
+separates known from unknown values; and the transposition of the linear part. A custom_vjp has no first step and a
+custom_jvp no last one. A primitive has all, so forward and reverse mode nest as the program has them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class LinearMap:
         raise NotImplementedError
 
     def like(self, *arguments: Any) -> list:
-        """Arrays like the results: JAX looks at the shapes, also of what it will only transpose."""
+        """Arrays like the results: JAX looks at the shapes, also of functions that it will only transpose."""
         return self.run(*arguments)
 
     def moved(self, arguments: Sequence[Any], tangents: Sequence[Any]) -> list | None:

@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-# ---- what C++ asks for ----
+# ---- called by C++ ----
 
 
 def tensor_type() -> type:
@@ -69,7 +69,7 @@ def require_cuda(device: str) -> None:
 
 
 def _place_name(place: Any) -> str | None:
-    """`"cpu"`, `"gpu:0"` or another name of Paddle; None for what is no place."""
+    """`"cpu"`, `"gpu:0"` or another name of Paddle; None if it is no place."""
     if isinstance(place, str):
         return place.lower()
     text = str(place)  # "Place(cpu)", "Place(gpu:0)", "Place(gpu_pinned)"

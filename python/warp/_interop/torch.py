@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-# ---- what C++ asks for ----
+# ---- called by C++ ----
 
 
 def tensor_type() -> type:

@@ -133,7 +133,7 @@ def by_argument(op: Any, found: Sequence[Any]) -> list:
 
 
 def _three(op: Any, tensors: Sequence[Any]) -> tuple:
-    """The arguments of `second` one after the other, as what they are."""
+    """The flat arguments of `second` in three groups: inputs, gradients of smooth outputs, and the rest."""
     first = len(op.tensors)
     second = first + len(op.smooth_outputs)
     return tensors[:first], tensors[first:second], tensors[second:]

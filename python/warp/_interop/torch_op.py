@@ -184,7 +184,7 @@ class TorchOp:
             shapes.append(shape)
         return tuple(shapes)
 
-    # ---- what runs; without autograd ----
+    # ---- the launches; without autograd ----
 
     def launch(self, call: _Call, tensors: Sequence[Any]) -> tuple:
         """The outputs, from plain tensors."""

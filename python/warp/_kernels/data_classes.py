@@ -160,7 +160,7 @@ def _refuse_delete(self: Any, name: str) -> None:
 
 
 def _init(of_dataclass: Any) -> Any:
-    """The ``__init__`` of the struct: memory with the defaults, then what @dataclass has made."""
+    """The ``__init__`` of the struct: memory with the defaults, then the ``__init__`` of @dataclass."""
     start = _weft.StructValue.__init__
 
     @functools.wraps(of_dataclass)

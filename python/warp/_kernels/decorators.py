@@ -292,7 +292,7 @@ def func_native(snippet: str, adj_snippet: str | None = None, replay_snippet: st
 
     The snippet sees the parameters under their names; ``include/weft/native.h`` has their types. A clang compiles it
     with the first kernel that calls the function: the one that ``wp.config.host_compiler`` or the environment variable
-    ``WEFT_CLANG`` names, else one from PATH. A Python body is what calls from Python run.
+    ``WEFT_CLANG`` names, else one from PATH. Calls from Python run the Python body.
 
     Args:
         snippet: the statements of the body; ``return`` gives a value of the annotated type.
@@ -300,7 +300,7 @@ def func_native(snippet: str, adj_snippet: str | None = None, replay_snippet: st
             kernel that calls the function is an error.
         replay_snippet: C++ for the backward pass in place of the snippet; kept as ``f.replay_snippet``.
     Raises:
-        UsageError: a snippet is no string, or what is decorated is no Python function.
+        UsageError: a snippet is no string, or the decorated object is no Python function.
     """
     snippet = _snippet(snippet, "the snippet")
     adjoint = None if adj_snippet is None else _snippet(adj_snippet, "adj_snippet")

@@ -15,7 +15,7 @@ _STAGES = ("sema", "ir", "llvm", "optimized_llvm", "assembly")
 
 
 class _Lines:
-    """The text with a line of the user's source before what was made of it, each time the place changes."""
+    """The text with a line of the user's source before the code made of it, each time the place changes."""
 
     def __init__(self, comment: str):
         self.comment = comment

@@ -19,7 +19,7 @@ from warp.errors import NotImplementedYetError
 
 
 def python_function(function: Any, api: str) -> Callable:
-    """The function itself; raises UsageError, which says what was found instead."""
+    """The function itself; raises a UsageError that names any other object."""
     if isinstance(function, FunctionType):
         return function
     if isinstance(function, Kernel):
@@ -121,8 +121,8 @@ def unique_kernel(function: Callable, name: str | None, own: dict[str, Any], mod
     """The kernel of a module of its own: the earlier one if it is the same.
 
     Two are the same when they come from one place, have the same options, and compile to the same code now. A generic
-    one whose captured values cannot be compared is like no other, and so is one with a mistake: its launch says what is
-    wrong.
+    one whose captured values cannot be compared is like no other, and so is one with a mistake: its launch raises the
+    error.
     """
     module = unique_module(name or key_of(function), module_options)
     made = Kernel(function, name, module, own)

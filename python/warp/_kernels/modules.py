@@ -1,7 +1,7 @@
 """Modules: the kernels of one Python module, with options that they share; compiling them ahead of their first launch.
 
-Every kernel is compiled by itself, when it is first launched. A module is what options are set for and what
-``wp.load_module()`` compiles as a whole.
+Every kernel is compiled by itself, when it is first launched. A module is the unit of options and of
+``wp.load_module()``.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ class Module:
         return _Options(self)
 
     def resolve_options(self, settings: Any = None) -> dict[str, Any]:
-        """Every option, with the value of ``wp.config``, or of what stands for it, if the module leaves it open."""
+        """Every option; those that the module leaves open have the value of ``settings``, or of ``wp.config``."""
         found = dict(self.options)
         return {
             name: getattr(settings or config, name, None) if value is None else value for name, value in found.items()
@@ -259,12 +259,12 @@ class Module:
         self._forget()
 
     def mark_modified(self) -> None:
-        """Makes kernels look anew at what they mean, at their next launch."""
+        """Makes kernels look up the names in their source again, at their next launch."""
         self._forget()
 
     def hash_module(self) -> bytes:
-        """Tells what the kernels of the module compile to. It changes with them, with functions that they call, with
-        constants, structs and options that they use, and with nothing else."""
+        """32 bytes that identify the code of the module's kernels. They change with the kernels, with functions that
+        they call, with constants, structs and options that they use, and with nothing else."""
         parts = sorted(key.encode() + kernel_digest(kernel) for key, kernel in self.kernels.items())
         parts = parts or [self._declared]
         parts.append(repr(sorted(self.chosen.items(), key=str)).encode())
@@ -384,7 +384,7 @@ def _load(modules: list[Module], devices: Any, max_workers: int | None = None) -
     kernels = [one for kernel in kernels for one in (kernel.instances if kernel.is_generic else [kernel])]
     if not kernels or not chosen:
         return
-    from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait  # a tenth of what importing warp costs
+    from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait  # a tenth of the cost of importing warp
 
     workers = max_workers or config.load_module_max_workers or os.cpu_count() or 1
     pool = ThreadPoolExecutor(max_workers=min(len(kernels) * len(chosen), max(workers, 1)))

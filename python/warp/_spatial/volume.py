@@ -428,9 +428,8 @@ class Volume:
 
         Args:
             points, point_mask: as in allocate_by_tiles() or allocate_by_voxels(), whichever made the volume.
-            status: (1,) uint32 that gets what was wrong, as REBUILD_... bits; the volume then stays as it was. Without
-                it
-                that is an error.
+            status: (1,) uint32 that gets the failures, as REBUILD_... bits; the volume then stays as it was. Without
+                it they are errors.
 
         Returns `status`. No launch may use the volume meanwhile.
         """
@@ -535,7 +534,7 @@ class Volume:
         return self._volume.feature_count
 
     def get_feature_array_info(self, feature_index: int) -> Volume.FeatureArrayInfo:
-        """One of these arrays: its name, address, and what it holds."""
+        """One of these arrays: its name, address, and contents."""
         return Volume.FeatureArrayInfo(*self._volume.feature_info(feature_index))
 
     def feature_array(self, feature_index: int, dtype: Any = None) -> array:

@@ -65,7 +65,7 @@ class ModuleHasher:
         self._options = dict(options or {})
 
     def hash_kernel(self, kernel: Any) -> bytes:
-        """32 bytes that tell what the kernel is: its key, its text and what it captures, and the options."""
+        """32 bytes that identify the kernel's key, the code of its function, and the options."""
         code = kernel.func.__code__
         words = (kernel.key, code.co_code, repr(code.co_consts), code.co_names, sorted(map(str, self._options.items())))
         return hashlib.sha256(repr(words).encode()).digest()

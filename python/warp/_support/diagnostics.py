@@ -30,8 +30,8 @@ def print_diagnostics() -> dict[str, Any]:
     """Prints versions, the processor, devices and installed frameworks.
 
     Returns:
-        The same as a dict. ``cuda_enabled`` says whether there is a CUDA device, and ``cuda_driver`` is what
-        :func:`get_cuda_driver_version` says.
+        The same as a dict. ``cuda_enabled`` says whether there is a CUDA device, and ``cuda_driver`` is the result of
+        :func:`get_cuda_driver_version`.
     """
     info = _weft.build_info()
     devices = _weft.get_devices()

@@ -1,4 +1,4 @@
-"""Colouring graphs: no two nodes of an edge get the same colour, so that what one colour's nodes do cannot collide."""
+"""Colouring graphs: no two nodes of an edge get the same colour, so that work on one colour's nodes cannot collide."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def compiling(kernel: str, seconds: float) -> None:
 
 
 def compiled(kernel: str) -> None:
-    """The compilation has ended, in whatever way."""
+    """The compilation has ended, with or without an error."""
     line = _compilations.pop(kernel, None)
     if line is not None:
         line.close()

@@ -42,7 +42,7 @@ class Look:
 
 @wp.func
 def to_screen(camera: Camera, p: wp.vec3) -> wp.vec3:
-    """Pixel coordinates, and nearness: a number that is linear on the screen and greater for what is closer."""
+    """Pixel coordinates, and nearness: a number that is linear on the screen and greater for closer points."""
     d = p - camera.eye
     distance = wp.dot(d, camera.forward)
     scale = camera.focal

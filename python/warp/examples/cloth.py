@@ -116,7 +116,7 @@ def predict(
 
 @wp.kernel
 def settle(dt: float, fastest: float, predicted: wp.array[wp.vec3], x: wp.array[wp.vec3], v: wp.array[wp.vec3]):
-    """Velocities change by what the constraints have moved, so that rounding of positions does not slow a fall."""
+    """Velocities change by the constraints' motion alone, so that rounding of positions does not slow a fall."""
     i = wp.tid()
     moved = v[i] + (x[i] - predicted[i]) / dt
     speed = wp.length(moved)

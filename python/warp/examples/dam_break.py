@@ -219,7 +219,7 @@ def draw_spheres(
     depth: wp.array2d[float],
     thickness: wp.array2d[float],
 ):
-    """Each sphere keeps the nearest depth of every pixel that it covers, and adds what water it has there."""
+    """Each sphere keeps the nearest depth of every pixel that it covers, and adds its water there."""
     i = wp.tid()
     d = x[i] - camera.eye
     distance = wp.dot(d, camera.forward)
@@ -240,7 +240,7 @@ def draw_spheres(
 
 @wp.kernel
 def smooth(camera: _raster.Camera, radius: float, vertical: int, depth: wp.array2d[float], smoother: wp.array2d[float]):
-    """Mean depth along a row or a column, of what is about as far away (a bilateral filter, one axis at a time)."""
+    """Mean depth along a row or a column, of pixels about as far away (a bilateral filter, one axis at a time)."""
     row, column = wp.tid()
     middle = depth[row, column]
     if middle > 1.0e3:

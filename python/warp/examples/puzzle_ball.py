@@ -78,7 +78,7 @@ def turn_gap(volume: wp.uint64, inner: float, outer: float):
 
 @wp.kernel
 def drill_shell(volume: wp.uint64, drills: wp.array[Drill], inner: float, outer: float, reach: float):
-    """Drills work from `outer` to `inner`; further than `reach` away from there the distances stay what they are."""
+    """Drills work from `outer` to `inner`; further than `reach` away from there the distances stay."""
     i, j, k = wp.tid()
     p = place_of(volume, i, j, k)
     shell = between(p, inner, outer)

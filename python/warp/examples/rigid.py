@@ -626,7 +626,7 @@ def solve(
         if rebound > 0.0:
             if contacts.approach[c, k] < -REBOUND and total[0] > 0.0:
                 push = -effective * (wp.dot(slip, n) + rebound * contacts.approach[c, k])
-        elif gap > 0.0:  # stop what would meet within the step
+        elif gap > 0.0:  # stop bodies that would meet within the step
             push = -effective * (wp.dot(slip, n) + gap / dt)
         elif use_springs == 1:
             speed = wp.max(soft.rate * gap, -FASTEST_PUSH)
@@ -774,7 +774,7 @@ class Scene:
         self.colours = []
 
     def room_for(self, count: int) -> None:
-        """Makes room for that many contacts, and forgets what there were."""
+        """Makes room for that many contacts, and forgets earlier ones."""
 
         def room() -> Contacts:
             contacts = Contacts()

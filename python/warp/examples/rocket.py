@@ -48,7 +48,7 @@ def control(controls: wp.array2d[wp.vec2], rocket: int, at: float):
     place = at * float(last)
     k = wp.min(int(place), last - 1)
     between = wp.lerp(controls[rocket, k], controls[rocket, k + 1], place - float(k))
-    # any number will do for descent; the engine gets what it can give
+    # Descent works on unbounded numbers; these functions map them to the engine's range.
     return 1.0 / (1.0 + wp.exp(-between[0])), wp.tanh(between[1])
 
 

@@ -4,7 +4,7 @@
 
 The simulation is `warp.examples.lagoon` as it is: upwind fluxes, dry land, the paddle at the left. A tape records all
 steps, and the gradient of the distance to the picture comes back through them to the height of the water in every cell
-at the start. Descent takes it from there. The tape keeps what later steps overwrite, and prints how much that is.
+at the start. Descent takes it from there. The tape keeps the arrays that later steps overwrite; their size is printed.
 """
 
 from __future__ import annotations

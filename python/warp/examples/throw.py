@@ -49,7 +49,7 @@ class Body:
 
 @wp.func
 def against_plane(x: wp.vec3, v: wp.vec3, normal: wp.vec3, offset: float) -> wp.vec3:
-    """Force of a plane on a particle: it pushes out what has gone in, and rubs."""
+    """Force of a plane on a particle: it pushes the particle out if it has gone in, and rubs."""
     depth = offset - wp.dot(x, normal)
     force = wp.vec3(0.0, 0.0, 0.0)
     if depth > 0.0:

@@ -35,7 +35,7 @@ def _packed(one: array) -> array:
 
 
 class Optimizer:
-    """A list of parameters and, by the name of what they are, arrays like them, of float32 at least."""
+    """A list of parameters and their state: by name, arrays like the parameters, of float32 at least."""
 
     kept: tuple[str, ...] = ()
 

@@ -2,8 +2,8 @@
 
     mpirun -np 2 python -m warp.examples.distributed.products
 
-`shard_map` calls the kernel once for each device with what lies there, so the kernel sees its own rows only. JAX moves
-what has to be moved: here the right factor, which every device needs, and the rows of the result when they are
+`shard_map` calls the kernel once for each device with the device's part of the arrays, so the kernel sees its own rows
+only. JAX moves the rest: here the right factor, which every device needs, and the rows of the result when they are
 gathered.
 """
 
@@ -38,7 +38,7 @@ def double(x: wp.array[float], y: wp.array[float]):
 
 
 def on_each_device(function, inputs, outputs):
-    """The function of what lies on a device, as a function of the arrays that lie on all of them."""
+    """The function of one device's parts of arrays, as a function of the arrays that lie on all devices."""
     mesh = jax.sharding.Mesh(np.array(jax.devices()), "x")
     return mesh, jax.jit(jax.shard_map(function, mesh=mesh, in_specs=inputs, out_specs=outputs, check_vma=False))
 
