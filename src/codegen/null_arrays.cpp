@@ -1,10 +1,13 @@
 // Indexing an array that is None is a fault in release builds too.
 //
-// Only arrays that may be None are checked: those loaded from memory, alone or in a struct, gradients that the kernel
-// itself writes to, and parameters in the variant for launches that pass None (Options::null_arrays). The check is of
-// the whole array's start, not that of a part, so that LLVM removes repeated checks. A fault leaves the entry.
+// Only arrays that may be None are checked:
 //
-// Debug builds check every access by themselves (emit_checks.cpp).
+// - arrays loaded from memory, alone or in a struct;
+// - gradients that the kernel itself writes to;
+// - parameters, in the variant for launches that pass None (Options::null_arrays).
+//
+// The check is of the whole array's start, not that of a part, so that LLVM removes repeated checks. A fault leaves the
+// entry. Debug builds check every access by themselves (emit_checks.cpp).
 #include "codegen/emitter.h"
 #include "ir/typing.h"
 #include "transform/analysis/underlying_memory.h"

@@ -35,7 +35,7 @@ struct Machine {
     bool fast_gathers = true, fast_scatters = true;
     bool loads_rows = false;       // TargetInfo::loads_rows
     bool wide_elements = false;    // elements are loaded and stored several numbers at a time
-    bool read_only_loads = false;  // loads from memory that no thread of a launch writes are special
+    bool read_only_loads = false;  // memory that no thread of a launch writes has its own load instruction
     // Elements at a constant distance in the indices share one computed address: additions are expensive, and accesses
     // add constants only.
     bool shares_addresses = false;
@@ -75,7 +75,8 @@ protected:
     // ---- math functions ----
     // A function of math.def, of scalars or of vectors of all lanes.
     virtual llvm::Value* math_function(ir::Op op, Scalar scalar, Values operands) = 0;
-    // Whether sine and cosine of one angle are cheaper in one call. Called only if both are needed.
+    // Whether one call for sine and cosine of an angle is cheaper than two. sine_and_cosine() is called only if both
+    // are needed.
     virtual bool has_sine_and_cosine() const { return false; }
     virtual std::pair<llvm::Value*, llvm::Value*> sine_and_cosine(Scalar, llvm::Value*) { return {}; }
 
@@ -108,7 +109,7 @@ protected:
     virtual bool has_atomic(ir::Op, Scalar scalar) const { return !info(scalar).is_small_float(); }
     // Emits an atomic whose result is unused in a cheaper way, if the target has one; false if it has none.
     virtual bool emit_put_together(const ir::Operation&) { return false; }
-    // Memory that only the current thread touches, in the code being emitted.
+    // Memory that no other worker touches while the code being emitted runs.
     virtual bool is_private(MemoryRoot) const { return false; }
 
     // ---- accesses of lanes ----

@@ -276,8 +276,8 @@ inline bool only_reports(Op op) { return op_info(op).effects == Effects::reports
 // Effects on each parameter, following views, members and calls.
 std::vector<ParameterEffects> effects(const Function& function);
 
-// Text, stable for equal functions: values are numbered by position, so two functions print alike exactly when they are
-// alike but for spans and names (`names` adds the user's names and line comments). The disk cache hashes it.
+// Text, stable for equal functions: values are numbered by position. Two functions print alike exactly if they differ
+// in spans and names only; `names` adds the user's names and line comments. The disk cache hashes it.
 std::string print(const Function& function, bool names = true);
 std::string print(const Module& module, bool names = true);
 // Reads what print() wrote. Throws UsageError with line and column.

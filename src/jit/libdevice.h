@@ -21,7 +21,7 @@ std::span<const unsigned char> bundled_libdevice();
 //
 // - $WARP_LIBDEVICE if set: a file, or "libclc" for the system's libclc;
 // - the bundled one;
-// - that of a toolkit in $CUDA_HOME, $CUDA_PATH, /usr/local/cuda, or the newest /usr/local/cuda-*.
+// - that of the first toolkit (cuda_toolkits()) that has one.
 struct Libdevice {
     std::string name;  // for messages; empty if there is none
     std::string bitcode;

@@ -6,8 +6,8 @@
 
 namespace weft::jit {
 
-// The folders $CUDA_HOME, $CUDA_PATH, /usr/local/cuda and /usr/local/cuda-*, in this order; the first three need not
-// exist.
+// The folders $CUDA_HOME, $CUDA_PATH and /usr/local/cuda, which need not exist, then /usr/local/cuda-*, in descending
+// order of their names.
 std::vector<std::filesystem::path> cuda_toolkits();
 
 }  // namespace weft::jit

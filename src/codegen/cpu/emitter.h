@@ -162,7 +162,7 @@ protected:
     std::map<const ir::Operation*, std::vector<Accumulator>> accumulators_;
     llvm::Value* middle_[2] = {};            // bounds on the first axis; threads between them meet no other chunk
     llvm::Value* own_[2] = {};               // elements between these belong to no other chunk
-    std::set<MemoryRoot> private_memories_;  // that only this thread accesses in the code being emitted
+    std::set<MemoryRoot> private_memories_;  // that no other worker touches while the code being emitted runs
     double cost_exclusive_ = 0.0;            // CpuEntry::cost_exclusive
 };
 
