@@ -226,7 +226,7 @@ def _first(api: str, name: str, value: array, count: Any, axis: Any) -> array:
         value = value if value.ndim == 1 else value.contiguous().flatten()
         return value[: _count(api, name, count, value.size)]
     if not hasattr(axis, "__index__") or not -value.ndim <= axis.__index__() < value.ndim:
-        return value  # said where the axis is checked
+        return value  # the check of the axis raises the error
     at = axis.__index__() % value.ndim
     return value[(*(slice(None),) * at, slice(0, _count(api, name, count, value.shape[at])))]
 
@@ -239,8 +239,8 @@ def array_sum(values: array, out: array | None = None, value_count: int | None =
 
     Args:
         values: numbers, vectors or matrices, of any shape.
-        out: where the result goes: one element, or the shape of ``values`` with 1 (or nothing) in place of the axis; of
-            the dtype of ``values`` or of another scalar type, to which the sum is converted (integers wrap).
+        out: gets the result: one element, or the shape of ``values`` with 1 (or nothing) in place of the axis; of the
+            dtype of ``values`` or of another scalar type, to which the sum is converted (integers wrap).
         value_count: only the first so many elements: of all, or along the axis.
         axis: the axis to sum over; all elements if None. Negative ones count from the end.
     Returns:
@@ -268,7 +268,7 @@ def array_inner(a: array, b: array, out: array | None = None, count: int | None 
 
     Args:
         a, b: numbers, vectors or matrices, of equal shapes and dtypes.
-        out: where the result goes, of a scalar type, as for :func:`array_sum`.
+        out: gets the result, of a scalar type, as for :func:`array_sum`.
         count: only the first so many elements: of all, or along the axis.
         axis: the axis to sum over; all elements if None.
     Returns:

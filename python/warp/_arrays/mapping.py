@@ -387,8 +387,8 @@ def map(
         inputs: arrays (an indexedarray is read as its elements), and values that are the same for all elements: Python
             numbers, which take the type of an annotated parameter, else the scalar type of the first array that they
             fit, NumPy scalars, vectors, matrices.
-        out: where the result goes, an array or indexedarray of the broadcast shape and of the dtype that ``func``
-            returns, or several in a sequence if it returns several values. May be one of the inputs.
+        out: gets the result, an array or indexedarray of the broadcast shape and of the dtype that ``func`` returns, or
+            several in a sequence if it returns several values. May be one of the inputs.
         return_kernel: give back the kernel, ``kernel(inputs..., outputs...)``, and run nothing. Its arrays all have the
             number of dimensions of the broadcast shape.
         block_dim: shapes CUDA launches only.

@@ -166,7 +166,18 @@ def batched_matmul(
     allow_tf32x3_arith: bool = False,
     device: Any = None,
 ) -> None:
-    """``wp.matmul`` for each of a batch: a has the shape (batch, m, k), b (batch, k, n), c and d (batch, m, n)."""
+    """``wp.matmul`` for each of a batch: ``d[i] = alpha * (a[i] @ b[i]) + beta * c[i]``.
+
+    Args:
+        a: shape (batch, m, k).
+        b: shape (batch, k, n).
+        c, d: shape (batch, m, n).
+        alpha, beta, allow_tf32x3_arith, device: as for matmul, and so are dtypes, strides and overlaps.
+    Raises:
+        UsageError: as for matmul, of arrays of three dimensions.
+
+    A tape carries gradients to a, b and c.
+    """
     _multiply("batched_matmul()", a, b, c, d, alpha, beta, device, "*")
 
 
@@ -194,7 +205,7 @@ def adj_matmul(
     allow_tf32x3_arith: bool = False,
     device: Any = None,
 ) -> None:
-    """The adjoint of ``wp.matmul``: adds to each gradient what ``adj_d``, the gradient of the result, contributes.
+    """The adjoint of ``wp.matmul``: adds to each gradient the contribution of ``adj_d``, the gradient of the result.
 
     ``adj_a += alpha * adj_d @ b.T``, ``adj_b += alpha * a.T @ adj_d``, ``adj_c += beta * adj_d``.
 
@@ -222,7 +233,16 @@ def adj_batched_matmul(
     allow_tf32x3_arith: bool = False,
     device: Any = None,
 ) -> None:
-    """The adjoint of :func:`batched_matmul`: :func:`adj_matmul` for each of a batch."""
+    """The adjoint of :func:`batched_matmul`: :func:`adj_matmul` for each of a batch.
+
+    Args:
+        a, b, c: as for batched_matmul.
+        adj_a, adj_b, adj_c: of the shapes of a, b and c; added to.
+        adj_d: shape (batch, m, n).
+        alpha, beta, allow_tf32x3_arith, device: as for batched_matmul.
+    Raises:
+        UsageError: as for batched_matmul.
+    """
     arrays = {"a": a, "b": b, "c": c, "adj_a": adj_a, "adj_b": adj_b, "adj_c": adj_c, "adj_d": adj_d}
     _adjoint("adj_batched_matmul()", arrays, alpha, beta, device, "*")
 

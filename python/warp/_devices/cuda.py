@@ -66,7 +66,16 @@ def is_conditional_graph_supported() -> bool:
 
 
 def get_suggested_block_size(kernel: Any, device: Any = None) -> tuple[int, int]:
-    """The block size that suits a kernel, and the least number of blocks that fill the device: (1, 1) on the CPU."""
+    """The block size with the highest occupancy for a kernel, and the least number of blocks that fill the device.
+
+    Args:
+        kernel: a kernel that is not generic, or an instance of one (``wp.overload``).
+        device: a device or its name; the default device if None.
+    Returns:
+        (threads of a block, blocks); (1, 1) on the CPU.
+    Raises:
+        UsageError (a TypeError): ``kernel`` is none, or is generic.
+    """
     if not isinstance(kernel, Kernel):
         raise _usage_error(f"get_suggested_block_size(): expected a kernel, got {kernel!r}", TypeError)
     found = get_device(device)
@@ -126,6 +135,9 @@ def set_mempool_enabled(device: Any, enable: bool) -> None:
     Without the pool each allocation is one of the driver's own, and waits for the device. False is accepted for the
     CPU.
 
+    Args:
+        device: a CUDA device or its name.
+        enable: whether later allocations come from the pool.
     Raises:
         UsageError: a ValueError for the CPU, a RuntimeError if the device has no pool.
     """

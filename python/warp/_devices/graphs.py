@@ -130,9 +130,13 @@ def capture_begin(
 
 
 def capture_end(device: Any = None, stream: Stream | None = None) -> Graph | None:
-    """Ends a capture, and gives the graph. The arrays that it uses live at least as long. None for a capture of another
-    library.
+    """Ends a capture, and returns its graph. The arrays that the graph uses live at least as long.
 
+    Args:
+        device: whose current stream is captured; the default device if None.
+        stream: the captured stream, in place of that.
+    Returns:
+        The graph; None for a capture of another library.
     Raises:
         UsageError (a RuntimeError): nothing is being captured there, or an operation inside has ended the capture.
     """

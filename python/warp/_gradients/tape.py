@@ -78,6 +78,8 @@ class Tape(_weft.TapeRecorder):
                 and sets the latter to zero. It reads arrays as they are by then: it has to keep its own copies of
                 arrays that are overwritten later.
             arrays: all that take part; :meth:`zero` clears their gradients.
+        Raises:
+            UsageError (a TypeError): ``backward`` cannot be called, or ``arrays`` has an element that is no array.
         """
         if not callable(backward):
             raise usage_error(f"Tape.record_func(): expected a function, got {backward!r}", TypeError)
@@ -301,7 +303,7 @@ class Tape(_weft.TapeRecorder):
 
     def get_adjoint(self, a: Any) -> Any:
         """The gradient of an array, None if it has none. Of a struct, an instance whose arrays are the gradients of its
-        arrays, and whose numbers are zero."""
+        arrays, and whose numbers are zero. UsageError (a TypeError) for anything else."""
         if isinstance(a, array):
             return a.grad
         if _weft.field_names(a):

@@ -337,6 +337,9 @@ def get_module(name: str) -> Module:
     """The module of this name: that of a Python module (``__name__``), or one named in ``@wp.kernel(module=...)``.
 
     One that has no kernels yet is made: it can be given options before its kernels are defined.
+
+    Raises:
+        UsageError (a TypeError): ``name`` is no string.
     """
     if not isinstance(name, str):
         raise _usage_error(f"get_module(): the name is {name!r}, expected a string such as __name__", TypeError)

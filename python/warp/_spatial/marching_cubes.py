@@ -18,7 +18,7 @@ from warp._weft import usage_error
 
 __all__ = ["MarchingCubes"]
 
-# Where the corners of a cube stand; the two corners of each edge, the lower one first; the corners of each face,
+# Positions of the corners of a cube; the two corners of each edge, the lower one first; the corners of each face,
 # counter-clockwise from outside.
 _CORNERS = ((0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1))
 _EDGES = ((0, 1), (1, 2), (3, 2), (0, 3), (4, 5), (5, 6), (7, 6), (4, 7), (0, 4), (1, 5), (2, 6), (3, 7))
@@ -236,6 +236,9 @@ class MarchingCubes:
         Args:
             field: the values.
             threshold: the value on the surface; values that are not below it, also NaN, are outside.
+        Raises:
+            UsageError (a ValueError): the field has another shape than (nx, ny, nz), or more than 2**29 values; (a
+                TypeError): it is no three-dimensional array of float32.
         """
         shape = (self.nx, self.ny, self.nz)
         if isinstance(field, wp.array) and field.shape != shape:
@@ -249,12 +252,15 @@ class MarchingCubes:
     def extract(
         field: wp.array, threshold: float = 0.0, *, lower: Any = None, upper: Any = None
     ) -> tuple[wp.array, wp.array]:
-        """(verts, indices) of a field's surface, as surface() finds them.
+        """(verts, indices) of a field's surface, as surface() finds them; on the field's device.
 
         Args:
             field: the values, (nx, ny, nz) float32.
             threshold: the value on the surface.
-            lower, upper: where the first and the last value stand.
+            lower, upper: positions of the first and the last value; None: (0, 0, 0) and (nx - 1, ny - 1, nz - 1).
+        Raises:
+            UsageError (a TypeError): the field is no three-dimensional array of float32; (a ValueError): it has more
+                than 2**29 values.
         """
         return _extract("MarchingCubes.extract()", field, threshold, lower, upper)
 

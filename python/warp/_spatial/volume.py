@@ -254,6 +254,10 @@ class Volume:
             bg_value: value outside; its type is that of the volume: a Python float means float32, an int int32, three
                 or four numbers vec3f or vec4f.
             device: the device that uses the volume: a CPU.
+
+        Raises:
+            UsageError (a ValueError): the shape of ndarray does not fit the type of bg_value, or an extent is 0; (a
+                TypeError): volumes have no values of bg_value's type.
         """
         api = "Volume.load_from_numpy()"
         device = _weft._volume_device(device, api)
@@ -294,6 +298,11 @@ class Volume:
             bg_value: value inside and outside; its type is that of the volume (load_from_numpy); None for an index
                 grid.
             translation: position of voxel (0, 0, 0) in the world.
+            device: the device that uses the volume: a CPU.
+
+        Raises:
+            UsageError (a ValueError): min is greater than max along an axis; (a TypeError): volumes have no values of
+                bg_value's type.
         """
         api = "Volume.allocate()"
         device = _weft._volume_device(device, api)

@@ -40,7 +40,7 @@ def _host(api: str, name: str, value: Any, ndim: int) -> np.ndarray:
 
 
 def _neighbours(api: str, edges: Any, colors: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Where the neighbours of each node begin, and all of them; edges from a node to itself do not count."""
+    """The offset of each node's neighbours, and all of them; edges from a node to itself do not count."""
     pairs, n = _host(api, "edges", edges, 2), _host(api, "node_colors", colors, 1).size
     outside = np.flatnonzero(((pairs < 0) | (pairs >= n)).any(axis=1))
     if outside.size:

@@ -58,7 +58,12 @@ def timing_end(synchronize: bool = True) -> list[TimingResult]:
 
 
 def timing_print(results: list[TimingResult], indent: str = "") -> None:
-    """Gives a line for each activity to the logger."""
+    """Gives a line for each activity to the logger, with its time in milliseconds.
+
+    Args:
+        results: the activities, from ``wp.timing_end``.
+        indent: text in front of each line.
+    """
     from warp._logger import get_logger
 
     for result in results:
