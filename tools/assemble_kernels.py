@@ -5,7 +5,7 @@ memory of its own or more spills than the table beside this file says.
     python tools/assemble_kernels.py FOLDER                                 checks them all
     python tools/assemble_kernels.py FOLDER --share 10                      a tenth of the kernels
     python tools/assemble_kernels.py FOLDER --large                         those of more than 1 MB as well
-    python tools/assemble_kernels.py FOLDER --update                        takes what was found into the table
+    python tools/assemble_kernels.py FOLDER --update                        writes the results to the table
 
 A row is a kernel on an architecture, by its name and the function that encloses it, according to its line tables. Of
 several such kernels (a test with parameters) it has the greatest numbers. A kernel that has no row is a failure if all
@@ -80,7 +80,7 @@ class Text:
 
     @classmethod
     def read(cls, path):
-        """Its first lines say what it is."""
+        """The text of a file; its first lines name the kernels and the architecture."""
         text = path.read_text()
         heads = re.findall(r"^// (adjoint of kernel .*|kernel .*)$", text, re.MULTILINE)
         arch = re.search(r"^\.target (\w+)", text, re.MULTILINE)
@@ -100,7 +100,7 @@ class Text:
 
 
 def assemble(ptxas, text):
-    """The numbers of the text's kernels, or what ptxas says of it."""
+    """The numbers of the text's kernels, or the errors of ptxas."""
     command = [ptxas, "-v", f"--gpu-name={text.arch}", "-o", os.devnull, text.path]
     seconds = SECONDS_OF_LARGE if text.is_large() else SECONDS
     try:

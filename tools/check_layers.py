@@ -1,11 +1,11 @@
-"""Checks who includes whom: reads the #includes of src/ and fails on an arrow that the table does not have.
+"""Checks the dependencies of rooms: reads the #includes of src/ and fails on an arrow that the table does not have.
 
 The table is the architecture: it stands here, docs/architecture.md explains it, and CMakeLists.txt repeats it only as
-what links with what.
+the libraries that each room links.
 
-And who looks at the memory of arrays: outside of runtime/ an address of an array's data is a number. It is compared,
-stored, and handed to what knows how to get at the bytes (runtime/bytes.h); casts, memcpy and the like are mistakes,
-because a device may have memory that the host cannot read.
+The script also checks accesses to the memory of arrays: outside of runtime/ an address of an array's data is a number.
+It is compared, stored, and handed to functions that access the bytes (runtime/bytes.h). Casts, memcpy and the like are
+mistakes, because a device may have memory that the host cannot read.
 
 Usage: python tools/check_layers.py
 """

@@ -40,7 +40,7 @@ def chosen_probes(wanted):
 
 
 def record(peer, chosen):
-    """Keeps what the peer answers."""
+    """Keeps the peer's answers."""
     for path, names in chosen.items():
         kept = harness.expected_answers(path) if names else {}
         found = harness.answers(peer, path, names)

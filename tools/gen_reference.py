@@ -156,7 +156,7 @@ def table(heading, rows):
 
 
 def signature(name, value):
-    """`(a, b=1)`; nothing for what is not called."""
+    """`(a, b=1)`; nothing for objects that are not called."""
     text = getattr(value, "__text_signature__", None)
     first = (inspect.getdoc(value) or "").partition("\n")[0]
     if text is None and first.startswith(f"{name}("):  # from nanobind

@@ -2,11 +2,11 @@
 
     python tools/gen_stubs.py build/py/warp
 
-tools/stub_head.pyi has what is written by hand: the classes of values and arrays, and functions whose results say what
-is in them. The rest comes from the builtin table and the names of the module. The patterns of the table become type
-variables: `(a: Vec[n,S], b: Vec[n,S]) -> S` is `(a: _Vector[_N, _S], b: _Vector[_N, _S]) -> _S`. Python's numbers stand
-for those of 32 bits, so parameters of scalars beside vectors take them, too. Runs as part of the build, on the module
-just built.
+tools/stub_head.pyi has the part that is written by hand: the classes of values and arrays, and functions whose result
+types name their contents. The rest comes from the builtin table and the names of the module. The patterns of the table
+become type variables: `(a: Vec[n,S], b: Vec[n,S]) -> S` is `(a: _Vector[_N, _S], b: _Vector[_N, _S]) -> _S`. Python's
+numbers stand for those of 32 bits, so parameters of scalars beside vectors take them, too. Runs as part of the build,
+on the module just built.
 """
 
 import inspect
@@ -102,7 +102,7 @@ class Overload:
         return f"{kind}[{', '.join([*map(self.size, parts[:-1]), self.scalar(parts[-1])])}]"
 
     def parameter(self, pattern):
-        """The type of what a parameter takes."""
+        """The type of a parameter's arguments."""
         if found := self.aggregate(pattern):
             return found
         if pattern == "static type":
@@ -207,7 +207,7 @@ def open_class(name, value):
     text = f"\nclass {name}{base}:\n{quoted(inspect.getdoc(value), '    ')}\n"
     parameters = parameters_of(value)
     text += f"    def __init__(self{', ' if parameters else ''}{parameters}) -> None: ...\n"
-    if hasattr(value, "__next__") or "Query" in name:  # kernels go through what a query finds
+    if hasattr(value, "__next__") or "Query" in name:  # kernels loop over a query's results
         text += "    def __iter__(self) -> Iterator[Any]: ...\n    def __next__(self) -> Any: ...\n"
     return text + ("" if base else "    def __getattr__(self, name: str) -> Any: ...\n")
 

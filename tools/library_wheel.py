@@ -36,8 +36,8 @@ def version():
 
 
 def installed(build, prefix):
-    """{path in the package: bytes} of what `make install` installs. Wheels have no links: the library has one name,
-    its SONAME, in the CMake package, too."""
+    """{path in the package: bytes} of the files that `make install` installs. Wheels have no links: the library has one
+    name, its SONAME, in the CMake package, too."""
     cmake = Path(sys.executable).with_name("cmake")
     command = [cmake if cmake.exists() else "cmake", "--install", build, "--component", "library", "--strip"]
     subprocess.run([*command, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
@@ -57,7 +57,7 @@ def installed(build, prefix):
 
 
 def licenses():
-    """(library, text) of what is in the wheel besides Weft, from the packages of the build (cmake/licenses.cmake)."""
+    """(library, text) of the other libraries in the wheel, from the packages of the build (cmake/licenses.cmake)."""
     packages = {"LLVM": "llvm-22-dev", "oneTBB": "libtbb-dev", "SLEEF": "libsleef-dev", "BLIS": "libblis-serial-dev"}
     for library, package in {**packages, "zstd": "libzstd-dev"}.items():
         yield library, Path(f"/usr/share/doc/{package}/copyright").read_bytes()

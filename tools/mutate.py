@@ -1,4 +1,4 @@
-"""Changes single lines of src/ and python/ and runs the tests: a change that no test notices shows what is not tested.
+"""Changes single lines of src/ and python/ and runs the tests: a change that no test notices shows a gap in the tests.
 
     python tools/mutate.py                     100 mutants, about two thirds of them in rooms whose mistakes are silent
     python tools/mutate.py --count 10 --seed 3 --only src/runtime --tests test_array,test_runtime
@@ -261,7 +261,7 @@ def likely(units):
 
 
 class Campaign:
-    """Mutants and what became of them.
+    """Mutants and their outcomes.
 
     `tree` builds and tests (class Tree); `folder` keeps results.jsonl and baseline.json.
     """
@@ -270,11 +270,11 @@ class Campaign:
         self.tree, self.folder = tree, folder
         self.results = {}  # of this commit
         self.noticed = []  # (path, unit) of all commits
-        self.survivors = set()  # keys of what survived when it was judged last, at any commit
+        self.survivors = set()  # keys of mutants that survived when they were judged last, at any commit
         folder.mkdir(parents=True, exist_ok=True)
 
     def load(self, commit):
-        """Takes up what earlier runs left."""
+        """Reads the results of earlier runs."""
         path = self.folder / "results.jsonl"
         for line in path.read_text().splitlines() if path.exists() else []:
             result = json.loads(line)
@@ -388,7 +388,7 @@ class Campaign:
             if len(done) + len(waiting) == count:
                 break
             result = self.results.get(mutant.key)
-            # Other tests may notice what those of an earlier run did not.
+            # Other tests may notice mutants that those of an earlier run did not.
             if result and (result["outcome"] != "survived" or result["tests"] == names):
                 if result["outcome"] != "refused":
                     tell(result)
@@ -407,7 +407,7 @@ class Campaign:
         return done
 
 
-# ---- what is printed ----
+# ---- output ----
 
 
 def known_as_equivalent():

@@ -258,7 +258,7 @@ def differences_that_are_squared(lines):
 
 
 def stores_of_what_was_read(lines):
-    """Numbers of the lines that store what was read there, with a zero added to it:
+    """Numbers of the lines that store the value that was read there, with a zero added to it:
 
     ld.b64 %r1, [%place+8];
     add.rn.f64 %r2, %r1, 0d0000000000000000;

@@ -1,8 +1,8 @@
 """Plausible mistakes in a source file, for tools/mutate.py: each is one small change of one line.
 
 The kinds: a comparison turned or made strict, a sign, a constant, an extreme, an argument left out, a condition dropped
-or decided, a statement removed. Comments, strings, preprocessor lines and checks of what never happens are not touched.
-Whether a change compiles is for the compiler to say.
+or decided, a statement removed. Comments, strings, preprocessor lines and checks of internal errors are not touched.
+A change may fail to compile.
 """
 
 import ast
@@ -51,7 +51,7 @@ class Mutation:
         return f"{self.path}:{self.line + 1}: {self.kind}: {self.before!r} -> {self.after!r}"
 
 
-# ---- what is code ----
+# ---- code without comments and strings ----
 
 CPP_TOKENS = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(?P<tag>[^\s()\\]{0,16})\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-zA-Z])\'(?:\\.|[^\'\\\n])+\'',
@@ -163,14 +163,14 @@ def arguments(code):
 
 
 def ends_operand(code, at, words):
-    """How many characters of what stands at `at` separate two operands: 0 for a part of one."""
+    """The number of characters at `at` that separate two operands: 0 for a part of one."""
     if code[at] in ",;?" or (code[at] == ":" and "::" not in code[max(at - 1, 0) : at + 2]):
         return 1
     return next((len(word) for word in words if code.startswith(word, at)), 0)
 
 
 def operand_begin(code, at, words):
-    """Where the operand that ends before `at` begins: behind an open bracket or what separates operands."""
+    """The begin of the operand that ends before `at`: behind an open bracket or a separator of operands."""
     depth = 0
     for begin in range(at - 1, -1, -1):
         if code[begin] in CLOSE:
@@ -266,7 +266,7 @@ def python_statements(text, lines):
 
 # ---- a file ----
 
-# Not statements, or checks of what never happens.
+# Not statements, or checks of internal errors.
 NOT_CHANGED = re.compile(r"\s*(?:(?:import|from|using|namespace|WEFT_CHECK)\b|@|throw InternalError\b)")
 
 

@@ -38,7 +38,7 @@ ON_ALL_DEVICES = {
     "gradients": "tape tape_use atomics scattered kernels nested tangents hessians autograd verify starts"
     " atomic_results operations custom augmented second_derivatives checkpoints adjoint_launch stopped_gradients",
 }
-# The language and its builtins, and what is special about CUDA.
+# The language and its builtins, and features of CUDA alone.
 LANGUAGE = {
     "python": "cuda cuda_arrays cuda_thread_coarsening cuda_failures cuda_image_cache cuda_machine_code cuda_memory"
     " cuda_primitives cuda_texts ptx cuda_events cuda_threads cuda_contexts cuda_bad_input"
@@ -145,7 +145,7 @@ def parts(keep_ptx=None, other_numbers=False, long=False):
         yield folder, [f"tests/{folder}"], no_gpu, True
 
 
-# From what says least about a test to what says most.
+# From the outcome that says least about a test to the one that says most.
 OUTCOMES = ["skipped", "passed", "xfailed", "not run", "failed"]
 
 

@@ -69,7 +69,7 @@ def check_python():
 
 
 def is_installed(package):
-    """Whether dpkg has the package, in whatever version."""
+    """Whether dpkg has the package, in any version."""
     answer = subprocess.run(["dpkg-query", "-W", "-f", "${Status}", package], capture_output=True, text=True)
     return answer.stdout.endswith(" installed")
 
@@ -164,7 +164,7 @@ print(*wanted, sep="\\n")
 
 
 def install_requirements(purpose):
-    """Installs what pyproject.toml lists, and notes in .venv what that was."""
+    """Installs the requirements in pyproject.toml, and records them in .venv."""
     command = [VENV / "bin/python", "-c", REQUIREMENTS_SCRIPT, ROOT / "pyproject.toml", purpose]
     wanted = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     note = VENV / "weft-requirements.txt"

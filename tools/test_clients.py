@@ -97,7 +97,7 @@ def compile_all(package):
 
 
 def short_reason(reason):
-    """One name for what many kernels lack."""
+    """One name for a feature that many kernels lack."""
     text = re.sub(r"^.*?: error: ", "", reason)
     name = re.search(r"the module 'warp' has no attribute '(\w+)'", text)
     if name:
@@ -139,7 +139,7 @@ def package_page(package, about, kernels):
 
 
 def step_page(results):
-    """The table, and what is wrong in it."""
+    """The table, and the errors in it."""
     wrong = [result["ended"] for result in results if "ended" in result]
     results = [result for result in results if "model" in result] or [{"model": "–", "stages": {}, **results[0]}]
     rows = []
