@@ -55,7 +55,7 @@ GRADIENTS = (WEFT, CPP, WEFT_FAST, CPP_FAST, JAX, TORCH, PEER)
 
 @dataclass(frozen=True)
 class Program:
-    """One file, and who can run it."""
+    """One file, and the implementations that can run it."""
 
     name: str
     path: Path
@@ -121,7 +121,7 @@ PROGRAMS = tuple(
 
 @dataclass
 class Results:
-    """Everything that was measured, and what failed."""
+    """All measurements and failures."""
 
     # (workload, variant) → column title → [(median, least) in ms, one per round]
     rows: dict[tuple[str, str], dict[str, list[tuple[float, float] | None]]] = field(default_factory=dict)
@@ -138,7 +138,7 @@ class Results:
         figures[round_number] = (line["ms"], line["ms_min"])
 
 
-# ---- what the peers need ----
+# ---- the peers' environments ----
 
 
 def ensure_environment(folder: Path, packages: list[str]) -> str | None:
@@ -207,7 +207,7 @@ class Runner:
                     environment[variable] = count
 
     def keep_to_processors(self) -> None:
-        """Keeps a process to as many processors as it may have threads: not everybody asks the environment."""
+        """Keeps a process to as many processors as it may have threads: not every library asks the environment."""
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-self.threads :])
 
     def run(self, program: Program, implementation: Implementation, timeout: float) -> list[dict]:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 Figures = list  # one (median, least) in ms per round, None for a round without one
 
-# Throughput: Weft may need this many times what the hand-written loop needs, strict against strict and fast against
-# fast. Without an entry there is no target.
+# Throughput: Weft's time may be this multiple of the hand-written loop's, strict against strict and fast against fast.
+# Without an entry there is no target.
 AT_MOST = {
     "saxpy": 1 / 0.9,
     "laplacian": 1 / 0.9,
@@ -82,7 +82,7 @@ THROUGHPUT_RATIOS = (
 )
 # Limits as multiples of the bare CUDA driver's time for as many bytes and for as many launches.
 DRIVER_AT_MOST = {"gpu bandwidth": 1 / 0.92, "gpu graph": 1.1}
-# Gradients: the forward run and the backward pass may need this many forward runs; then what the others may be.
+# Gradients: the forward run and the backward pass may need this many forward runs; then the limits of the others.
 BOTH_AT_MOST = {"elementwise": 3.0, "stencil": 3.0, "rollout": 4.0, "recurrence": 4.0, "jacobi": 4.0, "pairs": 4.0}
 GRADIENT_COLUMNS = ("weft", "cpp", "weft fast", "cpp fast", "jax", "torch", "peer")
 GRADIENT_RATIOS = (

@@ -1,6 +1,6 @@
 """How compile times are taken: kernels written into files, one process with an empty cache, one more with a full one.
 
-A program of this folder makes source texts and says how to launch what they define. `measure_compile` starts the
+A program of this folder makes source texts and launches the kernels that they define. `measure_compile` starts the
 program again as a child, twice, on a fresh cache folder; the children time, from the decorator to the result:
 
 * `first`: the first kernel of the process, nothing in the cache;
@@ -64,7 +64,7 @@ def measure_compile(
     Args:
         sources: by implementation, the text of module number i; no two numbers may give the same kernels.
         launches: by implementation, called with the implementation's module and with the loaded source: launches every
-            kernel once and returns a function that checks what was computed, which is not timed.
+            kernel once and returns a function that checks the results, which is not timed.
         backward: the kernels are compiled with gradients.
     """
     parser = measure.arguments(description, VARIANTS, tuple(sources))

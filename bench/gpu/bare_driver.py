@@ -1,7 +1,7 @@
 """The CUDA driver as a program in C++ uses it: device 0, its primary context, one stream, and no library in between.
 
-The driver is libcuda.so.1, or what WARP_CUDA_DRIVER names: a path, or "emulated" for Weft's emulated device, on which
-figures mean nothing, and programs show that they run.
+The driver is libcuda.so.1, or the one that WARP_CUDA_DRIVER names: a path, or "emulated" for Weft's emulated device, on
+which figures mean nothing, and programs show that they run.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Driver:
         self.call("cuLaunchKernel", kernel, *grid, threads, 1, 1, 0, self.stream, pointers, None)
 
     def captured(self, work) -> ctypes.c_void_p:
-        """A graph of what the function puts into the stream, ready to be launched."""
+        """A graph of the work that the function puts into the stream, ready to be launched."""
         self.call("cuStreamBeginCapture_v2", self.stream, 1)
         work()
         graph = ctypes.c_void_p()

@@ -15,7 +15,7 @@ MEAN = 31
 def problem(variant):
     dtype = np.float32 if variant == "f32" else np.float64
     random = np.random.default_rng(3)
-    # Pairs of rows share 2 · MEAN entries, so that the total is what the workload says.
+    # Pairs of rows share 2 · MEAN entries, so that the total is that of the workload.
     lengths = random.integers(1, 2 * MEAN, ROWS // 2)
     lengths = np.stack([lengths, 2 * MEAN - lengths], axis=1).ravel()
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)

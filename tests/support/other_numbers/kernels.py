@@ -50,6 +50,6 @@ def has_loops(kernel):
 
 
 def uses_of_tickets(kernel):
-    """How many lines use what an atomic gave, which depends on the order of threads."""
+    """How many lines use the result of an atomic, which depends on the order of threads."""
     lines = [line.strip() for line in source(kernel).splitlines()]
     return sum("atomic_" in line and not line.startswith("wp.atomic_") for line in lines)

@@ -42,11 +42,11 @@ class Change:
     kind: str  # of the numbers: one of KINDS, infinite floats, or zero floats
     longer: int = 0  # the first dimension of arrays and launches
     wider: int = 0  # the last one of those that have several
-    width: int = 0  # what becomes of it, if not 0
+    width: int = 0  # the new extent of that one, if not 0
     gap: int = 0  # numbers between the rows
     spread: int = 1  # how far an element of a row is from the one before
-    extents: tuple[int, ...] = ()  # what all dimensions become, in turn
-    integer: int | None = None  # what integer arguments become
+    extents: tuple[int, ...] = ()  # of all dimensions, in turn
+    integer: int | None = None  # the new value of integer arguments
 
     @property
     def keeps_places(self):
