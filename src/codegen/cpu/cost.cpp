@@ -185,7 +185,7 @@ private:
         return differ && leaf_count(array->type.element()) > kMostPacked;
     }
 
-    // Whether the lanes access vectors, each its own.
+    // Whether the lanes access adjacent vectors. Precondition: is_apart() is false.
     bool is_row_of_vectors(const Operation& access) const {
         if (ir::is_of_thread(access.operands[0]) || leaf_count(access.operands[0]->type.element()) == 1) return false;
         return std::any_of(access.operands.begin() + 1, access.operands.begin() + 1 + access.operands[0]->type.ndim(),

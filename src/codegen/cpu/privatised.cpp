@@ -12,8 +12,8 @@
 //     after:  copy = identity everywhere; for threads in chunk: copy[i] += x; for all i: atomic.add bins[i], copy[i]
 //
 // Elements that still hold the identity at the end are not written: untouched memory may not exist. Chunks run on any
-// number of threads, and launches run beside others: shared memory is updated by atomics only. But if the launch is one
-// chunk, and no other launch with atomics runs meanwhile (LaunchContext::exclusive), it adds plainly.
+// number of threads, and launches run beside others: memory that they share is updated by atomics only. But if the
+// launch is one chunk, and no other launch with atomics runs meanwhile (LaunchContext::exclusive), it adds plainly.
 #include "codegen/cpu/cost.h"
 #include "codegen/cpu/emitter.h"
 #include "ir/walk.h"
