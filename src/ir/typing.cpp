@@ -42,7 +42,7 @@ private:
         if (function.pure && !function.writes.empty()) fail("a pure function does not write");
         // Inactive lanes are computed too.
         if (function.form == LibraryFunction::Form::lanes && (!function.pure || stated_.is_none()))
-            fail("what runs in lanes is pure and has a result");
+            fail("a function that runs in lanes must be pure and have a result");
     }
     void expect_ints(std::size_t n) const {
         if (op_.ints.size() != n) {
