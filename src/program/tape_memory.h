@@ -149,7 +149,7 @@ private:
     std::uint64_t entry_ = 0;
     bool may_overlap_ = false;               // two needs of this entry lie in one memory
     std::vector<const SavedPrimal*> added_;  // by this entry
-    // by this entry, with the former `expected`
+    // By this entry, with the former `expected`.
     std::vector<std::pair<Memory*, std::optional<std::uint64_t>>> counted_;
     CopyStatistics kept_;
 };

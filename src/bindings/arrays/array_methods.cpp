@@ -261,7 +261,7 @@ PyObject* astype(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
         runtime::Array made = is_captured ? runtime::empty(type, array.array.shape(), *array.array.device)
                                           : array_from_data(self, type, std::nullopt, true, *array.array.device, kApi);
         nb::object result = nb::steal(finish(std::move(made), options));
-        // by a kernel on a tape too, since kernels have adjoints
+        // By a kernel on a tape too, since kernels have adjoints.
         if (is_captured || (active_tape() && options.requires_grad)) {
             static PyObject* module = nullptr;
             function_of("warp.utils", module, "array_cast")(nb::handle(self), result);

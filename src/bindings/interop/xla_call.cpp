@@ -48,7 +48,7 @@ struct Call {
     nb::object kernel_object;
     PyKernel* kernel;
     Digest code;  // of the kernel when it was traced
-    // the count of redefined functions at the last check that `code` still holds; under the GIL
+    // The count of redefined functions at the last check that `code` still holds; under the GIL
     mutable std::uint64_t redefinitions;
     Dimensions dims;
     std::vector<std::byte> block;  // the arguments, arrays without addresses
@@ -103,8 +103,8 @@ std::int64_t digest_of(const Call& call) {
     return id;
 }
 
-// `arrays` has, for each array parameter, (shape, is an input, is an output); `values` are the other arguments, in the
-// order of the parameters.
+// Both lists are by parameter: `arrays` has (shape, is an input, is an output) for arrays, `values` has the other
+// arguments.
 std::int64_t make_call(nb::object kernel_object, nb::handle dim, nb::list values, nb::list arrays) {
     auto call = std::make_unique<Call>();
     call->kernel_object = kernel_object;

@@ -53,7 +53,7 @@ TypePattern variable_pattern(nb::handle variable) {
     // wp.Float and its kin may stand for another type at each use.
     const bool is_ours =
         nb::cast<std::string>(nb::str(nb::getattr(variable, "__module__", nb::none()))) == "warp.types";
-    // leaked: another variable must not get its address
+    // Leaked: another variable must not get its address.
     if (!is_ours) pattern.variable_identity = variable.inc_ref().ptr();
     const auto choose = [&](nb::handle choice) {
         std::optional<TypePattern> read = pattern_from_python(choice);

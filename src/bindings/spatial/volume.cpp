@@ -63,7 +63,7 @@ struct Plan {
     bool by_voxels = false;
     Recipe recipe;
     Capacity capacity;
-    // voxels, leaves, lower, upper nodes; empty: as many as points need
+    // Voxels, leaves, lower, upper nodes; empty: as many as points need.
     std::array<std::optional<std::uint64_t>, 4> limits;
     bool has_limits = false;
 
