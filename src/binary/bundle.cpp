@@ -103,7 +103,8 @@ public:
                 fail("an adjoint has other parameters than its kernel");
         read(kernel.returned);
         read(kernel.recording);
-        if (kernel.recording.size() != (kernel.returned.empty() ? 0 : 3)) fail("a kernel cannot keep what it has to");
+        if (kernel.recording.size() != (kernel.returned.empty() ? 0 : 3))
+            fail("the code that keeps the results of a kernel's atomics is not complete");
     }
     void read(BundledAtomicResult& one) {
         std::uint8_t is_log = 0;

@@ -21,7 +21,7 @@ void point_implicit_parameters(const KernelFacts& kernel, std::byte* block, cons
             continue;
         if (implicit.is_returned()) {
             WEFT_CHECK(static_cast<std::size_t>(implicit.of) < returned.size(),
-                       "what an atomic of the launch returned is missing");
+                       "the result of an atomic of the launch is missing");
             std::memcpy(to, &returned[static_cast<std::size_t>(implicit.of)],
                         static_cast<std::size_t>(type.size_bytes()));
             continue;

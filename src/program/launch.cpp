@@ -180,7 +180,7 @@ void check_atomic_results(const Kernel& kernel, const DerivedLaunch& what, const
     const auto needs = [](const ir::ImplicitParameter& implicit) { return implicit.is_returned() && implicit.of >= 0; };
     if (std::ranges::none_of(facts.implicit_parameters, needs)) return;
     throw UsageError("launch()", "the adjoint of kernel '" + kernel.name() +
-                                     "' needs what the atomics of the launch gave, which only a tape keeps. help: "
+                                     "' needs the results of the atomics of the launch, which only a tape keeps. help: "
                                      "launch it in 'with tape:' and call tape.backward()");
 }
 

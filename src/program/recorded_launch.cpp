@@ -121,9 +121,10 @@ void RecordedLaunch::find_needs(const KernelFacts& facts, const std::byte* block
     }
     if (needs_->returned.empty()) return;
     if (!is_seen) {
-        throw UsageError("Tape.record_launch()", "the gradient of kernel '" + kernel_->name() +
-                                                     "' needs what its atomics give, which only a launch that the tape "
-                                                     "records keeps. help: launch it inside of 'with tape:'");
+        throw UsageError("Tape.record_launch()",
+                         "the gradient of kernel '" + kernel_->name() +
+                             "' needs the results of its atomics, which only a launch that the tape records keeps. "
+                             "help: launch it inside of 'with tape:'");
     }
     const Grid grid = make_grid(dims_.span(), facts.tid_rank, kernel_->name());
     returned = open_atomic_results(needs_->returned, {grid.dim, static_cast<std::size_t>(std::max(facts.tid_rank, 1))},
@@ -419,7 +420,7 @@ void RecordedLaunch::catch_up(TapeMemory& memory, const Group& written_after) {
         if (reads_objects()) objects_->read_late([&](const Variable& array) { return late_need(array, written); });
     }
     if (!needs_->returned.empty() && !had_atomic_results)
-        too_late("it needs what the atomics of the launch gave, which was not kept");
+        too_late("it needs the results of the atomics of the launch, which were not kept");
 }
 
 void RecordedLaunch::too_late(const std::string& why) const {

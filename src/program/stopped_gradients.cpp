@@ -121,7 +121,7 @@ private:
                            (is_writers ? "" : ", by " + writer.use_text(written)) +
                            (is_writers && live.reader ? ", and read by " + reader : "") +
                            ". help: make it with requires_grad=True; wp.launch(..., record_tape=False) leaves out "
-                           "what is meant to be constant";
+                           "a launch that is meant to be constant";
         if (std::ranges::find(found_, text) == found_.end()) found_.push_back(std::move(text));
     }
 

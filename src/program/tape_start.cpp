@@ -101,8 +101,8 @@ const Variable* implied_loss(const Tape& tape) {
     if (candidates.size() == 1) return candidates.front();
     throw UsageError(
         kApi,
-        "no gradient to start with is given, none has been set in the arrays that were written, and what is to be "
-        "differentiated is not clear: expected one array of one floating-point number that the last launch writes, "
+        "no gradient to start with is given, none has been set in the arrays that were written, and the value to "
+        "differentiate is not clear: expected one array of one floating-point number that the last launch writes, "
         "found " +
             (candidates.empty() ? "no array of one floating-point number"
                                 : std::to_string(candidates.size()) + " of them") +

@@ -94,7 +94,8 @@ ForeignArray read_cuda_interface(nb::handle object, nb::handle interface, const 
         std::ranges::copy(strides, result.strides);
     }
     if (const nb::object mask = entry(fields, "mask"); mask.is_valid() && !mask.is_none())
-        refuse(name, object, "it has a mask, and arrays have none. help: fill what is masked, and pass it without");
+        refuse(name, object,
+               "it has a mask, and arrays have none. help: fill the masked elements, and pass it without a mask");
     if (result.size() > 0) require_reachable(result, address, object, name);
     result.data = result.size() > 0 ? reinterpret_cast<void*>(address) : nullptr;
     result.device = &device_of(result.data, object, name);

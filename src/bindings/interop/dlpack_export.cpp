@@ -207,7 +207,7 @@ PyObject* array_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t count, 
         if (count == 0 && !keywords && is_bits_in_numpy(array.dtype)) {
             // mpi4py calls it so, and adds the bits as integers.
             throw_buffer_error("the elements are " + array.dtype.python_name() +
-                               ", and the consumer does not say what it knows of DLPack. help: wp.to_dlpack(array), "
+                               ", and the consumer does not name its version of DLPack. help: wp.to_dlpack(array), "
                                "max_version=(1, 0), or array.astype(wp.float32)");
         }
         runtime::Device& device = wanted_device(array, pair_of(given[kDevice], "dl_device"));

@@ -57,10 +57,9 @@ void count_writes(const program::CompiledKernel& compiled, PyObject* const* valu
 void warn_of_changed_name(PyKernel& kernel) {
     const std::string changed = kernel.core().changed_name();
     if (changed.empty() || program::settings().log_level > static_cast<int>(LogLevel::warning)) return;
-    say(LogLevel::warning,
-        changed + ", and kernel '" + kernel.key +
-            "' goes on with the value that it was compiled with. help: pass what changes as an argument, or let "
-            "kernel.module.mark_modified() compile it anew");
+    say(LogLevel::warning, changed + ", and kernel '" + kernel.key +
+                               "' goes on with the value that it was compiled with. help: pass the value that changes "
+                               "as an argument, or let kernel.module.mark_modified() compile it anew");
 }
 
 void print_launch(const PyKernel& kernel, const Dimensions& dims, const runtime::Device& device) {
