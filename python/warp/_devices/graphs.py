@@ -276,7 +276,7 @@ def capture_if(
 
 
 def capture_while(condition: Any, while_body: Callable | Graph, stream: Stream | None = None, **kwargs: Any) -> None:
-    """Does something again and again while element 0 of an array is not zero; inside of a capture whenever the graph
+    """Repeats a body while element 0 of an array is not zero: at once, or, inside of a capture, whenever the graph
     runs.
 
     Args:

@@ -1,4 +1,4 @@
-"""The inside of warp.autograd: a launch or a function as something with inputs and outputs, and its Jacobians by a tape
+"""The inside of warp.autograd: a launch or a function as a map from inputs to outputs, and its Jacobians by a tape
 and by differences, as NumPy matrices.
 """
 

@@ -36,9 +36,14 @@ def _storage_words(tensor: Any) -> list[int]:
 
 
 def places_of_memory() -> tuple[int, int, int, int, int, int] | None:
-    """Offsets in bytes: of the tensor's pointer in its Python object, of the storage's pointer in the tensor, of the
-    memory's address and of its size in the storage, and of the word with the bit of negated views in the tensor. The
-    last number is the mask of that bit.
+    """Offsets in bytes, and a mask, in this order:
+
+    * the tensor's pointer in its Python object
+    * the storage's pointer in the tensor
+    * the memory's address in the storage
+    * the memory's size in the storage
+    * the word in the tensor that has the bit of negated views
+    * the mask of that bit
 
     None, with a warning, if for one of them no word or several words match, or if a word does not follow changes of a
     tensor.
@@ -87,7 +92,7 @@ def _plain_and_negated(torch: Any) -> list[tuple[Callable[[], Any], bool]]:
 
 
 def _place_of_negation(torch: Any) -> tuple[int, int] | None:
-    """Where the bit is, and the bit as a number."""
+    """The offset in bytes of the word with the bit, and the bit as a mask."""
     count = 22  # words, which every tensor has
     kinds = _plain_and_negated(torch)
     candidates = [(1 << 64) - 1] * count  # the bits of each word that were set in all that are negated, and only there

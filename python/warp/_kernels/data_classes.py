@@ -88,7 +88,7 @@ def _parameter(field: dataclasses.Field, annotations: dict[str, Any], defaults: 
 
 
 def is_no_field(annotation: Any) -> bool:
-    """Whether an annotation of a class declares something else than a field of its instances."""
+    """Whether an annotation of a class does not declare a field of its instances."""
     if annotation is dataclasses.KW_ONLY or annotation is dataclasses.InitVar or annotation is typing.ClassVar:
         return True
     return isinstance(annotation, dataclasses.InitVar) or typing.get_origin(annotation) is typing.ClassVar
