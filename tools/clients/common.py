@@ -1,4 +1,4 @@
-"""What the client programs need before they can be imported: names of the API that Weft does not have yet.
+"""The preparation of client programs for their import: names of the API that Weft does not have yet.
 
 A name that is missing while a client is imported gets a stand-in, so that the rest of the module can be used. After the
 import names are missing again: a kernel that calls one of these functions fails to compile, and says so.
@@ -20,7 +20,7 @@ ROOM = {"nconmax": 40, "njmax": 160}  # contacts and constraints that a world ha
 
 
 def private_modules() -> dict:
-    """What newton takes from modules of the other implementation that are not part of the API."""
+    """Names that newton takes from modules of the other implementation that are not part of the API."""
     names = {
         "": {},
         ".types": {"Any": Any, "Int": Any, "Vector": Any},
@@ -82,7 +82,7 @@ def import_all(package: str, problems: dict) -> list:
 
 
 def import_mujoco() -> tuple:
-    """mujoco and mujoco-warp; where this API has no tiles, with stand-ins for the kernels that use them."""
+    """mujoco and mujoco-warp; if this API has no tiles, with stand-ins for the kernels that use them."""
     if hasattr(wp, "tile"):
         import mujoco
         import mujoco_warp
@@ -98,7 +98,7 @@ def import_mujoco() -> tuple:
 
 
 def start(mujoco, mujoco_warp, text: str) -> tuple:
-    """A model, from its text or its file in mujoco-warp, and data: moving, and in its first key where it has one."""
+    """A model, from its text or its file in mujoco-warp, and data: moving, and in its first key if it has one."""
     if text.startswith("<"):
         model = mujoco.MjModel.from_xml_string(text)
     else:

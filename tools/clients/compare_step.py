@@ -31,7 +31,7 @@ MODELS = {
 }
 
 
-# What each stage computes, of the fields that both have in the same form.
+# The results of each stage, of the fields that both have in the same form.
 STAGES = {
     "kinematics": ("xpos", "xquat", "xmat", "xipos", "geom_xpos", "geom_xmat"),
     "com_pos": ("subtree_com", "cinert", "cdof"),

@@ -1,8 +1,8 @@
 """compile_kernels.py PACKAGE [SKIPPED...]: compiles every kernel of an installed package; a line of JSON for each.
 
-Kernels are those that the modules define when they are imported, and those of functions that make kernels, where the
-annotations of their parameters say with what to call them: of more than four combinations of values the first and the
-last. The time is CPU time of the process.
+Kernels are those that the modules define when they are imported, and those of functions that make kernels, if the
+annotations of their parameters name the arguments: of more than four combinations of values the first and the last. The
+time is CPU time of the process.
 """
 
 import enum
@@ -34,7 +34,7 @@ def collect(into: list) -> None:
 
 
 def choices(parameter: inspect.Parameter):
-    """The values to try for a parameter of a function that makes kernels; None where nothing says so."""
+    """The values to try for a parameter of a function that makes kernels; None if it has neither default nor a known type."""
     kind = {"int": int, "bool": bool, "float": float}.get(parameter.annotation, parameter.annotation)
     if parameter.default is not parameter.empty:
         return [parameter.default]

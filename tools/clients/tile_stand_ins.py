@@ -1,7 +1,7 @@
 """Kernels with plain loops in the place of those of mujoco-warp that use tiles, as far as a humanoid's step needs them.
 
 Each function makes a kernel as its counterpart in mujoco-warp does: with the same arguments, and the same results but
-for rounding. A block has one thread, as on every CPU, where nothing else is said. `install()` puts them in place;
+for rounding. By default a block has one thread, as on every CPU. `install()` puts them in place;
 launching any other kernel in tiles stays an error.
 """
 
@@ -95,7 +95,7 @@ def contact_jacobian(tile_size, cone_type, njmax, deterministic=False):
 
 @wp.func
 def factorize(U: wp.array2d[float], n: int):
-    """The upper triangle of a symmetric matrix becomes U, where U^T U is the matrix."""
+    """The upper triangle of a symmetric matrix becomes U, so that U^T U is the matrix."""
     for i in range(n):
         for k in range(i):
             factor = U[k, i]
@@ -231,7 +231,7 @@ def search_direction(n, skip_unchanged=False):
 
 
 def without_sums_of_blocks(make):
-    """A function that makes a kernel, where a block of one thread sums nothing: each tile of it is its one number.
+    """A function that makes a kernel for blocks of one thread, which sum nothing: each tile is its one number.
 
     `wp.tile(x, preserve_type=True)` becomes x, a sum of it itself, the first element of the sum as well; barriers go.
     """

@@ -1,8 +1,8 @@
 """time_step.py WORLDS: how long a step of mujoco-warp's humanoid takes, as a program calls it; prints a line of JSON.
 
-Any implementation of the API can run it. The same steps are taken again and again, from the same state; of each the
-least time counts, of the clock and of the processors, so that others who use these count little. Then once more with a
-clock around each launch: what is left is what python takes.
+Any implementation of the API can run it. The same steps are taken again and again, from the same state. Of each step
+the least time counts, of the clock and of the processors, so that other load counts little. Then the steps run once
+more with a clock around each launch: the rest of the time is Python's.
 """
 
 import json
@@ -17,7 +17,7 @@ STEPS, ROUNDS = 20, 12
 
 
 def measure(run, mujoco_warp, model, data, worlds: int) -> list:
-    """What `run` gives for each step: of each number the least of all rounds."""
+    """The numbers that `run` gives for each step, each the least of all rounds."""
     ours = mujoco_warp.put_model(model)
     rounds = []
     for _ in range(ROUNDS):
