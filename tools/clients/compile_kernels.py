@@ -34,7 +34,7 @@ def collect(into: list) -> None:
 
 
 def choices(parameter: inspect.Parameter):
-    """The values to try for a parameter of a function that makes kernels; None if it has neither default nor a known type."""
+    """The values to try for a parameter of a function that makes kernels; None without a default or a known type."""
     kind = {"int": int, "bool": bool, "float": float}.get(parameter.annotation, parameter.annotation)
     if parameter.default is not parameter.empty:
         return [parameter.default]
