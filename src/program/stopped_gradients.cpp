@@ -1,6 +1,8 @@
 #include "program/stopped_gradients.h"
 
 #include <algorithm>
+#include <atomic>
+#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -18,6 +20,24 @@ using Use = TapeEntry::Use;
 const void* memory_of(const Variable& array) { return array.array.buffer ? array.array.buffer->data : nullptr; }
 
 bool is_smooth(const Variable& array) { return ir::is_smooth(array.array.dtype); }
+
+struct BesideEntry {
+    std::weak_ptr<runtime::Buffer> memory, gradient;
+    bool is_live() const { return !memory.expired() && !gradient.expired(); }
+};
+// Never freed: threads may look while the process ends.
+struct BesideTable {
+    std::mutex mutex;
+    std::unordered_map<const runtime::Buffer*, BesideEntry> all;
+    std::size_t swept_at = 64;
+    std::atomic<bool> has_any{false};
+};
+BesideTable& beside_table() {
+    static BesideTable& made = *new BesideTable;
+    return made;
+}
+
+bool is_beside(const Variable& array) { return gradient_beside(array) != Beside::nothing; }
 
 // Walks back through a tape as its backward pass would, entry by entry, and keeps the memory that the pass's start
 // depends on.
@@ -110,6 +130,26 @@ private:
             }
             if (is_read_on && leads_on) add(*use.array, &entry, use);
         }
+        for (const Use& use : uses_) {
+            if (!use.is_read || !is_smooth(*use.array) || is_written_somewhere(*use.array)) continue;
+            const auto passes_on = [&](const Written& one) {
+                return one.use->array->requires_grad && entry.has_derivative(*one.use, use);
+            };
+            if (is_beside(*use.array) && std::ranges::any_of(written, passes_on)) note_beside(entry, use);
+        }
+    }
+
+    void note_beside(const TapeEntry& reader, const Use& use) {
+        const bool is_tensor = gradient_beside(*use.array) == Beside::tensor;
+        std::string text = "the gradient stops at " + reader.use_text(use) + ", " +
+                           (is_tensor ? "a tensor" : "an array") + " of shape " +
+                           runtime::shape_text(use.array->array.shape());
+        text += is_tensor ? ", which requires a gradient that a wp.Tape does not reach. help: wp.from_torch() or "
+                            "wp.from_paddle(), whose array shares the tensor's gradient, or tensor.detach()"
+                          : " without a gradient, in memory of an array that has one: it is a view that is older than "
+                            "the gradient, or made by wp.array(..., copy=False). help: make the view when the array "
+                            "has its gradient, or give it one, view.grad = ...; wp.clone() of it is a constant";
+        if (std::ranges::find(found_, text) == found_.end()) found_.push_back(std::move(text));
     }
 
     void note(const TapeEntry& writer, const Use& written, const Live& live) {
@@ -137,13 +177,36 @@ private:
 
 }  // namespace
 
+void note_gradient_beside(const runtime::BufferPtr& memory, const runtime::BufferPtr& gradient) {
+    BesideTable& table = beside_table();
+    const std::lock_guard lock(table.mutex);
+    if (table.all.size() >= table.swept_at) {
+        std::erase_if(table.all, [](const auto& one) { return !one.second.is_live(); });
+        table.swept_at = std::max<std::size_t>(64, 2 * table.all.size());
+    }
+    table.all[memory.get()] = {memory, gradient};
+    table.has_any.store(true, std::memory_order_release);
+}
+
+Beside gradient_beside(const Variable& array) {
+    BesideTable& table = beside_table();
+    if (array.requires_grad || !array.array.buffer || !table.has_any.load(std::memory_order_acquire))
+        return Beside::nothing;
+    const std::lock_guard lock(table.mutex);
+    const auto found = table.all.find(array.array.buffer.get());
+    if (found == table.all.end()) return Beside::nothing;
+    const runtime::BufferPtr memory = found->second.memory.lock(), gradient = found->second.gradient.lock();
+    if (memory != array.array.buffer || !gradient) return Beside::nothing;
+    return gradient == memory ? Beside::tensor : Beside::gradient;
+}
+
 bool TapeEntry::may_stop_gradients() const {
-    bool has_any = false, writes_without = false;
+    bool has_any = false, may_stop = false;
     for_each_array([&](const Variable& one, bool is_written) {
         has_any |= one.requires_grad;
-        writes_without |= is_written && !one.requires_grad && is_smooth(one);
+        may_stop |= !one.requires_grad && is_smooth(one) && (is_written || is_beside(one));
     });
-    return has_any && writes_without;
+    return has_any && may_stop;
 }
 
 std::size_t may_stop_gradients(const Tape& tape) {

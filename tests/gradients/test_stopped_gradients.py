@@ -309,3 +309,106 @@ def test_a_gradient_of_integers_is_warned_of(heard):
     wp.zeros(3, dtype=wp.vec3, requires_grad=True)
     wp.zeros(3, dtype=State, requires_grad=True)
     assert len(heard) == 1
+
+
+# ---- memory of an array with a gradient, shown by one without ----
+
+
+def older_view(x):
+    base = wp.array([1.0, 2.0, 3.0], dtype=float)
+    view = base[:]
+    base.requires_grad = True
+    return view, base
+
+
+def older_slice_of_rows(x):
+    base = wp.zeros((2, 3), dtype=float)
+    view = base[1]
+    base.grad = wp.zeros((2, 3), dtype=float)
+    return view, base
+
+
+def shown_without_copy(x):
+    return wp.array(x, copy=False), x
+
+
+def tensor_of_torch(x):
+    torch = pytest.importorskip("torch")
+    tensor = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    return tensor, tensor
+
+
+def tensor_of_paddle(x):
+    paddle = pytest.importorskip("paddle")
+    tensor = paddle.to_tensor([1.0, 2.0, 3.0], stop_gradient=False)
+    return tensor, tensor
+
+
+BESIDE = {
+    "an older view": (older_view, "older than the gradient"),
+    "an older row": (older_slice_of_rows, "older than the gradient"),
+    "wp.array(copy=False)": (shown_without_copy, r"wp.array\(..., copy=False\)"),
+    "a tensor of torch": (tensor_of_torch, "which requires a gradient that a wp.Tape does not reach"),
+    "a tensor of Paddle": (tensor_of_paddle, "which requires a gradient that a wp.Tape does not reach"),
+}
+HOSTS = {"a tensor of torch", "a tensor of Paddle"}
+BESIDES = [pytest.param(name, marks=NUMPY) if name in HOSTS else name for name in BESIDE]
+
+
+@pytest.mark.parametrize("name", BESIDES)
+def test_a_reader_of_memory_that_has_a_gradient_elsewhere_is_named(heard, monkeypatch, name):
+    make, why = BESIDE[name]
+    x, loss = start()
+    given, kept = make(x)
+    y = wp.zeros(3, requires_grad=True)
+
+    def record():
+        tape = wp.Tape()
+        with tape:
+            wp.launch(double, 3, [given], [y])
+            wp.launch(add_up, 3, [y], [loss])
+        return tape
+
+    record().backward(loss)
+    record().backward(loss)
+    assert len(heard) == 1, heard
+    assert re.search(r"the gradient stops at argument 'x' of kernel 'double' \(.*:\d+\)", heard[0]), heard[0]
+    assert re.search(why, heard[0]), heard[0]
+    monkeypatch.setattr(wp.config, "verify_autograd_array_access", True)
+    with pytest.raises(RuntimeError, match=why):
+        record().backward(loss)
+    del kept
+
+
+def test_a_loss_read_through_an_array_without_its_gradient_is_named(heard):
+    x, loss = start()
+    y = wp.zeros(3, requires_grad=True)
+    shown = wp.array(y, copy=False)
+    with wp.Tape() as tape:
+        wp.launch(double, 3, [x], [y])
+        wp.launch(add_up, 3, [shown], [loss])
+    tape.backward(loss)
+    assert len(heard) == 1 and "the gradient stops at argument 'y' of kernel 'add_up'" in heard[0], heard
+
+
+def test_what_is_meant_to_be_constant_is_no_warning(heard):
+    x, loss = start()
+    y = wp.zeros(3, requires_grad=True)
+    constant = wp.array(x, copy=False, requires_grad=False)
+    view = x[:]
+    view.requires_grad = False
+    gone = wp.array([1.0, 2.0, 3.0], dtype=float)
+    older = gone[:]
+    gone.requires_grad = True
+    gone.requires_grad = False
+    late = wp.array([1.0, 2.0, 3.0], dtype=float)
+    newer = late[:]
+    late.requires_grad = True
+    newer = late[:]
+    with wp.Tape() as tape:
+        for one in (constant, view, older, wp.clone(older), newer):
+            wp.launch(double, 3, [one], [y])
+            wp.launch(add_up, 3, [y], [loss])
+    tape.backward(loss)
+    assert not heard, heard
+    np.testing.assert_array_equal(late.grad.numpy(), [2.0, 2.0, 2.0])

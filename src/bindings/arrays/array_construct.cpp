@@ -6,6 +6,7 @@
 #include "bindings/gradients/tape.h"
 #include "bindings/python/device.h"
 #include "bindings/python/lock.h"
+#include "program/stopped_gradients.h"
 #include "runtime/pinned.h"
 
 namespace weft::bindings {
@@ -179,13 +180,17 @@ PyObject* construct(PyTypeObject* type, const ArraySignature::Values& given, int
         array = runtime::empty(array.dtype, Shape(static_cast<std::size_t>(ndim), 0), *options.device);
     bool has_gradient = is_given(given[kGrad]);
     options.requires_grad = options.requires_grad && !has_gradient;
-    runtime::BufferPtr buffer = array.buffer;
+    // Where the program says nothing, it may take the array for one with the same gradient.
+    const PyArray* const shown = has_data && !is_given(given[kRequiresGrad]) ? array_pointer(given[kData]) : nullptr;
+    if (shown && shown->requires_grad && shown->array.buffer == array.buffer && array.buffer)
+        program::note_gradient_beside(array.buffer, shown->gradient);
+    const std::weak_ptr<runtime::Buffer> buffer = array.buffer;
     nb::object result = nb::steal(finish(std::move(array), options, type));
     if (has_gradient) set_gradient(value_of(result.ptr()), given[kGrad], kApi);
     set_retain_grad(value_of(result.ptr()), flag(given[kRetainGrad], false), kApi);
     if (active_tape() && has_data && flag(given[kCopy], true)) record_origin(result, given[kData]);
     // Last of all: after an error the memory stays the caller's.
-    if (deleter) release_by(*buffer, deleter);
+    if (deleter) release_by(*buffer.lock(), deleter);
     return result.release().ptr();
 }
 

@@ -17,6 +17,7 @@
 #include "bindings/python/device.h"
 #include "bindings/python/log.h"
 #include "ir/typing.h"
+#include "program/stopped_gradients.h"
 
 namespace weft::bindings {
 
@@ -298,10 +299,12 @@ PyArray& array_argument(PyObject* object, const char* api, const char* name) {
 
 namespace {
 
-// Structs that hold the array already do not see the gradient that it gets now.
+// Structs that hold the array already do not see the gradient that it gets now, nor do its views.
 void note_gradient(const PyArray& array) {
-    runtime::Buffer* const buffer = array.array.buffer.get();
-    if (buffer && buffer->is_kept_without_gradient) buffer->got_gradient_later = true;
+    const runtime::BufferPtr& buffer = array.array.buffer;
+    if (!buffer) return;
+    if (buffer->is_kept_without_gradient) buffer->got_gradient_later = true;
+    if (buffer.use_count() > 1) program::note_gradient_beside(buffer, array.gradient);
 }
 
 }  // namespace

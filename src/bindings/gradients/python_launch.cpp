@@ -9,12 +9,14 @@
 
 #include "bindings/arrays/array_object.h"
 #include "bindings/arrays/nested_arrays.h"
+#include "bindings/kernels/running.h"
 #include "bindings/python/device.h"
 #include "bindings/spatial/spatial.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
 #include "ir/typing.h"
+#include "program/stopped_gradients.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -162,6 +164,10 @@ std::vector<program::TapeEntry::Use> PyRecordedLaunch::uses() const {
             const auto holder =
                 std::ranges::find(rest_->holders, view.data, [](const auto& one) { return one.view.data; });
             if (holder != rest_->holders.end()) made->array.buffer = holder->buffer;
+            for (const auto& [at, value] : rest_->values)
+                if (at == static_cast<std::size_t>(place.parameter) && made->array.buffer &&
+                    tensor_requires_grad(value.ptr()))
+                    program::note_gradient_beside(made->array.buffer, made->array.buffer);
         }
         const auto parameter = static_cast<std::size_t>(place.parameter);
         found.push_back({rest_->foreign[next++].get(), i, needs().reads[parameter], needs().writes[parameter], false});
@@ -174,7 +180,9 @@ bool PyRecordedLaunch::may_stop_gradients() const {
     if (!rest_ || rest_->values.empty()) return false;
     const bool writes_foreign =
         std::ranges::any_of(rest_->values, [&](const auto& value) { return needs().writes[value.first]; });
-    return writes_foreign &&
+    const bool reads_gradient =
+        std::ranges::any_of(rest_->values, [](const auto& value) { return tensor_requires_grad(value.second.ptr()); });
+    return (writes_foreign || reads_gradient) &&
            std::ranges::any_of(arrays(), [](const auto& one) { return one.array && one.array->requires_grad; });
 }
 

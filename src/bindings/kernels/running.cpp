@@ -81,8 +81,10 @@ constexpr const char* kIsReadOnly =
     "its memory is read-only (a JAX array, a read-only NumPy array, or a copy that __array__ made). help: pass a copy, "
     "wp.array(value), and read the result from that";
 
-// Whether a tensor of PyTorch or Paddle requires a gradient; Paddle calls that `not stop_gradient`.
-bool requires_grad(nb::handle tensor) {
+}  // namespace
+
+// Paddle calls it `not stop_gradient`.
+bool tensor_requires_grad(nb::handle tensor) {
     if (!exchange_api(Py_TYPE(tensor.ptr()))) return false;
     static PyObject* const torch = PyUnicode_InternFromString("requires_grad");
     static PyObject* const paddle = PyUnicode_InternFromString("stop_gradient");
@@ -93,8 +95,6 @@ bool requires_grad(nb::handle tensor) {
     }
     return false;
 }
-
-}  // namespace
 
 void check_written(PyKernel& kernel, const program::CompiledKernel& compiled, PyObject* const* values,
                    const std::byte* block, const std::vector<runtime::Array>& holders) {
@@ -114,7 +114,7 @@ void check_written(PyKernel& kernel, const program::CompiledKernel& compiled, Py
         if (!view.data) continue;
         const auto same = std::ranges::find(holders, view.data, [](const runtime::Array& a) { return a.view.data; });
         if (same != holders.end() && is_read_only(*same)) throw_written(kernel, i, values[i], kIsReadOnly);
-        if (requires_grad(values[i])) {
+        if (tensor_requires_grad(values[i])) {
             throw_written(kernel, i, values[i],
                           "the tensor requires a gradient, which its framework would compute as if nothing was "
                           "written. help: tensor.detach(), or wp.from_torch() or wp.from_paddle() and a wp.Tape");

@@ -47,6 +47,9 @@ inline const program::CompiledKernel& choose(PyKernel& kernel, const runtime::De
     return chosen;
 }
 
+// Whether it is a tensor of PyTorch or Paddle that requires a gradient.
+bool tensor_requires_grad(nb::handle tensor);
+
 // Throws UsageError if the kernel writes to memory that is read-only, or to a tensor whose framework would not notice.
 // `holders` has the memory of foreign arrays.
 void check_written(PyKernel& kernel, const program::CompiledKernel& compiled, PyObject* const* values,
