@@ -225,7 +225,7 @@ void launch_graph(const std::shared_ptr<runtime::Graph>& graph, runtime::Stream&
         } const restore{outer};
         const WithoutHost without;
         graph->launch(stream);
-        if (graph->may_fail() || (runtime::verifies_cuda() && !stream.device().is_cpu)) stream.synchronize();
+        if (graph->is_waited_for() || (runtime::verifies_cuda() && !stream.device().is_cpu)) stream.synchronize();
         graph->throw_fault();
     } catch (const Interrupted&) {
         flush_prints();

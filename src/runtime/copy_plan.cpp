@@ -39,6 +39,16 @@ CopyPlan simplified(const Array& destination, const void* from, const std::int64
 
 }  // namespace
 
+std::pair<const std::byte*, const std::byte*> CopyPlan::bytes_of(const void* first, std::int64_t Axis::* stride) const {
+    const auto* begin = static_cast<const std::byte*>(first);
+    const std::byte* end = begin + element;
+    for (int i = 0; i < ndim; ++i) {
+        const std::int64_t reach = axes[i].*stride * (axes[i].count - 1);
+        (reach < 0 ? begin : end) += reach;
+    }
+    return {begin, end};
+}
+
 bool CopyPlan::writes_once() const {
     std::int64_t span = element;  // bytes from the first to the last element of the axes so far, from the innermost on
     for (int i = ndim; i-- > 0;) {

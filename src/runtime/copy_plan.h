@@ -5,7 +5,9 @@
 // that are contiguous in both are merged, and the axis with the smallest destination strides is the last.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "types/layout.h"
 
@@ -35,6 +37,8 @@ struct CopyPlan {
         for (int i = 0; i < ndim; ++i) total *= axes[i].count;
         return total;
     }
+    // Begin and end of the memory that one side of it touches, whose first element is `first`.
+    std::pair<const std::byte*, const std::byte*> bytes_of(const void* first, std::int64_t Axis::* stride) const;
     // Whether each byte of the destination belongs to one element only; false if the destination is broadcast.
     bool writes_once() const;
 };

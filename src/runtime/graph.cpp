@@ -448,6 +448,11 @@ void count_write(const BufferPtr& buffer) {
     if (Recording* const recording = current_recording(*buffer->device)) recording->memory().note_written(buffer);
 }
 
+void count_write_by_graph(const BufferPtr& buffer, const Device& device) {
+    if (!buffer || buffer->device == &device) return;
+    if (Recording* const recording = current_recording(device)) recording->memory().note_written(buffer);
+}
+
 void refuse_beside_recording(const Device& device, std::string_view api, std::string_view what) {
     if (current_recording(device)) return;
     for (const Recording* recording : own_recordings()) {

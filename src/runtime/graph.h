@@ -83,6 +83,8 @@ public:
     // Of graphs that their device runs. throw_fault() is to be called after the stream has been synchronized.
     bool may_fail() const { return may_fail_; }
     void throw_fault() const;
+    // Whether a program that launches it waits until it has run: else it would find less than the graph has done.
+    virtual bool is_waited_for() const { return may_fail_; }
 
 protected:
     Graph(Device& device, std::vector<NodePtr> nodes);
@@ -272,6 +274,8 @@ inline Recording* current_recording(const Device& device) { return current_strea
 
 // To be called after the memory was written to, or after work that writes to it was recorded (Buffer::version).
 void count_write(const BufferPtr& buffer);
+// The same of memory of the host that a device writes to, whose work may be recorded.
+void count_write_by_graph(const BufferPtr& buffer, const Device& device);
 // Throws UsageError if this thread's work is being recorded: `api` would need results that do not exist yet.
 void refuse_recording(const Device& device, std::string_view api, std::string_view help);
 

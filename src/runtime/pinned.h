@@ -41,4 +41,19 @@ private:
     bool before_;
 };
 
+// While it lives, copies that this thread puts into a captured stream, from a GPU to the host, become a part of the
+// graph, each launch of which fills the array. Without it they are errors: the caller would read what is not there yet.
+class RecordedCopies {
+public:
+    RecordedCopies() : before_(are_on_) { are_on_ = true; }
+    ~RecordedCopies() { are_on_ = before_; }
+    RecordedCopies(const RecordedCopies&) = delete;
+    RecordedCopies& operator=(const RecordedCopies&) = delete;
+    static bool are_on() { return are_on_; }
+
+private:
+    inline static thread_local bool are_on_ = false;
+    bool before_;
+};
+
 }  // namespace weft::runtime

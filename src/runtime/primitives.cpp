@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "runtime/bytes.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -24,10 +25,37 @@ std::vector<FloatsOfElement> floats_of(Type dtype) {
     return found;
 }
 
-void check_room_for_runs(const Array& array, std::int64_t runs, const char* name) {
-    if (array.size() >= runs) return;
+void check_segment(std::int64_t number, Segment segment, std::int64_t count) {
+    if (segment.begin >= 0 && segment.begin <= segment.end && segment.end <= count) return;
+    throw UsageError("segmented_sort_pairs()",
+                     "segment " + std::to_string(number) + " goes from " + std::to_string(segment.begin) + " to " +
+                         std::to_string(segment.end) + ", expected 0 <= start <= end <= " + std::to_string(count),
+                     ErrorCategory::value);
+}
+
+void Primitives::sort_segments_between(const Array& keys, const Array& values, const Array& begins, const Array& ends,
+                                       std::int64_t count) {
+    const Array first = contiguous(on_host(begins)), last = contiguous(on_host(ends));
+    const auto* const from = reinterpret_cast<const std::int32_t*>(host_data(first));
+    const auto* const to = reinterpret_cast<const std::int32_t*>(host_data(last));
+    std::vector<Segment> segments(static_cast<std::size_t>(first.size()));
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+        segments[i] = {from[i], to[i]};
+        check_segment(static_cast<std::int64_t>(i), segments[i], count);
+    }
+    sort_segments(keys, values, segments);
+}
+
+void Primitives::encode_and_count_runs(const Array& values, std::int64_t count, const Array& run_values,
+                                       const Array& run_lengths, const Array& run_count) {
+    const auto runs = static_cast<std::int32_t>(encode_runs(values, count, run_values, run_lengths));
+    fill(run_count, &runs);
+}
+
+void check_room_for_runs(std::int64_t room, std::int64_t runs, const char* name) {
+    if (room >= runs) return;
     throw UsageError("runlength_encode()",
-                     "'" + std::string(name) + "' has " + std::to_string(array.size()) + " elements, and there are " +
+                     "'" + std::string(name) + "' has " + std::to_string(room) + " elements, and there are " +
                          std::to_string(runs) + " runs",
                      ErrorCategory::value);
 }

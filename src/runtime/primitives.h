@@ -48,11 +48,20 @@ public:
     // Sorts each of the segments [begin, end) separately. Precondition: they lie in the arrays and do not overlap.
     virtual void sort_segments(const Array& keys, const Array& values, const std::vector<Segment>& segments) = 0;
 
+    // The same with the segments in arrays of int32, which are read when the work is done. Throws UsageError, or has
+    // the graph throw it that is captured, where one does not lie in [0, count].
+    virtual void sort_segments_between(const Array& keys, const Array& values, const Array& begins, const Array& ends,
+                                       std::int64_t count);
+
     // The runs of equal elements among the first `count`: stores their values and lengths, and returns their number.
     // Elements are compared as numbers: -0 equals 0, a NaN equals nothing. Throws UsageError if an output is too short.
     // Precondition: scalars; `run_lengths` is int32.
     virtual std::int64_t encode_runs(const Array& values, std::int64_t count, const Array& run_values,
                                      const Array& run_lengths) = 0;
+
+    // The same, with their number in the int32 of `run_count`; what is wrong is told as by sort_segments_between().
+    virtual void encode_and_count_runs(const Array& values, std::int64_t count, const Array& run_values,
+                                       const Array& run_lengths, const Array& run_count);
 
     // d = alpha * (a @ b) + beta * c, of two or three dimensions, the first of three being a batch. `c` may be null if
     // beta is 0, and its values are not read then. Any strides; `d` may overlap the others. Precondition: equal dtypes,
@@ -78,8 +87,10 @@ struct FloatsOfElement {
 };
 std::vector<FloatsOfElement> floats_of(Type dtype);
 
+// For sort_segments_between(). Throws UsageError where the segment does not lie in [0, count].
+void check_segment(std::int64_t number, Segment segment, std::int64_t count);
 // For encode_runs(): throws UsageError if the array has no room for so many runs.
-void check_room_for_runs(const Array& array, std::int64_t runs, const char* name);
+void check_room_for_runs(std::int64_t room, std::int64_t runs, const char* name);
 [[noreturn]] void throw_long_run(std::int64_t start, std::int64_t length);
 
 }  // namespace weft::runtime

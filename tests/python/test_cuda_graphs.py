@@ -193,14 +193,13 @@ def test_what_a_graph_keeps_is_freed_after_its_last_launch():
 
 
 def test_waiting_inside_of_a_capture_is_an_error_and_nothing_more():
-    a, host = wp.zeros(3, device=DEVICE), wp.zeros(3, device="cpu")
+    a = wp.zeros(3, device=DEVICE)
     event = wp.Event(DEVICE)
     for ask in (
         wp.synchronize,
         lambda: wp.synchronize_device(DEVICE),
         lambda: wp.synchronize_stream(DEVICE),
-        lambda: wp.copy(host, a),
-        lambda: a.to("cpu"),
+        lambda: a.numpy(),
         lambda: wp.synchronize_event(wp.get_stream(DEVICE).record_event(event)),
         lambda: wp.get_stream(DEVICE).record_event().is_complete,
     ):
@@ -629,6 +628,7 @@ def test_every_call_of_the_driver_may_fail(other, every):
         print(count[0])
 
     out, count = wp.zeros(64, device=DEVICE), wp.zeros(1, dtype=int, device=DEVICE)
+    host, left = wp.zeros(64, device="cpu"), wp.zeros(64, device="cpu", pinned=True)
     child = captured(lambda: wp.launch(add_one, dim=64, inputs=[out], device=DEVICE))
 
     def body():
@@ -646,6 +646,8 @@ def test_every_call_of_the_driver_may_fail(other, every):
         wp.wait_stream(side)
         wp.copy(out, made)
         wp.utils.array_scan(made, made)
+        wp.copy(host, made)
+        wp.copy(left, made)
         wp.capture_if(count, lambda: wp.capture_while(count, body), out.zero_)
 
     def scenario(times=1):

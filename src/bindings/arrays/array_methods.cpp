@@ -127,6 +127,7 @@ void copy_elements(PyArray& to, PyArray& from, std::int64_t to_offset, std::int6
     runtime::refuse_lost_copy(*to.array.device, *from.array.device);
     const auto move = [&](const Array& into, const Array& of) {
         const Array read = source(of), written = target(into);
+        const runtime::RecordedCopies recorded;
         without_gil(read.size_bytes(), [&] { runtime::copy(written, read); });
     };
     if (active_tape()) {
@@ -137,6 +138,7 @@ void copy_elements(PyArray& to, PyArray& from, std::int64_t to_offset, std::int6
     }
     move(to.array, from.array);
     count_write(to);
+    runtime::count_write_by_graph(to.array.buffer, *from.array.device);
     // Without a tape the gradient is copied along; a tape carries it back instead.
     if (!active_tape() && to.requires_grad && from.requires_grad) {
         move(gradient_of(to), gradient_to_read(from));

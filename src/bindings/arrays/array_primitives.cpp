@@ -30,31 +30,6 @@ void perform(const char* name, std::int64_t size_bytes, const Array& to, Work wo
     recording->add(name, std::move(work), addresses);
 }
 
-// For work that reads elements on the host on its way: graphs whose nodes the host runs have them then.
-void refuse_recording_of_device(const Array& array, const char* api, const char* help) {
-    const runtime::Recording* const recording = runtime::current_recording(*array.device);
-    if (recording && !recording->runs_nodes()) runtime::refuse_recording(*array.device, api, help);
-}
-
-std::vector<runtime::Segment> segments_of(const Array& begins, const Array& ends, std::int64_t count) {
-    const Array first = runtime::contiguous(runtime::on_host(begins));
-    const Array last = runtime::contiguous(runtime::on_host(ends));
-    const auto* const from = reinterpret_cast<const std::int32_t*>(runtime::host_data(first));
-    const auto* const to = reinterpret_cast<const std::int32_t*>(runtime::host_data(last));
-    std::vector<runtime::Segment> segments(static_cast<std::size_t>(first.size()));
-    for (std::size_t i = 0; i < segments.size(); ++i) {
-        segments[i] = {from[i], to[i]};
-        if (segments[i].begin < 0 || segments[i].begin > segments[i].end || segments[i].end > count) {
-            throw UsageError("segmented_sort_pairs()",
-                             "segment " + std::to_string(i) + " goes from " + std::to_string(segments[i].begin) +
-                                 " to " + std::to_string(segments[i].end) +
-                                 ", expected 0 <= start <= end <= " + std::to_string(count),
-                             ErrorCategory::value);
-        }
-    }
-    return segments;
-}
-
 // Python ints and floats in the width of the addition.
 nb::list as_list(const std::vector<runtime::Total>& totals, Scalar of) {
     nb::list values;
@@ -133,12 +108,10 @@ void bind_array_primitives(nb::module_& m) {
     primitives.def("sort_segments", [](nb::handle keys, nb::handle values, nb::handle begins, nb::handle ends,
                                        std::int64_t count) {
         PyArray &key_array = array_of(keys), &value_array = array_of(values);
-        refuse_recording_of_device(key_array.array, "segmented_sort_pairs()",
-                                   "sort before or after the capture: the segments are read on the host");
         perform("sort segments", key_array.array.size_bytes(), key_array.array,
                 [keys = key_array.array, values = value_array.array, begins = array_of(begins).array,
                  ends = array_of(ends).array,
-                 count] { keys.device->primitives().sort_segments(keys, values, segments_of(begins, ends, count)); },
+                 count] { keys.device->primitives().sort_segments_between(keys, values, begins, ends, count); },
                 {value_array.array.view.data, array_of(begins).array.view.data, array_of(ends).array.view.data});
         count_write(key_array);
         count_write(value_array);
@@ -149,14 +122,11 @@ void bind_array_primitives(nb::module_& m) {
            nb::handle run_count) -> std::optional<std::int64_t> {
             PyArray &found = array_of(run_values), &lengths = array_of(run_lengths);
             const Array& source = array_of(values).array;
-            refuse_recording_of_device(source, "runlength_encode()",
-                                       "call it before or after the capture: it counts the runs on the host");
-            const auto encode = [source, count, found = found.array, lengths = lengths.array] {
-                return source.device->primitives().encode_runs(source, count, found, lengths);
-            };
             if (!runtime::current_recording(*source.device)) {
                 std::int64_t runs = 0;
-                without_gil(source.size_bytes(), [&] { runs = encode(); });
+                without_gil(source.size_bytes(), [&] {
+                    runs = source.device->primitives().encode_runs(source, count, found.array, lengths.array);
+                });
                 count_write(found);
                 count_write(lengths);
                 return runs;
@@ -166,9 +136,8 @@ void bind_array_primitives(nb::module_& m) {
                                           "give an array for the number of runs, run_count=...");
             PyArray& to = array_of(run_count);
             perform("encode runs", 0, found.array,
-                    [encode, to = to.array] {
-                        const auto runs = static_cast<std::int32_t>(encode());
-                        runtime::fill(to, &runs);
+                    [source, count, found = found.array, lengths = lengths.array, to = to.array] {
+                        source.device->primitives().encode_and_count_runs(source, count, found, lengths, to);
                     },
                     {source.view.data, lengths.array.view.data, to.array.view.data});
             for (PyArray* const written : {&found, &lengths, &to}) count_write(*written);

@@ -69,6 +69,15 @@ struct SortPlan {
     std::int32_t scalar, shift;
 };
 
+// Arrays of int32 that say what the segments are.
+struct SegmentsPlan {
+    const std::int32_t *begins, *ends;
+    std::int64_t segments;  // how many there are
+    std::int64_t* of;  // for each of `count` elements the beginning of its segment; its own place where it has none
+    std::int64_t count;
+    std::int64_t* wrong;  // one that does not lie in [0, count]: its number plus 1, or 0; beginning, end
+};
+
 struct GatherPlan {
     const char* from;
     char* to;
@@ -92,8 +101,12 @@ struct RunsPlan {
     std::int64_t* counts;  // of the runs that begin in each chunk, then their places in the output
     std::int64_t* starts;
     char *run_values, *run_lengths;
-    std::int64_t values_stride, lengths_stride, runs;
-    std::int64_t* too_long;  // index of a run whose length exceeds int32; initially -1
+    std::int64_t values_stride, lengths_stride;
+    std::int64_t values_room, lengths_room;  // no more runs than that are written
+    // Behind the counts: how many runs there are; one whose length is no int32, plus 1, or 0; where it begins; its
+    // length.
+    std::int64_t* found;
+    std::int32_t* told;  // how many there are, where somebody asks
     std::int32_t scalar;
 };
 

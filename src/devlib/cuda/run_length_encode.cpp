@@ -42,6 +42,7 @@ extern "C" {
         for_each_value(plan, chunk, [&](std::int64_t, bool, int, int all) { found += all; });
         if (lane() == 0) plan.counts[chunk] = found;
     }
+    if (thread_index() == 0) plan.found[1] = plan.found[2] = plan.found[3] = 0;
 }
 
 [[clang::device_kernel]] void weft_runs_write(RunsPlan plan) {
@@ -50,7 +51,7 @@ extern "C" {
         for_each_value(plan, chunk, [&](std::int64_t i, bool is_start, int below, int all) {
             if (is_start) {
                 const std::int64_t run = next + below;
-                for (std::int64_t byte = 0; byte < plan.bytes; ++byte)
+                for (std::int64_t byte = 0; byte < plan.bytes && run < plan.values_room; ++byte)
                     plan.run_values[run * plan.values_stride + byte] = plan.values[i * plan.bytes + byte];
                 plan.starts[run] = i;
             }
@@ -60,17 +61,22 @@ extern "C" {
 }
 
 [[clang::device_kernel]] void weft_runs_lengths(RunsPlan plan) {
-    for (std::int64_t run = thread_index(); run < plan.runs; run += threads()) {
+    const std::int64_t runs = plan.found[0];
+    for (std::int64_t run = thread_index(); run < runs; run += threads()) {
         const std::int64_t start = plan.starts[run];
-        const std::int64_t length = (run + 1 < plan.runs ? plan.starts[run + 1] : plan.count) - start;
-        // Any such run will do for the message.
-        if (length > 0x7FFFFFFF)
-            __scoped_atomic_store_n(plan.too_long, run, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
-        else
+        const std::int64_t length = (run + 1 < runs ? plan.starts[run + 1] : plan.count) - start;
+        if (length > 0x7FFFFFFF) {
+            if (!is_first(plan.found + 1, run + 1)) continue;
+            plan.found[2] = start;
+            plan.found[3] = length;
+        } else if (run < plan.lengths_room) {
             *reinterpret_cast<std::int32_t*>(plan.run_lengths + run * plan.lengths_stride) =
                 static_cast<std::int32_t>(length);
+        }
     }
 }
+
+[[clang::device_kernel]] void weft_runs_tell(RunsPlan plan) { *plan.told = static_cast<std::int32_t>(plan.found[0]); }
 
 }  // extern "C"
 

@@ -91,6 +91,24 @@ extern "C" {
         plan.codes[i] = static_cast<std::uint64_t>(plan.segments[plan.order[i]]);
 }
 
+[[clang::device_kernel]] void weft_segments_begin(SegmentsPlan plan) {
+    for (std::int64_t i = thread_index(); i < plan.count; i += threads()) plan.of[i] = i;
+    if (thread_index() == 0) plan.wrong[0] = plan.wrong[1] = plan.wrong[2] = 0;
+}
+
+// A warp takes a segment.
+[[clang::device_kernel]] void weft_segments_mark(SegmentsPlan plan) {
+    for (std::int64_t segment = warp_index(); segment < plan.segments; segment += warps()) {
+        const std::int64_t begin = plan.begins[segment], end = plan.ends[segment];
+        if (begin >= 0 && begin <= end && end <= plan.count) {
+            for (std::int64_t i = begin + lane(); i < end; i += kWarp) plan.of[i] = begin;
+        } else if (lane() == 0 && is_first(plan.wrong, segment + 1)) {
+            plan.wrong[1] = begin;
+            plan.wrong[2] = end;
+        }
+    }
+}
+
 [[clang::device_kernel]] void weft_sort_count(SortPlan plan) {
     for_each_chunk(plan, [&](std::int64_t chunk, std::int64_t begin, std::int64_t end, auto* counters) {
         for (std::int64_t digit = lane(); digit < kSortDigits; digit += kWarp) counters[digit] = 0;

@@ -20,6 +20,13 @@ inline std::int64_t lane() { return block_thread() % kWarp; }
 inline std::int64_t warp_index() { return thread_index() / kWarp; }
 inline std::int64_t warps() { return threads() / kWarp; }
 
+// Whether this thread is the first one that claims the word, which was 0.
+inline bool is_first(std::int64_t* word, std::int64_t number) {
+    std::int64_t unclaimed = 0;
+    return __scoped_atomic_compare_exchange_n(word, &unclaimed, number, /*weak=*/false, __ATOMIC_RELAXED,
+                                              __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+}
+
 inline std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
 // The number of the lane `distance` above this one (shfl.down), within groups of `width` lanes. All lanes of the warp

@@ -133,6 +133,11 @@ void CudaGraph::begin_launch(CudaStream& stream) const {
     for (const CudaGraph* child : children_) child->begin_launch(stream);
 }
 
+bool CudaGraph::brings_bytes() const {
+    return reports_->brings_bytes() ||
+           std::ranges::any_of(children_, [](const CudaGraph* child) { return child->brings_bytes(); });
+}
+
 void CudaGraph::launch(Stream& stream) {
     auto& queue = static_cast<CudaStream&>(stream);
     if (CudaRecording* const recording = cuda_recording(stream)) return recording->add_child(*this, queue);

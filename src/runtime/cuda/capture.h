@@ -48,12 +48,15 @@ public:
     // If the stream is being captured, the graph becomes a part of that graph, and the caller must keep this one alive
     // for it.
     void launch(Stream& stream) override;
+    // Where it fills arrays of the host.
+    bool is_waited_for() const override { return may_fail() || brings_bytes(); }
 
 private:
     friend class CudaRecording;
     void destroy() noexcept;
     // Counts the writes of one launch and registers its reports, for this graph and its children.
     void begin_launch(CudaStream& stream) const;
+    bool brings_bytes() const;
 
     CudaDevice& cuda_;
     std::unique_ptr<KeptMemory> memory_;
@@ -128,6 +131,14 @@ public:
     // Memory of `size_bytes` zero bytes, for the reports of a launch in the graph.
     BufferPtr report_memory(std::int64_t size_bytes);
     void add_report(Report report, BufferPtr memory) { reports_->add(std::move(report), std::move(memory)); }
+    // Puts a copy of bytes of the device into the stream; the host finds them when a launch of the graph is done.
+    std::shared_ptr<LeftBytes> leave_bytes(const void* from, std::int64_t size_bytes, Stream& stream);
+    // The host's memory that a plan writes to: each launch of the graph fills it, by `bring` where there is one.
+    void add_filled(const CopyPlan& plan, std::function<void()> bring);
+    // Throws UsageError where a plan reads such memory now, which the graph has not filled yet.
+    void refuse_filled(const CopyPlan& plan) const;
+    // `check` throws what it finds wrong in bytes that a launch of the graph has left.
+    void add_check(std::string name, std::shared_ptr<LeftBytes> left, std::function<void(const std::byte*)> check);
     // Adds a graph as a part of this one. The driver accepts no child graph with conditions: the nodes of such a graph
     // are added one by one.
     void add_child(CudaGraph& graph, CudaStream& stream);
@@ -180,8 +191,9 @@ private:
     std::vector<const CudaGraph*> children_;
     std::vector<Condition> conditions_;
     std::vector<Body> bodies_;
-    std::vector<cuda::CUstream> gone_;       // streams to destroy
-    std::shared_ptr<ExternalUse> external_;  // null if Weft began the capture
+    std::vector<cuda::CUstream> gone_;                                   // streams to destroy
+    std::vector<std::pair<const std::byte*, const std::byte*>> filled_;  // memory of the host: begin and end
+    std::shared_ptr<ExternalUse> external_;                              // null if Weft began the capture
 };
 
 // Whether the driver supports conditions in graphs.

@@ -70,6 +70,7 @@ bool CudaDevice::is_pinned_line(const CopyPlan& plan) {
 }
 
 CopyPlan CudaDevice::kept_on_device(const CopyPlan& plan, CudaRecording& recording) {
+    recording.refuse_filled(plan);
     const std::int64_t bytes = plan.size_bytes();
     std::unique_ptr<std::byte[]> line;
     if (!is_line(plan, &CopyPlan::Axis::from)) {
@@ -86,6 +87,40 @@ CopyPlan CudaDevice::kept_on_device(const CopyPlan& plan, CudaRecording& recordi
     kept.from = recording.keep_bytes(line ? line.get() : plan.from, bytes);
     make_line(kept, &CopyPlan::Axis::from);
     return kept;
+}
+
+// Lines of pinned memory are filled by the driver; other memory by the host, when a launch of the graph has left the
+// bytes in pinned memory.
+void CudaDevice::record_to_host(const CopyPlan& plan, Stream& stream, CudaRecording& recording) {
+    if (!RecordedCopies::are_on()) refuse_recording(*this, "copy()", "copy to the host after wp.capture_launch()");
+    const std::int64_t bytes = plan.size_bytes();
+    std::unique_ptr<CudaMemory> there;
+    if (!is_line(plan, &CopyPlan::Axis::from)) {
+        there = std::make_unique<CudaMemory>(*this, bytes, /*zeroed=*/false, stream);
+        CopyPlan on_device = plan;
+        on_device.sides = CopyPlan::Sides::inside;
+        on_device.to = there->data();
+        make_line(on_device, &CopyPlan::Axis::to);
+        run_plan(on_device, stream);
+    }
+    const void* const line = there ? there->data() : plan.from;
+    if (is_line(plan, &CopyPlan::Axis::to) && is_pinned(reinterpret_cast<std::uintptr_t>(plan.to))) {
+        put_to_host(plan.to, line, bytes, stream);
+        recording.add_filled(plan, {});
+    } else {
+        const std::shared_ptr<LeftBytes> left = recording.leave_bytes(line, bytes, stream);
+        CopyPlan on_host = plan;
+        on_host.sides = CopyPlan::Sides::inside;
+        on_host.from = left->data();
+        make_line(on_host, &CopyPlan::Axis::from);
+        recording.add_filled(plan, [left, on_host] {
+            if (left->take()) run_copy(on_host);
+        });
+    }
+    recording.describe("copy", {plan.to, plan.from}, [this, plan](Stream& again) {
+        const RecordedCopies recorded;
+        copy(plan, again);
+    });
 }
 
 void CudaDevice::put_copy(const CopyPlan& plan, Stream& stream) {

@@ -142,6 +142,8 @@ private:
     void give_back(void* data, Stream& stream);
     bool forget_plain(void* data);
     void put_copy(const CopyPlan& plan, Stream& stream);
+    // A copy to the host, as a part of the graph.
+    void record_to_host(const CopyPlan& plan, Stream& stream, CudaRecording& recording);
     void put_fill(const CopyPlan& plan, Stream& stream);
     // Clears new memory from the byte `from` on; frees it on failure.
     void clear_or_free(void* data, std::int64_t size_bytes, Stream& stream, std::int64_t from = 0);

@@ -1,9 +1,14 @@
 #include "runtime/cuda/reports.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <utility>
 
+#include "runtime/copy_plan.h"
+#include "runtime/cuda/capture.h"
 #include "runtime/cuda/device.h"
+#include "runtime/pinned.h"
 #include "runtime/print.h"
 #include "runtime/waiting.h"
 #include "support/error.h"
@@ -126,11 +131,86 @@ void GraphReports::collect(CudaDevice& device, Stream& stream) {
         any |= said > 0;
     }
     if (any) device.wait(stream);
+    for (const std::function<void()>& bring : brings_) bring();
 }
 
 void GraphReports::forget_faults() {
     const std::lock_guard lock(mutex_);
     for (Report& report : reports_) report.fault = report.not_finite = nullptr;
+    brings_.clear();
+}
+
+void GraphReports::add(std::function<void()> bring) {
+    const std::lock_guard lock(mutex_);
+    brings_.push_back(std::move(bring));
+}
+
+// ---- bytes that a graph leaves ----
+
+LeftBytes::LeftBytes(std::int64_t size_bytes) {
+    const WithoutRecording without;
+    const RelaxedCapture relaxed;
+    memory_ = static_cast<std::byte*>(allocate_pinned(kHead + size_bytes));
+    std::memset(memory_, 0, kHead);
+}
+
+LeftBytes::~LeftBytes() {
+    const RelaxedCapture relaxed;
+    free_pinned(memory_);
+}
+
+// The mark goes first: what another launch leaves from here on has one of its own.
+bool LeftBytes::take() { return std::atomic_ref(*reinterpret_cast<std::int64_t*>(memory_)).exchange(0) != 0; }
+
+namespace {
+
+// Of work whose node is described by itself, with which it is put again.
+class CheckNode final : public Node {
+public:
+    CheckNode(std::string name, std::shared_ptr<LeftBytes> left, std::function<void(const std::byte*)> check)
+        : Node(std::move(name)), left_(std::move(left)), check_(std::move(check)) {}
+    void run() override {}
+    bool may_fail() const override { return true; }
+    void throw_fault() override {
+        if (left_->take()) check_(left_->data());
+    }
+    void enqueue_into(Stream&) override {}
+
+private:
+    std::shared_ptr<LeftBytes> left_;
+    std::function<void(const std::byte*)> check_;
+};
+
+}  // namespace
+
+// In the driver's words, a body of a condition may copy to pinned memory, and do nothing on the host.
+std::shared_ptr<LeftBytes> CudaRecording::leave_bytes(const void* from, std::int64_t size_bytes, Stream& stream) {
+    auto left = std::make_shared<LeftBytes>(size_bytes);
+    static constexpr std::int64_t kMark = 1;
+    const void* const mark = keep_bytes(&kMark, sizeof kMark);
+    cuda_.put_to_host(left->data(), from, size_bytes, stream);
+    cuda_.put_to_host(left->mark(), mark, sizeof kMark, stream);
+    return left;
+}
+
+void CudaRecording::add_filled(const CopyPlan& plan, std::function<void()> bring) {
+    filled_.push_back(plan.bytes_of(plan.to, &CopyPlan::Axis::to));
+    if (bring) reports_->add(std::move(bring));
+}
+
+void CudaRecording::refuse_filled(const CopyPlan& plan) const {
+    const auto [begin, end] = plan.bytes_of(plan.from, &CopyPlan::Axis::from);
+    for (const auto& [filled_begin, filled_end] : filled_)
+        if (begin < filled_end && filled_begin < end)
+            throw UsageError("copy()",
+                             "the array of the host is read while the graph is captured, and the graph fills it each "
+                             "time that it runs. help: copy from the array on '" +
+                                 cuda_.alias + "' that it is filled from, or take one without gaps in pinned memory");
+}
+
+void CudaRecording::add_check(std::string name, std::shared_ptr<LeftBytes> left,
+                              std::function<void(const std::byte*)> check) {
+    add(std::make_unique<CheckNode>(std::move(name), std::move(left), std::move(check)), {});
 }
 
 }  // namespace weft::runtime

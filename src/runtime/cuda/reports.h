@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -32,21 +33,45 @@ struct PendingReport {
     std::thread::id owner = std::this_thread::get_id();
 };
 
+// Bytes that a node of a graph leaves in pinned memory, and a mark beside them.
+class LeftBytes {
+public:
+    // Throws UsageError where there is no more pinned memory.
+    explicit LeftBytes(std::int64_t size_bytes);
+    ~LeftBytes();
+    LeftBytes(const LeftBytes&) = delete;
+    LeftBytes& operator=(const LeftBytes&) = delete;
+
+    std::byte* data() const { return memory_ + kHead; }
+    // 8 bytes, which the node sets to another number than 0 after the bytes.
+    std::byte* mark() const { return memory_; }
+    // After the graph's stream has been waited for: whether a launch has left bytes since the last call.
+    bool take();
+
+private:
+    static constexpr std::int64_t kHead = 64;
+    std::byte* memory_;
+};
+
 // The reports of a graph's launches. A graph is launched repeatedly: a report is cleared when it is read, and the
 // output of several launches, or of several iterations of a loop, is read together.
 class GraphReports {
 public:
     // `memory` is that of the report, and all 0.
     void add(Report report, std::shared_ptr<void> memory);
-    bool is_empty() const { return reports_.empty(); }
+    // `bring` takes bytes of the graph to an array of the host: in the order in which they are added.
+    void add(std::function<void()> bring);
+    bool is_empty() const { return reports_.empty() && brings_.empty(); }
+    bool brings_bytes() const { return !brings_.empty(); }
     void collect(CudaDevice& device, Stream& stream);
-    // To be called when the graph is destroyed: the receivers of its faults are gone too.
+    // To be called when the graph is destroyed: the receivers of its faults, and the arrays, are gone too.
     void forget_faults();
 
 private:
     std::mutex mutex_;
     std::vector<Report> reports_;
     std::vector<std::shared_ptr<void>> memory_;
+    std::vector<std::function<void()>> brings_;
 };
 
 class PendingReports {

@@ -21,9 +21,8 @@ void CudaDevice::verify(Stream& stream, const char* api) {
 }
 
 void CudaDevice::copy(const CopyPlan& plan, Stream& stream) {
-    if (plan.sides == CopyPlan::Sides::to_host && stream.recording())
-        refuse_recording(*this, "copy()", "copy to the host after wp.capture_launch()");
     if (CudaRecording* const recording = cuda_recording(stream)) {
+        if (plan.sides == CopyPlan::Sides::to_host) return record_to_host(plan, stream, *recording);
         // Pinned memory is read by each launch of the graph; other memory of the host is read now.
         const bool is_read_now = plan.sides == CopyPlan::Sides::from_host && !is_pinned_line(plan);
         const CopyPlan inside = is_read_now ? kept_on_device(plan, *recording) : plan;

@@ -34,8 +34,8 @@ std::int64_t encode(const T* values, std::int64_t count, const Array& run_values
     });
     for (std::size_t block = 1; block < places.size(); ++block) places[block] += places[block - 1];
     std::int64_t runs = places.back();
-    check_room_for_runs(run_values, runs, "run_values");
-    check_room_for_runs(run_lengths, runs, "run_lengths");
+    check_room_for_runs(run_values.size(), runs, "run_values");
+    check_room_for_runs(run_lengths.size(), runs, "run_lengths");
     std::vector<std::int64_t> starts(static_cast<std::size_t>(runs + 1), count);
     auto* found = static_cast<std::byte*>(run_values.view.data);
     for_each_block(blocks, kBlockValues, [&](std::int64_t block) {

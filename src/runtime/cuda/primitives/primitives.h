@@ -16,8 +16,12 @@ public:
     void scan(const Array& from, const Array& to, bool inclusive) override;
     void sort_pairs(const Array& keys, const Array& values, std::int64_t count) override;
     void sort_segments(const Array& keys, const Array& values, const std::vector<Segment>& segments) override;
+    void sort_segments_between(const Array& keys, const Array& values, const Array& begins, const Array& ends,
+                               std::int64_t count) override;
     std::int64_t encode_runs(const Array& values, std::int64_t count, const Array& run_values,
                              const Array& run_lengths) override;
+    void encode_and_count_runs(const Array& values, std::int64_t count, const Array& run_values,
+                               const Array& run_lengths, const Array& run_count) override;
     void matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta) override;
     void add(const Array& into, const Array& what) override;
 };

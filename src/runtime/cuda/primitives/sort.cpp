@@ -1,7 +1,10 @@
+#include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "devlib/cuda/primitives.h"
+#include "runtime/cuda/capture.h"
 #include "runtime/cuda/own_kernels.h"
 #include "runtime/cuda/primitives/primitives.h"
 #include "runtime/cuda_kernels.h"
@@ -13,10 +16,14 @@ namespace {
 constexpr OwnKernel kSortBegin{k_sort_ptx, "weft_sort_begin"}, kSortTakeSegments{k_sort_ptx, "weft_sort_take_segments"};
 constexpr OwnKernel kSortCount{k_sort_ptx, "weft_sort_count"}, kSortMove{k_sort_ptx, "weft_sort_move"};
 constexpr OwnKernel kSortPlaces{k_sort_ptx, "weft_places"}, kSortGather{k_sort_ptx, "weft_sort_gather"};
+constexpr OwnKernel kSegmentsBegin{k_sort_ptx, "weft_segments_begin"};
+constexpr OwnKernel kSegmentsMark{k_sort_ptx, "weft_segments_mark"};
+constexpr std::int64_t kWrongWords = 3;  // of SegmentsPlan::wrong
 using devlib::kSortDigits, devlib::kSortWarps;
 constexpr unsigned kSortThreads = static_cast<unsigned>(kSortWarps * devlib::kWarp);
 
-// The positions of the elements to sort, if they are not the first ones, and the segment number of each.
+// The positions of the elements to sort, if they are not the first ones, and the segment number of each, which is
+// below `segment_count`.
 struct SegmentSelection {
     const std::int64_t* where = nullptr;
     const std::int64_t* segments = nullptr;
@@ -130,6 +137,32 @@ void CudaPrimitives::sort_segments(const Array& keys, const Array& values, const
     at.device.from_host(there, where.data(), 8 * count, at.stream);
     at.device.from_host(there + count, numbers.data(), 8 * count, at.stream);
     sort_on_device(keys, values, end, count, {there, there + count, static_cast<std::int64_t>(segments.size())});
+}
+
+void CudaPrimitives::sort_segments_between(const Array& keys, const Array& values, const Array& begins,
+                                           const Array& ends, std::int64_t count) {
+    const Workplace at(keys);
+    CudaRecording* const recording = cuda_recording(at.stream);
+    if (!recording) return Primitives::sort_segments_between(keys, values, begins, ends, count);
+    const Array first = contiguous(begins), last = contiguous(ends);
+    const CudaMemory memory = at.memory(8 * (count + kWrongWords));
+    auto* const wrong = static_cast<std::int64_t*>(memory.data());
+    const devlib::SegmentsPlan plan{static_cast<const std::int32_t*>(first.view.data),
+                                    static_cast<const std::int32_t*>(last.view.data),
+                                    first.size(),
+                                    wrong + kWrongWords,
+                                    count,
+                                    wrong};
+    launch_own(kSegmentsBegin, at.device, at.stream, count + 1, plan);
+    launch_own(kSegmentsMark, at.device, at.stream, plan.segments * devlib::kWarp, plan);
+    recording->add_check("check of segments", recording->leave_bytes(wrong, 8 * kWrongWords, at.stream),
+                         [count](const std::byte* bytes) {
+                             std::int64_t found[kWrongWords];
+                             std::memcpy(found, bytes, sizeof found);
+                             if (found[0] != 0) check_segment(found[0] - 1, {found[1], found[2]}, count);
+                         });
+    // An element without a segment is one of its own, so that it stays in its place.
+    if (count >= 2) sort_on_device(keys, values, count, count, {nullptr, plan.of, count});
 }
 
 }  // namespace weft::runtime
