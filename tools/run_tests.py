@@ -49,7 +49,8 @@ LANGUAGE = {
     " array_layout array_keywords pickling huge_arrays"
     " names_and_constructors slice_steps noinline_functions partial_groups options scattered serial"
     " option_effects changed_globals robustness minima_of_generators graph_coloring cuda_graphs modules type_questions"
-    " inspection formats names address_of allocators code_transformers cuda_options memory_tracker"
+    " captured_copies cuda_ipc inspection formats names"
+    " address_of allocators code_transformers cuda_options memory_tracker"
     " gathered_vectors launch_fusion data_classes language_forms",
     "errors": "error_classes faults programs pointers mistakes_at_launches",
     "builtins": "table typed atomics fast_math libraries_of_gpus bfloat16 geometry noise utility decompositions random"
@@ -111,7 +112,7 @@ NOT_ON_CUDA = {
 }
 # Not with other numbers: tests that count launches, order them or make them fail, and programs whose numbers keep
 # threads apart, as the colours of a graph do.
-NUMBERS_MATTER = re.compile(r"test_(cuda_|graphs|graph_programs|tape_threads)|/examples/")
+NUMBERS_MATTER = re.compile(r"test_(cuda_|captured_copies|graphs|graph_programs|tape_threads)|/examples/")
 
 
 def files(*suites):

@@ -1,5 +1,5 @@
-// Gradients that a backward pass would lose, because an array has none. It was written from arrays that have one, or lies
-// in memory of one, and a differentiated launch reads it. Its part of the gradient would be missing silently.
+// Gradients that a backward pass would lose, because an array has none. It was written from arrays that have one, or
+// lies in memory of one, and a differentiated launch reads it. Its part of the gradient would be missing silently.
 #pragma once
 
 #include <cstddef>

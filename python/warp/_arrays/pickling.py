@@ -157,7 +157,8 @@ def restore_array(kind: type, dtype: Any, shape: tuple, data: Any, gradient: Any
 
 def ipc_handle(one: array) -> bytes:
     """``array.ipc_handle()``."""
-    raise _no_ipc("array.ipc_handle()", one.device)
+    _require_ipc("array.ipc_handle()", one.device)
+    return _weft.ipc_handle_of(one)
 
 
 def from_ipc_handle(
@@ -165,31 +166,57 @@ def from_ipc_handle(
 ) -> array:
     """An array in memory of a CUDA device that another process has made, by its ``array.ipc_handle()``.
 
+    Both processes see the same memory. The program orders their work: ``wp.synchronize()``, then a message. The memory
+    is the other process's, which must keep its array as long as this one is used.
+
     Args:
         handle: the result of ``ipc_handle()``, 64 bytes.
         dtype: of the elements.
-        shape: of the array.
+        shape: of the array, which begins where the memory begins.
         strides: in bytes; without gaps if None.
         device: where the memory lies; the default device if None.
     Raises:
-        UsageError (a RuntimeError): the device is the CPU, or a CUDA device, whose memory this release does not share.
+        UsageError: the device is the CPU, or its driver shares no memory (a RuntimeError); the handle is none of 64
+            bytes, or of memory of this process, or of no memory (a ValueError or RuntimeError); the array would be
+            larger than the memory (a ValueError).
     """
-    raise _no_ipc("from_ipc_handle()", _weft.get_device(device))
+    api = "from_ipc_handle()"
+    where = _weft.get_device(device)
+    _require_ipc(api, where)
+    if not isinstance(handle, (bytes, bytearray, memoryview)) or len(handle) != 64:
+        found = f"{len(handle)} bytes" if isinstance(handle, (bytes, bytearray, memoryview)) else repr(handle)
+        raise usage_error(f"{api}: handle is {found}, expected the 64 bytes that array.ipc_handle() gave", ValueError)
+    address, size = _weft.open_ipc_handle(bytes(handle), where)
+    try:
+        made = array(
+            ptr=address,
+            dtype=dtype,
+            shape=shape,
+            strides=strides,
+            device=where,
+            capacity=size,
+            deleter=lambda address, size: _weft.close_ipc_handle(address, where),
+        )
+    except Exception:
+        _weft.close_ipc_handle(address, where)
+        raise
+    return made
 
 
-def _no_ipc(api: str, device: Any) -> Exception:
+def _require_ipc(api: str, device: Any) -> None:
     if device.is_cpu:
-        return usage_error(
+        raise usage_error(
             f"{api}: handles are for memory of CUDA devices, and this is {str(device)!r}. help: pickle the array, as"
             " multiprocessing does, or show one piece of memory in both processes:"
             " wp.array(np.frombuffer(multiprocessing.shared_memory.SharedMemory(...).buf, ...), copy=False)",
             RuntimeError,
         )
-    return usage_error(
-        f"{api}: this release does not share memory of {str(device)!r} between processes (device.is_ipc_supported is"
-        " False). help: pickle the array, which copies it",
-        RuntimeError,
-    )
+    if not device.is_ipc_supported:
+        raise usage_error(
+            f"{api}: the driver of {str(device)!r} does not share memory between processes (device.is_ipc_supported is"
+            " False). help: pickle the array, which copies it",
+            RuntimeError,
+        )
 
 
 # ---- objects made of arrays ----

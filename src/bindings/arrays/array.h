@@ -69,6 +69,7 @@ nb::object wrap_array(runtime::Array array, nb::handle dtype = nb::handle());
 
 void bind_arrays(nb::module_& m);
 void bind_array_primitives(nb::module_& m);
+void bind_ipc(nb::module_& m);
 void bind_devices(nb::module_& m);
 void bind_memory(nb::module_& m);
 

@@ -1,5 +1,9 @@
-// copy, deepcopy and pickle of arrays; handles for other processes. python/warp/_arrays/pickling.py does the work.
+// copy, deepcopy and pickle of arrays; handles for other processes; copies for JAX. Python does the work.
+#include <cstring>
+
 #include "bindings/arrays/array_object.h"
+#include "bindings/python/device.h"
+#include "runtime/ipc.h"
 
 namespace weft::bindings {
 namespace {
@@ -42,6 +46,35 @@ PyObject* array_ipc_handle(PyObject* self, PyObject*) {
     return guarded([&] {
         memory_of(self, "array.ipc_handle()");
         return pickling("ipc_handle")(nb::handle(self)).release().ptr();
+    });
+}
+
+// jax.numpy.asarray() and what else takes an array-like there.
+PyObject* array_for_jax(PyObject* self, PyObject*) {
+    return guarded([&] {
+        refuse_reading(self, "array.__jax_array__()");
+        static PyObject* module = nullptr;
+        return function_of("warp._interop.jax_arrays", module, "copied_to_jax")(nb::handle(self)).release().ptr();
+    });
+}
+
+// What pickling.py makes handles and arrays with, of CUDA devices.
+void bind_ipc(nb::module_& m) {
+    m.def("ipc_handle_of", [](nb::handle array) {
+        const runtime::IpcHandle handle =
+            runtime::ipc_handle(memory_of(array.ptr(), "array.ipc_handle()").array, "array.ipc_handle()");
+        return nb::bytes(handle.data(), handle.size());
+    });
+    m.def("open_ipc_handle", [](nb::bytes given, nb::handle device) {
+        runtime::IpcHandle handle;
+        std::memcpy(handle.data(), given.data(), handle.size());
+        const auto [data, bytes] = runtime::open_ipc_handle(
+            handle, device_from_python(device.ptr(), "from_ipc_handle()"), "from_ipc_handle()");
+        return nb::make_tuple(reinterpret_cast<std::uintptr_t>(data), bytes);
+    });
+    m.def("close_ipc_handle", [](std::uintptr_t address, nb::handle device) {
+        runtime::close_ipc_handle(reinterpret_cast<void*>(address),
+                                  device_from_python(device.ptr(), "from_ipc_handle()"));
     });
 }
 

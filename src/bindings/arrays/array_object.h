@@ -187,6 +187,7 @@ PyObject* array_copy(PyObject* self, PyObject*);
 PyObject* array_deep_copy(PyObject* self, PyObject* memo);
 PyObject* array_reduce(PyObject* self, PyObject*);
 PyObject* array_ipc_handle(PyObject* self, PyObject*);
+PyObject* array_for_jax(PyObject* self, PyObject*);
 PyObject* array_str(PyObject* self);
 PyObject* array_repr(PyObject* self);
 PyObject* array_compare(PyObject* a, PyObject* b, int op);

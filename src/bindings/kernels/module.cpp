@@ -22,6 +22,7 @@ NB_MODULE(_weft, m) {
     weft::bindings::bind_streams(m);
     weft::bindings::bind_arrays(m);
     weft::bindings::bind_array_primitives(m);
+    weft::bindings::bind_ipc(m);
     weft::bindings::bind_structs(m);
     weft::frontend::bind_frontend(m);
     weft::bindings::bind_builtins(m);

@@ -15,6 +15,7 @@
 #include "program/run.h"
 #include "runtime/cpu/device.h"
 #include "runtime/graph.h"
+#include "runtime/ipc.h"
 #include "runtime/memory_pool.h"
 #include "runtime/out_of_memory.h"
 #include "runtime/pinned.h"
@@ -61,10 +62,6 @@ struct Allocator {
 
 // Attributes with values of their own on CUDA devices. The CPU has the same attributes, with the values for "none".
 void bind_cuda_properties(nb::class_<Device>& device) {
-    struct Property {
-        const char* name;
-        const char* meaning;
-    };
     using runtime::CudaProperties;
     struct Flag {
         const char* name;
@@ -90,11 +87,11 @@ void bind_cuda_properties(nb::class_<Device>& device) {
     device.def_prop_ro(
         "has_context", [](const Device& self) { return self.cuda() != nullptr; },
         "Whether a CUDA device has a context.");
-    for (auto [name, meaning] : {
-             Property{"is_ipc_supported", "Whether processes can share arrays of a CUDA device."},
-             Property{"is_cubin_supported", "Whether machine code of a CUDA device can be compiled here."},
-         })
-        device.def_prop_ro(name, [](const Device&) { return false; }, meaning);
+    device.def_prop_ro("is_ipc_supported", &runtime::is_ipc_supported,
+                       "Whether processes can share arrays of a CUDA device.");
+    device.def_prop_ro(
+        "is_cubin_supported", [](const Device&) { return false; },
+        "Whether machine code of a CUDA device can be compiled here.");
     struct Count {
         const char* name;
         const char* meaning;

@@ -4,6 +4,9 @@
 struct CUuuid {
     char bytes[16];
 };
+struct CUipcMemHandle {
+    char reserved[64];
+};
 struct CUmemAccessDesc {
     int location_type, location_id, flags;
 };

@@ -1,11 +1,19 @@
 #include "emulator/memory/address_space.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
 
 namespace weft::emulator {
+
+namespace {
+
+// As allocate_locked() rounds it up.
+uint64_t stored_size(const Allocation& allocation) { return (std::max<uint64_t>(allocation.size, 1) + 7) / 4 * 4; }
+
+}  // namespace
 
 std::string Allocation::describe() const {
     const std::string range = std::to_string(size - padding) + " bytes at " + hexadecimal(address);
@@ -139,6 +147,50 @@ Allocation* AddressSpace::add_host(void* memory, uint64_t size, Allocation::Kind
     return host_[address] = (live_[address] = std::move(made)).get();
 }
 
+int AddressSpace::share(uint64_t address) {
+    const std::unique_lock alone(running);
+    const std::lock_guard lock(mutex_);
+    const auto found = live_.find(address);
+    if (found == live_.end()) return -1;
+    Allocation& allocation = *found->second;
+    if (allocation.shared >= 0) return allocation.shared;
+    const int file = memfd_create("emulated device memory", MFD_CLOEXEC);
+    if (file < 0) return -1;
+    void* data = MAP_FAILED;
+    if (ftruncate(file, off_t(stored_size(allocation))) == 0)
+        data = mmap(nullptr, stored_size(allocation), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (data == MAP_FAILED) {
+        close(file);
+        return -1;
+    }
+    std::memcpy(data, allocation.data, allocation.size);
+    std::free(allocation.data);
+    allocation.data = static_cast<std::byte*>(data);
+    // What others have written is not known here.
+    std::free(allocation.written);
+    allocation.written = nullptr;
+    allocation.complete = true;
+    return allocation.shared = file;
+}
+
+Allocation* AddressSpace::add_shared(int device, uint64_t size, int file) {
+    const std::lock_guard lock(mutex_);
+    Allocation* const made = allocate_locked(device, size, Allocation::Kind::Device, /*zeroed=*/true);
+    if (!made) return nullptr;
+    void* const data = mmap(nullptr, stored_size(*made), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (data == MAP_FAILED) {
+        used_[device] -= size;
+        set_granules(*made, nullptr);
+        free_storage(*made);
+        live_.erase(made->address);
+        return nullptr;
+    }
+    std::free(made->data);
+    made->data = static_cast<std::byte*>(data);
+    made->shared = file;
+    return made;
+}
+
 Allocation* AddressSpace::find_host(uint64_t address) const {
     const std::shared_lock lock(host_mutex_);
     auto next = host_.upper_bound(address);
@@ -160,6 +212,12 @@ void AddressSpace::set_granules(const Allocation& allocation, Allocation* value)
 
 void AddressSpace::free_storage(Allocation& allocation) {
     if (allocation.kind == Allocation::Kind::Registered) allocation.data = nullptr;
+    if (allocation.shared >= 0) {
+        munmap(allocation.data, stored_size(allocation));
+        close(allocation.shared);
+        allocation.shared = -1;
+        allocation.data = nullptr;
+    }
     std::free(allocation.data);
     std::free(allocation.written);
     std::free(allocation.words);

@@ -35,6 +35,7 @@ struct Allocation {
     std::atomic<bool> freed{false};
     bool is_pooled = false;  // from a pool
     std::string name;        // of a variable
+    int shared = -1;         // the file that other processes map, too
 
     uint64_t end() const { return address + size; }
     // The limit of an access of so many bytes.
@@ -54,6 +55,10 @@ public:
     // Memory of the host that kernels may access, at its own address.
     Allocation* add_host(void* memory, uint64_t size, Allocation::Kind kind, int device);
 
+    // Brings what an allocation holds into a file that other processes can map: its descriptor. -1: that failed.
+    int share(uint64_t address);
+    // An allocation over such a file, whose descriptor it takes. nullptr: that failed.
+    Allocation* add_shared(int device, uint64_t size, int file);
     // Frees the allocation that begins at the address; false if there is none of this kind. Waits until no kernel runs.
     bool release(uint64_t address, Allocation::Kind kind, int device = -1);
     // Makes memory with a persistent owner accessible or not. When it becomes accessible, all bytes are unwritten.

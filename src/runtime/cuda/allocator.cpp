@@ -13,6 +13,7 @@
 #include "runtime/cuda/capture.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/timing.h"
+#include "runtime/ipc.h"
 #include "runtime/pinned.h"
 #include "runtime/waiting.h"
 #include "support/error.h"
@@ -462,6 +463,67 @@ void set_only_own_arrays(bool are_asked_for) { takes_only_own_arrays = are_asked
 
 bool launches_take(Device& device, const Array& array) {
     return &device == array.device || (!takes_only_own_arrays && may_touch(device, array));
+}
+
+// ---- memory that processes share ----
+
+bool is_ipc_supported(const Device& device) {
+    return device.cuda() != nullptr && driver().cuIpcGetMemHandle && driver().cuIpcOpenMemHandle_v2 &&
+           driver().cuIpcCloseMemHandle;
+}
+
+static_assert(sizeof(IpcHandle) == sizeof(CUipcMemHandle));
+
+IpcHandle ipc_handle(const Array& array, const char* api) {
+    CudaDevice& device = as_cuda(*array.device);
+    if (is_pooled(array))
+        throw UsageError(api, "the array lies in memory of the pool of '" + device.alias +
+                                  "', which the driver does not share. help: wp.set_mempool_enabled('" + device.alias +
+                                  "', False) before the array is made");
+    if (array.size() == 0 || array.view.data != array.buffer->data)
+        throw UsageError(api, "a handle is for whole memory, and the array of shape " + shape_text(array.shape()) +
+                                  " begins " + std::to_string(array.size() == 0 ? 0 : array.offset()) +
+                                  " bytes behind that or is empty. help: the handle of the array that it is a view of, "
+                                  "or of wp.clone(array)");
+    const CudaDevice::Inside inside(device);
+    const RelaxedCapture relaxed;
+    IpcHandle handle;
+    device.check(
+        driver().cuIpcGetMemHandle(reinterpret_cast<CUipcMemHandle*>(handle.data()), address_of(array.view.data)),
+        "cuIpcGetMemHandle");
+    return handle;
+}
+
+OpenedMemory open_ipc_handle(const IpcHandle& handle, Device& of, const char* api) {
+    CudaDevice& device = as_cuda(of);
+    const CudaDevice::Inside inside(device);
+    const RelaxedCapture relaxed;
+    CUipcMemHandle given;
+    std::copy(handle.begin(), handle.end(), reinterpret_cast<std::byte*>(given.reserved));
+    CUdeviceptr opened = 0;
+    const CUresult result = driver().cuIpcOpenMemHandle_v2(&opened, given, kLazyPeerAccess);
+    if (result == kInvalidContext)
+        throw UsageError(api,
+                         "the memory belongs to this process, or to another context of it: a handle is for other "
+                         "processes. help: use the array itself");
+    if (result == kInvalidHandle || result == kInvalidValue || result == kMapFailed)
+        throw UsageError(api, "'" + device.alias +
+                                  "' knows no memory of this handle: another process has made it with "
+                                  "array.ipc_handle(), for the same GPU, and keeps its array as long as it is used");
+    device.check(result, "cuIpcOpenMemHandle");
+    std::size_t bytes = 0;
+    const CUresult asked = driver().cuPointerGetAttribute(&bytes, kPointerRangeSize, opened);
+    if (asked != kSuccess) driver().cuIpcCloseMemHandle(opened);
+    device.check(asked, "cuPointerGetAttribute");
+    return {reinterpret_cast<void*>(opened), static_cast<std::int64_t>(bytes)};
+}
+
+void close_ipc_handle(void* data, Device& of) {
+    CudaDevice& device = as_cuda(of);
+    LateFrees::add(&device, [&device, data] {
+        const CudaDevice::Inside inside(device, std::nothrow);
+        if (inside.is_inside()) destroy_quietly(driver().cuIpcCloseMemHandle, address_of(data));
+    });
 }
 
 // ---- pinned memory of the host ----

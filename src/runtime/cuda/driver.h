@@ -30,6 +30,9 @@ using CUmemoryPool = struct DriverPool*;
 struct CUuuid {
     char bytes[16];
 };
+struct CUipcMemHandle {
+    char reserved[64];
+};
 struct CUmemLocation {
     int type, id;
 };
@@ -89,7 +92,8 @@ static_assert(sizeof(CUgraphNodeParams) == 256);
 
 // Values of cuda.h.
 inline constexpr CUresult kSuccess = 0, kOutOfMemory = 2, kNoDevice = 100, kUnsupportedPtx = 222, kInvalidHandle = 400,
-                          kNotReady = 600, kCapturedEvent = 907;
+                          kInvalidValue = 1, kInvalidContext = 201, kMapFailed = 205, kNotReady = 600,
+                          kCapturedEvent = 907;
 enum Attribute : int {
     kMaxThreadsPerBlock = 1,
     kMaxSharedMemoryPerBlock = 8,
@@ -107,7 +111,9 @@ inline constexpr unsigned kManagedForAll = 1;  // every stream reaches managed m
 inline constexpr CUjit_option kErrorLogBuffer = 5, kErrorLogBufferBytes = 6, kGenerateLines = 13;
 inline constexpr CUjitInputType kInputIsPtx = 1;
 inline constexpr CUmemPool_attribute kReleaseThreshold = 4, kUsedMemory = 7, kMostUsedMemory = 8;
-inline constexpr CUpointer_attribute kPointerContext = 1, kPointerMemoryType = 2, kPointerDeviceOrdinal = 9;
+inline constexpr CUpointer_attribute kPointerContext = 1, kPointerMemoryType = 2, kPointerDeviceOrdinal = 9,
+                                     kPointerRangeSize = 12;
+inline constexpr unsigned kLazyPeerAccess = 1;
 inline constexpr unsigned kMemoryOfHost = 1;
 inline constexpr CUresult kPeerAccessAlreadyEnabled = 704, kPeerAccessNotEnabled = 705;
 inline constexpr int kLocationIsDevice = 1;
