@@ -152,6 +152,7 @@ EXPORTS: dict[str, Callable[[wp.array], Any]] = {
     "wp.to_jax(a)": lambda a: jax() and wp.to_jax(a),
     "jax.dlpack.from_dlpack(a)": lambda a: jax().dlpack.from_dlpack(a),
     "jax.numpy.asarray(a)": lambda a: jax().numpy.asarray(a),
+    "jax.numpy.array(a)": lambda a: jax().numpy.array(a),
     "wp.to_paddle(a)": lambda a: paddle() and wp.to_paddle(a),
     "paddle.from_dlpack(a)": lambda a: paddle().utils.dlpack.from_dlpack(a),
     "paddle.to_tensor(a)": lambda a: paddle().to_tensor(a),
@@ -160,7 +161,7 @@ EXPORTS: dict[str, Callable[[wp.array], Any]] = {
 
 def cells() -> dict[str, dict[str, str]]:
     """The first word of each cell, by row and column."""
-    section = PAGE.read_text().partition("\n### What each view gives\n")[2].partition("\n## ")[0]
+    section = PAGE.read_text().partition("\n### Exports of each view\n")[2].partition("\n## ")[0]
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
     columns, rows = lines[0][1:], lines[2:]
     found: dict[str, dict[str, str]] = {}

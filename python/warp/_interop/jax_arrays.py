@@ -114,6 +114,15 @@ def _quick_function() -> Any:
     return function if -1 not in places and places == sorted(places) else None
 
 
+def copied_to_jax(one: Any) -> Any:
+    """``array.__jax_array__()``: a copy, since the memory of an array may change, and one of JAX may not."""
+    jax = import_library("jax")
+    if not one.device.is_cpu:
+        return to_jax(_weft.clone(one))
+    numbers = np.asarray(one)
+    return jax.numpy.array(numbers) if numbers.dtype.names is None else to_jax(one)
+
+
 def device_to_jax(warp_device: DeviceLike = None) -> Any:
     """The ``jax.Device`` of a device, of its name, or of the default device. Starts JAX's backend.
 

@@ -529,6 +529,8 @@ PyMethodDef array_methods[] = {
          "A DLPack capsule of the memory, for other libraries. stream must be None or -1 on the CPU; copy=True makes a "
          "copy first. Raises BufferError for another device, and for a read-only array where the consumer does not "
          "know versions."),
+    {"__jax_array__", array_for_jax, METH_NOARGS,
+     "A copy as an array of JAX, of the same device: for jax.numpy.asarray(array) and functions of jax.numpy."},
     {"__dlpack_device__", array_dlpack_device, METH_NOARGS, "(kind, number) of the device, as DLPack numbers them."},
     fast("reshape", reshape,
          "reshape($self, *shape)\n--\n\n"
