@@ -38,7 +38,7 @@ struct Options {
     bool null_arrays = false;        // array parameters may be None: each access checks, and a fault ends the launch
     bool private_gradients = false;  // each worker owns transform::scattered_gradients()
     // Arrays have more than 2^31 - 1 elements along a dimension. With one lane, 32-bit integers that derive from
-    // extents are also computed in 64 bits, wherever they select elements.
+    // extents are also computed in 64 bits, if they select elements.
     bool huge = false;
     // CUDA kernels: the most threads of a block, the blocks that must fit on a multiprocessor, the most registers of a
     // thread. 0: no limit.

@@ -59,7 +59,7 @@ public:
     virtual std::int64_t encode_runs(const Array& values, std::int64_t count, const Array& run_values,
                                      const Array& run_lengths) = 0;
 
-    // The same, with their number in the int32 of `run_count`; what is wrong is told as by sort_segments_between().
+    // The same, with their number in the int32 of `run_count`; errors are reported as by sort_segments_between().
     virtual void encode_and_count_runs(const Array& values, std::int64_t count, const Array& run_values,
                                        const Array& run_lengths, const Array& run_count);
 
@@ -87,7 +87,7 @@ struct FloatsOfElement {
 };
 std::vector<FloatsOfElement> floats_of(Type dtype);
 
-// For sort_segments_between(). Throws UsageError where the segment does not lie in [0, count].
+// For sort_segments_between(). Throws UsageError if the segment does not lie in [0, count].
 void check_segment(std::int64_t number, Segment segment, std::int64_t count);
 // For encode_runs(): throws UsageError if the array has no room for so many runs.
 void check_room_for_runs(std::int64_t room, std::int64_t runs, const char* name);

@@ -172,7 +172,7 @@ def from_ipc_handle(
     Args:
         handle: the result of ``ipc_handle()``, 64 bytes.
         dtype: of the elements.
-        shape: of the array, which begins where the memory begins.
+        shape: of the array, which begins with the memory.
         strides: in bytes; without gaps if None.
         device: where the memory lies; the default device if None.
     Raises:

@@ -180,7 +180,7 @@ PyObject* construct(PyTypeObject* type, const ArraySignature::Values& given, int
         array = runtime::empty(array.dtype, Shape(static_cast<std::size_t>(ndim), 0), *options.device);
     bool has_gradient = is_given(given[kGrad]);
     options.requires_grad = options.requires_grad && !has_gradient;
-    // Where the program says nothing, it may take the array for one with the same gradient.
+    // If the program does not say, it may take the array for one with the same gradient.
     const PyArray* const shown = has_data && !is_given(given[kRequiresGrad]) ? array_pointer(given[kData]) : nullptr;
     if (shown && shown->requires_grad && shown->array.buffer == array.buffer && array.buffer)
         program::note_gradient_beside(array.buffer, shown->gradient);

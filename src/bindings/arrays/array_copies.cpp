@@ -58,7 +58,7 @@ PyObject* array_for_jax(PyObject* self, PyObject*) {
     });
 }
 
-// What pickling.py makes handles and arrays with, of CUDA devices.
+// Handles of memory of CUDA devices and arrays in it, for pickling.py.
 void bind_ipc(nb::module_& m) {
     m.def("ipc_handle_of", [](nb::handle array) {
         const runtime::IpcHandle handle =

@@ -106,7 +106,7 @@ struct RunsPlan {
     // Behind the counts: how many runs there are; one whose length is no int32, plus 1, or 0; where it begins; its
     // length.
     std::int64_t* found;
-    std::int32_t* told;  // how many there are, where somebody asks
+    std::int32_t* told;  // how many there are; may be null
     std::int32_t scalar;
 };
 

@@ -166,7 +166,7 @@ int AddressSpace::share(uint64_t address) {
     std::memcpy(data, allocation.data, allocation.size);
     std::free(allocation.data);
     allocation.data = static_cast<std::byte*>(data);
-    // What others have written is not known here.
+    // Writes of other processes are not known here.
     std::free(allocation.written);
     allocation.written = nullptr;
     allocation.complete = true;

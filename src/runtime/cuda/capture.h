@@ -48,7 +48,7 @@ public:
     // If the stream is being captured, the graph becomes a part of that graph, and the caller must keep this one alive
     // for it.
     void launch(Stream& stream) override;
-    // Where it fills arrays of the host.
+    // Also if it fills arrays of the host.
     bool is_waited_for() const override { return may_fail() || brings_bytes(); }
 
 private:
@@ -133,9 +133,9 @@ public:
     void add_report(Report report, BufferPtr memory) { reports_->add(std::move(report), std::move(memory)); }
     // Puts a copy of bytes of the device into the stream; the host finds them when a launch of the graph is done.
     std::shared_ptr<LeftBytes> leave_bytes(const void* from, std::int64_t size_bytes, Stream& stream);
-    // The host's memory that a plan writes to: each launch of the graph fills it, by `bring` where there is one.
+    // The host's memory that a plan writes to: each launch of the graph fills it, by `bring` if that is given.
     void add_filled(const CopyPlan& plan, std::function<void()> bring);
-    // Throws UsageError where a plan reads such memory now, which the graph has not filled yet.
+    // Throws UsageError if a plan reads such memory now, which the graph has not filled yet.
     void refuse_filled(const CopyPlan& plan) const;
     // `check` throws what it finds wrong in bytes that a launch of the graph has left.
     void add_check(std::string name, std::shared_ptr<LeftBytes> left, std::function<void(const std::byte*)> check);

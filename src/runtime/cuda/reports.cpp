@@ -159,7 +159,7 @@ LeftBytes::~LeftBytes() {
     free_pinned(memory_);
 }
 
-// The mark goes first: what another launch leaves from here on has one of its own.
+// The mark goes first: the bytes of the next launch have one of their own.
 bool LeftBytes::take() { return std::atomic_ref(*reinterpret_cast<std::int64_t*>(memory_)).exchange(0) != 0; }
 
 namespace {

@@ -36,7 +36,7 @@ struct PendingReport {
 // Bytes that a node of a graph leaves in pinned memory, and a mark beside them.
 class LeftBytes {
 public:
-    // Throws UsageError where there is no more pinned memory.
+    // Throws UsageError if there is no more pinned memory.
     explicit LeftBytes(std::int64_t size_bytes);
     ~LeftBytes();
     LeftBytes(const LeftBytes&) = delete;

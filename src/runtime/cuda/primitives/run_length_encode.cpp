@@ -18,7 +18,7 @@ constexpr OwnKernel kRunsCount{k_run_length_encode_ptx, "weft_runs_count"},
 constexpr OwnKernel kRunsLengths{k_run_length_encode_ptx, "weft_runs_lengths"},
     kRunsTell{k_run_length_encode_ptx, "weft_runs_tell"};
 
-// What RunsPlan::found has.
+// The size of RunsPlan::found.
 constexpr std::int64_t kFoundBytes = 4 * 8;
 
 class RunEncoder {
