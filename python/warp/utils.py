@@ -34,6 +34,7 @@ from warp.types import (
 )
 
 __all__ = [
+    "AllocatorRmm",  # noqa: F822 - found by __getattr__()
     "GraphColoringAlgorithm",
     "array_cast",
     "array_inner",
@@ -67,7 +68,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_LATE})
+    return sorted(__all__)
 
 
 def create_warp_function(func: Callable) -> tuple[Function, Module]:

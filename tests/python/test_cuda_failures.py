@@ -445,6 +445,24 @@ def conditions():
     assert steps.numpy().tolist() == [3.0] and out.numpy().tolist() == [4.0] * 5
 
 
+def managed_memory():
+    with wp.ScopedAllocator(DEVICE, wp.CudaManagedAllocator()):
+        x = wp.full(10, 2.0, dtype=float, device=DEVICE)
+    y = wp.zeros(10, dtype=float, device=DEVICE)
+    wp.launch(double, 10, inputs=[x, y], device=DEVICE)
+    assert y.numpy().tolist() == [4.0] * 10
+
+
+def profiling():
+    wp.cuda_profiler_start(DEVICE)
+    wp.cuda_profiler_stop(DEVICE)
+
+
+def properties():
+    launches()
+    assert wp.get_cuda_kernel_properties(double, DEVICE)["register_count"] > 0
+
+
 SCENARIOS = [
     arrays,
     launches,
@@ -470,6 +488,9 @@ SCENARIOS = [
     contexts,
     foreign_captures,
     conditions,
+    managed_memory,
+    profiling,
+    properties,
 ]
 
 
@@ -608,6 +629,12 @@ NOT_REACHED = {
     "cuDeviceGet": "is of drivers whose numbers of devices are no handles: nobody calls it",
     "cuEventElapsedTime": "is called where a driver before 12.8 has no cuEventElapsedTime_v2",
     "cuStreamIsCapturing": "is cuStreamGetCaptureInfo_v3 in the emulated driver, and fails and counts as that",
+    "cuFuncSetAttribute": "is of clusters, which need architecture 90: test_cuda_options.py",
+    "cuLaunchKernelEx": "is of clusters, which need architecture 90: test_cuda_options.py",
+    "cuOccupancyMaxPotentialClusterSize": "is of clusters, which need architecture 90: test_cuda_options.py",
+    "cuIpcCloseMemHandle": "is of memory of another process: test_cuda_ipc.py",
+    "cuIpcGetMemHandle": "is of memory of another process: test_cuda_ipc.py",
+    "cuIpcOpenMemHandle_v2": "is of memory of another process: test_cuda_ipc.py",
     "cuUserObjectRelease": "is called only where cuGraphRetainUserObject has failed: a test of its own",
 }
 

@@ -56,8 +56,9 @@
 namespace weft::bindings {
 namespace {
 
+// Behind the interpreter's end there is no lock to ask for: daemon threads may still be in a launch.
 bool interrupted() {
-    if (is_call_of_xla()) return false;
+    if (is_call_of_xla() || !Py_IsInitialized()) return false;
     const PythonLock lock;
     return PyErr_CheckSignals() != 0;  // leaves KeyboardInterrupt set in this thread
 }
