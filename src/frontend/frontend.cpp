@@ -175,18 +175,21 @@ namespace {
 
 std::uint64_t redefinitions = 0;
 
-// Pauses Python's garbage collector, which would scan the growing tree of a long function many times: half of the
-// parser's time.
+// Pauses Python's garbage collector while a long function is read: it would scan the growing tree many times, half of
+// the parser's time. Short ones are read without a pause, after which Python would scan all objects of the program.
 class PausedCollector {
 public:
-    PausedCollector() = default;
+    explicit PausedCollector(nb::handle code) {
+        constexpr std::size_t kLong = 8192;  // bytes of the table of lines: some 600 lines
+        was_enabled_ = nb::len(nb::object(code.attr("co_linetable"))) > kLong && PyGC_Disable() != 0;
+    }
     ~PausedCollector() {
         if (was_enabled_) PyGC_Enable();
     }
     PausedCollector(const PausedCollector&) = delete;
 
 private:
-    const bool was_enabled_ = PyGC_Disable() != 0;
+    bool was_enabled_ = false;
 };
 
 // Shared by all functions of one `def`: closures of a factory have one code object, hence one tree.
@@ -214,7 +217,7 @@ const SharedTree& shared_tree(nb::handle function, bool is_gradient) {
     const nb::object code = function.attr("__code__");
     PyObject* const key = code.ptr();
     if (const auto found = trees->find(key); found != trees->end()) return found->second;
-    const PausedCollector paused;
+    const PausedCollector paused(code);
     const ParsedFunction parsed = parse_function(function);
     ask_for_signals();
     PythonEnvironment names(nb::borrow(function), parsed.source, {});

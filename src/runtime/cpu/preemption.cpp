@@ -150,10 +150,7 @@ void install_handler() {
 // Makes earlier writes of this thread visible to all threads of the process, which need no fence of their own. False on
 // old kernels.
 bool make_others_see() { return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0; }
-bool can_make_others_see() {
-    static const bool registered = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
-    return registered;
-}
+void register_membarrier() { syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0); }
 
 // The result of one pass over all threads: whether some are in a chunk, and whether a signal missed one.
 struct Look {
@@ -183,6 +180,7 @@ Look look_at_threads(Watch& all) {
     constexpr milliseconds kBetweenLooks{20}, kAfterMiss{2};
     constexpr int kIdleLooks = 50;
     Watch& all = *static_cast<Watch*>(state);
+    register_membarrier();  // takes milliseconds in a process of several threads: not on a thread that launches
     std::unique_lock lock(all.mutex);
     int idle = 0;
     while (true) {
@@ -203,7 +201,6 @@ Look look_at_threads(Watch& all) {
 }
 
 void start_thread(Watch& all) {
-    static_cast<void>(can_make_others_see());
     sigset_t none, before;
     sigfillset(&none);
     pthread_sigmask(SIG_BLOCK, &none, &before);
