@@ -10,7 +10,6 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -18,6 +17,7 @@
 #include <mutex>
 
 #include "program/host.h"
+#include "support/detached_thread.h"
 #include "support/error.h"
 
 namespace weft::program {
@@ -86,27 +86,13 @@ void* serve(void* state) {
     return nullptr;
 }
 
-// False if the system has no thread for it. Signals go to the program's own threads.
-bool start_worker(Workers& all) {
-    constexpr std::size_t kStackBytes = std::size_t{64} << 20;  // reserved, not committed: large kernels nest deeply
-    sigset_t none, before;
-    sigfillset(&none);
-    pthread_sigmask(SIG_BLOCK, &none, &before);
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, kStackBytes);
-    pthread_t thread;
-    const bool started = pthread_create(&thread, &attributes, &serve, &all) == 0;
-    pthread_attr_destroy(&attributes);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return started;
-}
+constexpr std::size_t kStackBytes = std::size_t{64} << 20;  // reserved, not committed: large kernels nest deeply
 
 bool hand_over(const JobPtr& job) {
     Workers& all = *workers();
     const std::lock_guard lock(all.mutex);
-    if (static_cast<std::size_t>(all.idle) <= all.waiting.size() && !start_worker(all)) return false;
+    if (static_cast<std::size_t>(all.idle) <= all.waiting.size() && !start_detached_thread(&serve, &all, kStackBytes))
+        return false;
     all.waiting.push_back(job);
     all.wake.notify_one();
     return true;

@@ -15,6 +15,7 @@
 
 #include "runtime/cpu/interrupts.h"
 #include "runtime/cpu/stack.h"
+#include "support/detached_thread.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -200,21 +201,11 @@ Look look_at_threads(Watch& all) {
     }
 }
 
-void start_thread(Watch& all) {
-    sigset_t none, before;
-    sigfillset(&none);
-    pthread_sigmask(SIG_BLOCK, &none, &before);
-    pthread_t thread;
-    // Without the watcher, launches run to their end, as in a program that cannot be interrupted.
-    all.is_started = pthread_create(&thread, nullptr, &keep_watch, &all) == 0;
-    if (all.is_started) pthread_detach(thread);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
 __attribute__((noinline)) void wake() {
     Watch& all = *watch();
     const std::lock_guard lock(all.mutex);
-    if (!all.is_started) start_thread(all);
+    // Without the watcher, launches run to their end, as in a program that cannot be interrupted.
+    if (!all.is_started) all.is_started = start_detached_thread(&keep_watch, &all);
     is_asleep.store(false, std::memory_order_relaxed);
     all.wake.notify_one();
 }
