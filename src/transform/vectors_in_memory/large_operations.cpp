@@ -120,7 +120,6 @@ void LargeOperations::find(const ir::Function& function, int most_unrolled) {
             const Value* result = operation.result();
             if (operation.op == Op::matmul || operation.op == Op::transpose) {
                 for (const Value* operand : operands) together({operand, result}, 0);
-                for (const Value* operand : operands) together({operand, result}, 0);
             } else if (operation.op == Op::insert || operation.op == Op::insert_at) {
                 together({operands[0], operands[1], result}, kMostInRegisters);
             } else if (operation.op == Op::extract || operation.op == Op::extract_at) {
