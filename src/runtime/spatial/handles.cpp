@@ -107,6 +107,7 @@ bool remove(std::uint64_t id) {
     std::shared_ptr<const Object> former;
     {
         const std::lock_guard lock(own.mutex);
+        if (id == 0 || slot_of(id) >= kSlots) return false;  // 0 is the id of every free slot
         Slot& slot = slots[slot_of(id)];
         if (slot.id != id) return false;
         slot.id = 0;

@@ -50,6 +50,19 @@ TEST(SpatialHandles, snapshots_keep_what_was_replaced_and_let_it_go) {
     EXPECT_FALSE(watched.expired());
 }
 
+// 0 is the id of a free slot: to withdraw it must not free a slot a second time, or two objects would share one.
+TEST(SpatialHandles, ids_without_an_object_are_withdrawn_without_effect) {
+    const std::uint64_t freed = publish_number(std::make_shared<Number>(0));
+    withdraw(freed);
+    for (const std::uint64_t none : {std::uint64_t{0}, freed, std::uint64_t{0xffffffff}, UINT64_MAX}) withdraw(none);
+    auto first = std::make_shared<Number>(1), second = std::make_shared<Number>(2);
+    const std::uint64_t one = publish_number(first), two = publish_number(second);
+    EXPECT_EQ(found(one), 1);
+    EXPECT_EQ(found(two), 2);
+    withdraw(one);
+    withdraw(two);
+}
+
 TEST(SpatialHandles, memory_goes_with_the_last_snapshot) {
     auto number = std::make_shared<Number>(1);
     const std::weak_ptr<Number> watched = number;
