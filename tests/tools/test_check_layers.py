@@ -80,3 +80,46 @@ def test_memory_of_arrays_is_reached_in_one_way(tool, line, how):
     else:
         assert len(found) == 1 and f" is {how}: " in found[0] and found[0].startswith("src/bindings/array.cpp:")
     assert list(check(Path("src/runtime/cpu/copy.cpp"), f"void f() {{\n    {line}\n}}\n")) == []
+
+
+@pytest.fixture
+def texts():
+    """Files of src/ by path: a circle of two modules in one room, and two folders that include each other."""
+    return {
+        Path("ir/a.h"): '#include "ir/b.h"\n',
+        Path("ir/a.cpp"): '#include "ir/a.h"\n#include "support/x.h"\n',
+        Path("ir/b.h"): "",
+        Path("ir/b.cpp"): '#include "ir/b.h"\n#include "ir/a.h"\n',
+        Path("jit/top.cpp"): '#include "jit/low/one.h"\n',
+        Path("jit/low/one.h"): "",
+        Path("jit/low/two.cpp"): '#include "jit/base.h"\n',
+        Path("jit/base.h"): "",
+    }
+
+
+def test_a_circle_of_modules_and_a_two_way_pair_of_folders_are_named(tool, texts, monkeypatch):
+    check_layers = tool("check_layers")
+    monkeypatch.setattr(check_layers, "CIRCLES", {})
+    monkeypatch.setattr(check_layers, "TWO_WAY", set())
+    circle, pair = check_layers.circle_complaints(texts)
+    assert circle == "src/ir/: 2 modules stand in circles, 0 did: ir/a ir/b"
+    assert pair == (
+        "src/jit/ and src/jit/low/ include each other: jit/low/two includes jit/base; jit/top includes jit/low/one"
+    )
+
+
+def test_debts_may_be_as_large_as_the_tables_say_and_not_smaller(tool, texts, monkeypatch):
+    check_layers = tool("check_layers")
+    monkeypatch.setattr(check_layers, "CIRCLES", {"ir": 2})
+    monkeypatch.setattr(check_layers, "TWO_WAY", {("jit", "jit/low")})
+    assert list(check_layers.circle_complaints(texts)) == []
+    del texts[Path("ir/b.cpp")], texts[Path("jit/top.cpp")]
+    assert list(check_layers.circle_complaints(texts)) == [
+        "tools/check_layers.py: CIRCLES has 2 for ir, and only 0 are left: lower the number",
+        "tools/check_layers.py: TWO_WAY: jit and jit/low no longer include each other: remove the row",
+    ]
+
+
+def test_all_circles_of_a_chain_with_chords_are_found(tool):
+    includes = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": {"f"}, "f": {"d"}, "g": {"a", "d"}}
+    assert tool("check_layers").circles_of(includes) == [["a", "b", "c"], ["d", "e", "f"]]
