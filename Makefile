@@ -16,15 +16,15 @@ test-documents: setup ; @tools/test_documents.sh
 test-interop: setup ; @.venv/bin/python -m pytest -q tests/interop
 test-interop-old: setup ; @tools/test_interop_old.sh
 bench: setup   ; @.venv/bin/python bench/run.py
-docs: setup    ; @.venv/bin/python tools/gen_reference.py && .venv/bin/python tools/check_docs.py
+docs: setup    ; @.venv/bin/python tools/generate/gen_reference.py && .venv/bin/python tools/checks/check_docs.py
 install: setup ; @.venv/bin/cmake --install $(BUILD) --component library --prefix $(PREFIX)
-wheel:         ; @tools/wheel.sh
-wheel-cpp: setup ; @tools/wheel_cpp.sh
-release: wheel-cpp ; @tools/release.sh
-test-mutants: setup ; @.venv/bin/python tools/mutate.py $(MUTANTS)
+wheel:         ; @tools/release/wheel.sh
+wheel-cpp: setup ; @tools/release/wheel_cpp.sh
+release: wheel-cpp ; @tools/release/release.sh
+test-mutants: setup ; @.venv/bin/python tools/mutation/mutate.py $(MUTANTS)
 test-sanitize: setup ; @tools/test_sanitize.sh
 test-together: setup ; @tools/test_together.sh
-test-clients: setup ; @.venv/bin/python tools/test_clients.py --newton
+test-clients: setup ; @.venv/bin/python tools/clients/test_clients.py --newton
 # Of the Weft that is installed, for $(PYTHON): needs no build.
-gpu-check:     ; @$(PYTHON) tools/gpu_check.py $(CHECKS)
+gpu-check:     ; @$(PYTHON) tools/gpu/gpu_check.py $(CHECKS)
 clean:         ; @rm -rf $(BUILD) dist .pytest_cache .ruff_cache .hypothesis

@@ -34,7 +34,7 @@ set_target_properties(_weft PROPERTIES
 # was imported first. In a wheel auditwheel does the same.
 if(NOT SKBUILD)
     set(private_tbb ${CMAKE_BINARY_DIR}/py/warp/weft-tbb.so)
-    set(private_library ${CMAKE_CURRENT_SOURCE_DIR}/tools/private_library.py)
+    set(private_library ${CMAKE_CURRENT_SOURCE_DIR}/tools/release/private_library.py)
     add_custom_command(OUTPUT ${private_tbb}
         COMMAND ${Python_EXECUTABLE} ${private_library} $<TARGET_FILE:TBB::tbb> ${private_tbb}
         DEPENDS ${private_library} $<TARGET_FILE:TBB::tbb>
@@ -59,7 +59,7 @@ add_custom_target(python_package ALL
     COMMAND cp -rsf ${CMAKE_CURRENT_SOURCE_DIR}/python/warp ${CMAKE_BINARY_DIR}/py/
     COMMAND find ${CMAKE_BINARY_DIR}/py -xtype l -delete
     COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${CMAKE_BINARY_DIR}/py ${Python_EXECUTABLE} -B
-            ${CMAKE_CURRENT_SOURCE_DIR}/tools/gen_stubs.py ${CMAKE_BINARY_DIR}/py/warp
+            ${CMAKE_CURRENT_SOURCE_DIR}/tools/generate/gen_stubs.py ${CMAKE_BINARY_DIR}/py/warp
     VERBATIM)
 add_dependencies(python_package _weft)
 

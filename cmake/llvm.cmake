@@ -16,7 +16,7 @@ llvm_map_components_to_libnames(WEFT_LLVM_LIBRARIES
     ${WEFT_LLVM_HOST}codegen ${WEFT_LLVM_HOST}asmparser ${WEFT_LLVM_HOST}desc ${WEFT_LLVM_HOST}info
     nvptxcodegen nvptxdesc nvptxinfo)
 
-# Only codegen, jit and the files of runtime/cpu that tools/check_layers.py names see LLVM's headers.
+# Only codegen, jit and the files of runtime/cpu that tools/checks/check_layers.py names see LLVM's headers.
 function(weft_use_llvm target scope)
     target_include_directories(${target} SYSTEM ${scope} ${LLVM_INCLUDE_DIRS})
     target_compile_definitions(${target} ${scope} ${WEFT_LLVM_DEFINITIONS})

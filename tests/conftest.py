@@ -18,7 +18,7 @@ import protected_device
 
 class MissingPackages:
     """On a machine that has pytest and an installed Weft only (`make gpu-check`), files that import one of these are
-    skipped, with the reason. tools/check_skips.py allows none of that in `make test`."""
+    skipped, with the reason. tools/checks/check_skips.py allows none of that in `make test`."""
 
     NAMES = ("hypothesis", "mpmath", "scipy")
 
@@ -33,7 +33,7 @@ sys.meta_path.append(MissingPackages)  # last: asked if no other finder has foun
 
 def pytest_addoption(parser):
     parser.addoption("--large", action="store_true", help="run the tests that need gigabytes or minutes")
-    parser.addoption("--report", help="write what each test showed to this file, for tools/check_status.py")
+    parser.addoption("--report", help="write what each test showed to this file, for tools/checks/check_status.py")
     parser.addoption("--other-numbers", action="store_true", help="compare each launch on the device with the CPU's")
     parser.addoption("--device", help="the default device of the run: cpu:protected, cuda:0")
 

@@ -11,19 +11,19 @@ unset WEFT_DOCUMENTS           # tests of documents that are no part of the repo
 
 sources() { git ls-files -z --cached --others --exclude-standard -- '*.cpp' '*.h'; }
 
-step "layers" python tools/check_layers.py
+step "layers" python tools/checks/check_layers.py
 step "clang-format" xargs -0 clang-format --dry-run --Werror < <(sources)
 step "ruff" ruff check --quiet .
 step "ruff format" ruff format --check --quiet .
-step "reference" python tools/gen_reference.py --check
-step "prose" python tools/check_prose.py
-step "documents" python tools/check_docs.py
+step "reference" python tools/generate/gen_reference.py --check
+step "prose" python tools/checks/check_prose.py
+step "documents" python tools/checks/check_docs.py
 step "C++ tests" ctest --test-dir "${BUILD:-build}" --output-on-failure --no-tests=error -j 2
 rm -f "$report"
 texts="${BUILD:-build}/test-ptx"
 step "Python tests" python tools/run_tests.py --report "$report" --keep-ptx "$texts"
-step "kernels through ptxas" python tools/assemble_kernels.py "$texts" --share 10
-step "skips" python tools/check_skips.py "$report"
-step "status" python tools/check_status.py "$report"
+step "kernels through ptxas" python tools/gpu/assemble_kernels.py "$texts" --share 10
+step "skips" python tools/checks/check_skips.py "$report"
+step "status" python tools/checks/check_status.py "$report"
 
 finish

@@ -19,6 +19,6 @@ for arch in 75 90; do
         python tools/run_tests.py --long --only "emulated CUDA" --keep-ptx "$build/test-ptx-$arch"
 done
 step "suites with other numbers" python tools/run_tests.py --only "emulated CUDA" --other-numbers
-step "kernels through ptxas" python tools/assemble_kernels.py --large "$build/test-ptx-75" "$build/test-ptx-90"
+step "kernels through ptxas" python tools/gpu/assemble_kernels.py --large "$build/test-ptx-75" "$build/test-ptx-90"
 
 finish

@@ -18,7 +18,7 @@ def environment_folders():
 
 
 def is_ours(path):
-    """Whether the metadata is that of tools/metadata_wheel.py, which has no modules."""
+    """Whether the metadata is that of tools/release/metadata_wheel.py, which has no modules."""
     return os.path.exists(os.path.join(path, "WEFT"))
 
 

@@ -1,5 +1,5 @@
 // The host's only access to the bytes of arrays, apart from the devices themselves: a device may have memory that the
-// host cannot read. tools/check_layers.py finds code that bypasses it.
+// host cannot read. tools/checks/check_layers.py finds code that bypasses it.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 """Short programs answer as they do under release 1.19: its answers are kept in tests/api/expected.
 
-``tools/compare_api.py`` runs both packages and writes the answers. A probe marked ``still_open`` fails when it
+``tools/clients/compare_api.py`` runs both packages and writes the answers. A probe marked ``still_open`` fails when it
 agrees; one marked ``differs`` answers what the mark says, and stands in the table of docs/semantics.md.
 """
 

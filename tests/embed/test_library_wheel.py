@@ -24,7 +24,7 @@ def run(*command, **options):
 def installed(tmp_path_factory):
     """The folder into which the wheel was unpacked, as pip does it."""
     folder = tmp_path_factory.mktemp("a folder")
-    wheel = Path(run(sys.executable, ROOT / "tools/library_wheel.py", folder / "dist"))
+    wheel = Path(run(sys.executable, ROOT / "tools/release/library_wheel.py", folder / "dist"))
     assert wheel.name.startswith("weft_lang_cpp-") and wheel.name.endswith("-py3-none-linux_x86_64.whl")
     with zipfile.ZipFile(wheel) as file:
         file.extractall(folder / "site")

@@ -13,13 +13,14 @@ ROOT = Path(__file__).resolve().parents[2]
 def tool():
     """A function: name of a script in tools/ -> its module."""
 
-    if str(ROOT / "tools") not in sys.path:
-        sys.path.append(str(ROOT / "tools"))
+    scripts = {path.stem: path for path in sorted((ROOT / "tools").rglob("*.py"))}
+    folders = sorted({str(path.parent) for path in scripts.values()})
+    sys.path += [folder for folder in folders if folder not in sys.path]
 
     def load(name):
         if name in sys.modules:  # another of them has imported it
             return sys.modules[name]
-        spec = importlib.util.spec_from_file_location(f"weft_tools_{name}", ROOT / "tools" / f"{name}.py")
+        spec = importlib.util.spec_from_file_location(f"weft_tools_{name}", scripts[name])
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         return module

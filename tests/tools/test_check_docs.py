@@ -8,7 +8,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def page(tool, monkeypatch, tmp_path):
-    """A function: text of a page -> what tools/check_docs.py says of it."""
+    """A function: text of a page -> what tools/checks/check_docs.py says of it."""
     check_docs = tool("check_docs")
     monkeypatch.setattr(check_docs, "ROOT", tmp_path)
 
@@ -57,7 +57,7 @@ def test_the_gallery_has_a_picture_and_a_command_for_each_example():
 
 @pytest.fixture
 def comments(tool):
-    """A function: comments of a C++ file -> what tools/check_docs.py says of the files that they name."""
+    """A function: comments of a C++ file -> what tools/checks/check_docs.py says of the files that they name."""
     check_docs, check_prose = tool("check_docs"), tool("check_prose")
     ends = {"src/ir/ops.def", "ir/ops.def", "ops.def"}
     return lambda text: list(check_docs.missing_files("a.h", check_prose.cpp_passages(text), ends))
@@ -101,5 +101,5 @@ def test_rooms_of_the_architecture_are_those_of_the_layers(tool, monkeypatch, tm
     )
     assert list(check_docs.wrong_rooms(page)) == [
         "architecture.md: the row of the room 'ir' must end with: `types`",
-        "architecture.md: there is no room 'x' in tools/check_layers.py",
+        "architecture.md: there is no room 'x' in tools/checks/check_layers.py",
     ]

@@ -115,8 +115,8 @@ def test_debts_may_be_as_large_as_the_tables_say_and_not_smaller(tool, texts, mo
     assert list(check_layers.circle_complaints(texts)) == []
     del texts[Path("ir/b.cpp")], texts[Path("jit/top.cpp")]
     assert list(check_layers.circle_complaints(texts)) == [
-        "tools/check_layers.py: CIRCLES has 2 for ir, and only 0 are left: lower the number",
-        "tools/check_layers.py: TWO_WAY: jit and jit/low no longer include each other: remove the row",
+        "check_layers.py: CIRCLES has 2 for ir, and only 0 are left: lower the number",
+        "check_layers.py: TWO_WAY: jit and jit/low no longer include each other: remove the row",
     ]
 
 

@@ -1,4 +1,4 @@
-"""tools/check_skips.py: which skips a run may have."""
+"""tools/checks/check_skips.py: which skips a run may have."""
 
 import re
 from pathlib import Path

@@ -1,6 +1,5 @@
 """What the pictures of the guide to geometry show is what a search through everything finds."""
 
-import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +10,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
-def draw():
-    spec = importlib.util.spec_from_file_location("draw_guide", ROOT / "tools" / "draw_guide.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def draw(tool):
+    return tool("draw_guide")
 
 
 def winding_numbers(p, corners):

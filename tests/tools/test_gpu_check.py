@@ -1,4 +1,4 @@
-"""tools/gpu_check.py with the emulated device in the place of a GPU."""
+"""tools/gpu/gpu_check.py with the emulated device in the place of a GPU."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def emulated(check):
 
 def test_it_writes_one_report(tmp_path):
     report = tmp_path / "report.json"
-    command = [sys.executable, ROOT / "tools/gpu_check.py", "--driver", "emulated", "--report", report]
+    command = [sys.executable, ROOT / "tools/gpu/gpu_check.py", "--driver", "emulated", "--report", report]
     done = subprocess.run(
         [*command, "--suites", "tests/python/test_cuda.py"], capture_output=True, text=True, env=os.environ
     )
@@ -52,7 +52,16 @@ def test_a_machine_with_pytest_alone_runs_what_it_can(tmp_path):
     names = ["python/test_second_device", "python/test_array_shapes", "python/test_array_data", "gradients/test_verify"]
     suites = [f"tests/{name}.py" for name in names]
     done = subprocess.run(
-        [sys.executable, ROOT / "tools/gpu_check.py", "--driver", "emulated", "--report", report, "--suites", *suites],
+        [
+            sys.executable,
+            ROOT / "tools/gpu/gpu_check.py",
+            "--driver",
+            "emulated",
+            "--report",
+            report,
+            "--suites",
+            *suites,
+        ],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": path, "BUILD": str(tmp_path / "no build")},
@@ -67,14 +76,14 @@ def test_a_machine_with_pytest_alone_runs_what_it_can(tmp_path):
 
 def test_a_suite_that_cannot_run_is_named(tmp_path):
     report = tmp_path / "report.json"
-    command = [sys.executable, ROOT / "tools/gpu_check.py", "--driver", "emulated", "--report", report]
+    command = [sys.executable, ROOT / "tools/gpu/gpu_check.py", "--driver", "emulated", "--report", report]
     done = subprocess.run([*command, "--suites", "tests/nowhere.py"], capture_output=True, text=True)
     assert done.returncode == 1 and "tests/nowhere.py: pytest gave 4, see 'output' in the report" in done.stdout
     assert "file or directory not found" in json.loads(report.read_text())["suites"]["tests/nowhere.py"]["output"]
 
 
 def test_without_a_gpu_it_says_so():
-    command = [sys.executable, ROOT / "tools/gpu_check.py", "--driver", "/nowhere/libcuda.so.1"]
+    command = [sys.executable, ROOT / "tools/gpu/gpu_check.py", "--driver", "/nowhere/libcuda.so.1"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2 and "there is no GPU to check" in done.stderr
 

@@ -1,4 +1,4 @@
-"""tools/metadata_wheel.py: packages that look for the distribution warp-lang find Weft, where it was asked for."""
+"""metadata_wheel.py: packages that look for the distribution warp-lang find Weft, where it was asked for."""
 
 import importlib.metadata
 import importlib.util
@@ -20,7 +20,10 @@ def installed(tmp_path_factory):
         pytest.skip("needs the Python package pip")
     folder = tmp_path_factory.mktemp("installed")
     made = subprocess.run(
-        [sys.executable, ROOT / "tools/metadata_wheel.py", folder / "dist"], capture_output=True, text=True, check=True
+        [sys.executable, ROOT / "tools/release/metadata_wheel.py", folder / "dist"],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout.strip()
     site = folder / "site-packages"
     install = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--target", site, made]

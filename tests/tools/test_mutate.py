@@ -1,4 +1,4 @@
-"""tools/mutate.py: which mutants are drawn, what becomes of them, what is kept. Nothing is built here."""
+"""tools/mutation/mutate.py: which mutants are drawn, what becomes of them, what is kept. Nothing is built here."""
 
 import itertools
 import json

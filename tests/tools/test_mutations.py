@@ -1,4 +1,4 @@
-"""The changes that tools/mutations.py makes, as lines of text."""
+"""The changes that tools/mutation/mutations.py makes, as lines of text."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""tools/private_library.py: shared libraries under other names."""
+"""tools/release/private_library.py: shared libraries under other names."""
 
 import struct
 

@@ -25,7 +25,7 @@ TEXT = """// kernel first
 """
 
 
-# ---- tools/assemble_kernels.py ----
+# ---- tools/gpu/assemble_kernels.py ----
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_a_file_that_is_no_kept_text_is_refused(tool, tmp_path):
         module.Text.read(path)
 
 
-# ---- tools/mutate_ptx.py ----
+# ---- tools/mutation/mutate_ptx.py ----
 
 
 @pytest.mark.parametrize(

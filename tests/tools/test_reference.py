@@ -1,7 +1,6 @@
 """The functions reference and the type stub, which are made from the builtin table."""
 
 import ast
-import importlib.util
 import io
 import re
 import subprocess
@@ -107,18 +106,9 @@ def test_the_stub_has_the_sentences_of_the_table():
     assert [a.arg for a in functions["smoothstep"].args.args] == ["a", "b", "x"]
 
 
-def runtime_reference():
-    """The module that writes the page of the runtime."""
-    path = Path(__file__).resolve().parents[2] / "tools/gen_reference.py"
-    specification = importlib.util.spec_from_file_location("gen_reference", path)
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.seed("S-DOC-003")
-def test_the_runtime_page_has_every_public_name_with_a_sentence():
-    reference = runtime_reference()
+def test_the_runtime_page_has_every_public_name_with_a_sentence(tool):
+    reference = tool("gen_reference")
     page = reference.runtime_page()
     written = set()
     for _, names in reference.SECTIONS.values():
@@ -150,8 +140,8 @@ TYPES = "vec2 vec3 vec4 mat22 mat33 mat44 quat transform spatial_vector spatial_
 
 
 @pytest.mark.seed("S-DOC-003")
-def test_the_runtime_page_has_the_names_that_the_documents_ask_for():
-    page = runtime_reference().runtime_page()
+def test_the_runtime_page_has_the_names_that_the_documents_ask_for(tool):
+    page = tool("gen_reference").runtime_page()
     asked = []
     for owner, names in ASKED_FOR.items():
         asked += [owner] if owner not in ("", "dlpack") else []

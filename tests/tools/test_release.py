@@ -1,4 +1,4 @@
-"""tools/release.sh: every Python's wheel, and what is in dist/ at the end."""
+"""tools/release/release.sh: every Python's wheel, and what is in dist/ at the end."""
 
 import os
 import shutil
@@ -14,11 +14,13 @@ ROOT = Path(__file__).resolve().parents[2]
 def clone(tmp_path):
     """A folder with release.sh, in which a wheel is made at once, and Pythons that answer with their version."""
     folder = tmp_path / "a folder/clone"
-    (folder / "tools").mkdir(parents=True)
+    (folder / "tools/release").mkdir(parents=True)
     (folder / "dist").mkdir()
-    shutil.copy(ROOT / "tools/release.sh", folder / "tools")
+    shutil.copy(ROOT / "tools/release/release.sh", folder / "tools/release")
     scripts = {
-        "tools/wheel.sh": 'v=$("$PYTHON" -c version); [ "$v" != "$FAILS" ] && echo wheel > "dist/weft_lang-$v.whl"',
+        "tools/release/wheel.sh": (
+            'v=$("$PYTHON" -c version); [ "$v" != "$FAILS" ] && echo wheel > "dist/weft_lang-$v.whl"'
+        ),
         ".venv/bin/python": "echo metadata > dist/weft_warp_lang.whl",
     }
     for version in ("3.11", "3.12"):
@@ -33,7 +35,9 @@ def clone(tmp_path):
 
 def release(clone, **settings):
     environment = {**os.environ, "PATH": f"{clone / 'bin'}:/usr/bin:/bin", "PYENV_ROOT": "/nowhere", "FAILS": "-"}
-    return subprocess.run([clone / "tools/release.sh"], env={**environment, **settings}, capture_output=True, text=True)
+    return subprocess.run(
+        [clone / "tools/release/release.sh"], env={**environment, **settings}, capture_output=True, text=True
+    )
 
 
 def test_every_python_that_is_here_gets_a_wheel_and_the_others_are_named(clone):

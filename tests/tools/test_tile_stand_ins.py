@@ -21,7 +21,7 @@ def test_a_block_of_a_symmetric_matrix_is_factorized_and_solved(tool):
     address = np.zeros(blocks * n, dtype=np.int32)
     address[start] = [n * n, 0]
     x, factor = wp.zeros((worlds, blocks * n)), wp.zeros((worlds, blocks * n * n))
-    kernel = tool("clients/tile_stand_ins").factorize_and_solve(types.SimpleNamespace(size=n))
+    kernel = tool("tile_stand_ins").factorize_and_solve(types.SimpleNamespace(size=n))
     arrays = [wp.array(stored, dtype=float), wp.array(element.ravel(), dtype=int), wp.array(start, dtype=int)]
     inputs = [wp.array(address, dtype=int), *arrays, wp.array(right, dtype=float), x, factor]
     wp.launch(kernel, dim=(worlds, blocks, 1), inputs=inputs)
@@ -49,7 +49,7 @@ def make_sum(scale):
 
 
 def test_sums_over_a_block_of_one_thread_are_its_numbers(tool):
-    kernel = tool("clients/tile_stand_ins").without_sums_of_blocks(make_sum)(2)
+    kernel = tool("tile_stand_ins").without_sums_of_blocks(make_sum)(2)
     x, out = wp.array([[1.0, 2.0], [3.0, 5.0]], dtype=wp.vec2), wp.zeros(2)
     wp.launch(kernel, dim=(2, 1), inputs=[x, out])
     assert out.numpy().tolist() == [6.0, 16.0]

@@ -24,7 +24,7 @@ def test_all_that_goes_into_the_wheel_is_built_for_it():
 
 
 def test_the_emulated_device_takes_at_most_a_megabyte(tmp_path):
-    """As tools/wheel.sh puts it into the wheel: without symbols, and compressed."""
+    """As tools/release/wheel.sh puts it into the wheel: without symbols, and compressed."""
     library = tmp_path / "weft-emulated-cuda.so"
     shutil.copyfile(Path(_weft.__file__).with_name(library.name), library)
     subprocess.run(["strip", "--strip-unneeded", library], check=True)

@@ -1,4 +1,4 @@
-// The opcodes with independent lanes, as text, for tools/gpu_check.py, which compares them with a GPU.
+// The opcodes with independent lanes, as text, for tools/gpu/gpu_check.py, which compares them with a GPU.
 #include <string>
 
 #include "emulator/lanes/table.h"

@@ -1,6 +1,6 @@
 """Changes single instructions in the kernels of CUDA devices and runs the tests: which changes does no test notice?
 
-    python tools/mutate_ptx.py [--count 200] [--seed 1] [--files FILE ...] [--keep FOLDER]
+    python tools/mutation/mutate_ptx.py [--count 200] [--seed 1] [--files FILE ...] [--keep FOLDER]
 
 The files run once on the emulated device, with `--other-numbers` (tests/support/other_numbers): the texts of their
 kernels are kept, and which test compiled each. Then, for each mutant, one instruction of a text is changed, and the
@@ -15,7 +15,7 @@ Functions of libdevice's own have tests of their own. The number that takes the 
 quotient does not count. If all threads do the same, it does not matter which of them run. And the steps of the loop
 over the grid are left out, which a launch of few threads never repeats: tests of their own are about these
 (tests/python/test_cuda.py, tests/python/test_tid.py). A survivor that computes the same for every input that the
-compiler allows is a line of tools/equivalent_ptx_mutants.txt, with the reason, and does not count either.
+compiler allows is a line of tools/mutation/equivalent_ptx_mutants.txt, with the reason, and does not count either.
 
 Each run is a process that is forked from one that has imported everything, and takes a second or so.
 """
@@ -35,7 +35,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 EQUIVALENT = Path(__file__).with_name("equivalent_ptx_mutants.txt")
 FILES = (
     "tests/python/test_arithmetic.py tests/python/test_control_flow.py tests/python/test_structs.py"

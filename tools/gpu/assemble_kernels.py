@@ -2,10 +2,10 @@
 memory of its own or more spills than the table beside this file says.
 
     python tools/run_tests.py --only "emulated CUDA" --keep-ptx FOLDER      leaves the texts of a run
-    python tools/assemble_kernels.py FOLDER                                 checks them all
-    python tools/assemble_kernels.py FOLDER --share 10                      a tenth of the kernels
-    python tools/assemble_kernels.py FOLDER --large                         those of more than 1 MB as well
-    python tools/assemble_kernels.py FOLDER --update                        writes the results to the table
+    python tools/gpu/assemble_kernels.py FOLDER                                 checks them all
+    python tools/gpu/assemble_kernels.py FOLDER --share 10                      a tenth of the kernels
+    python tools/gpu/assemble_kernels.py FOLDER --large                         those of more than 1 MB as well
+    python tools/gpu/assemble_kernels.py FOLDER --update                        writes the results to the table
 
 A row is a kernel on an architecture, by its name and the function that encloses it, according to its line tables. Of
 several such kernels (a test with parameters) it has the greatest numbers. A kernel that has no row is a failure if all

@@ -1,8 +1,8 @@
 """Writes docs/reference/functions.md (the builtin table) and docs/reference/runtime.md (all other public names of
 `warp`, with their docstrings).
 
-python tools/gen_reference.py            writes the pages
-python tools/gen_reference.py --check    fails if they are out of date
+python tools/generate/gen_reference.py            writes the pages
+python tools/generate/gen_reference.py --check    fails if they are out of date
 """
 
 import ast
@@ -14,7 +14,7 @@ from pathlib import Path
 import warp as wp
 from warp.builtins import reference_page
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs/reference"
+FOLDER = Path(__file__).resolve().parents[2] / "docs/reference"
 
 # Heading -> (sentence, names). "name." stands for the public members of a class or module, each an entry of its own.
 SECTIONS = {
@@ -272,7 +272,7 @@ def main():
     if sys.argv[1:] == ["--check"]:
         stale = [page for page, text in pages.items() if not page.exists() or page.read_text() != text]
         for page in stale:
-            print(f"docs/reference/{page.name} is not what the sources say: python tools/gen_reference.py")
+            print(f"docs/reference/{page.name} is not what the sources say: python tools/generate/gen_reference.py")
         return 1 if stale else 0
     for page, text in pages.items():
         page.write_text(text)

@@ -5,7 +5,7 @@
 # the wheel under names of their own and finds the manylinux tag: the oldest glibc that has every symbol used, which is
 # the one of the machine that builds (2.36 on Debian 12) or older. The last steps check what the wheel promises.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 PYTHON=${PYTHON:-python3}
 limit_mib=25
 
@@ -68,5 +68,5 @@ size=$(stat -c %s "$wheel")
 
 cp "$wheel" dist/
 echo "dist/$(basename "$wheel")  $((size * 10 / 1048576 / 10)).$((size * 10 / 1048576 % 10)) MiB, $((emulated >> 10)) KiB of it for the emulated CUDA device"
-tools/test_wheel.sh "dist/$(basename "$wheel")"
-python tools/metadata_wheel.py dist
+tools/release/test_wheel.sh "dist/$(basename "$wheel")"
+python tools/release/metadata_wheel.py dist

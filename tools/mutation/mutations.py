@@ -1,4 +1,4 @@
-"""Plausible mistakes in a source file, for tools/mutate.py: each is one small change of one line.
+"""Plausible mistakes in a source file, for tools/mutation/mutate.py: each is one small change of one line.
 
 The kinds: a comparison turned or made strict, a sign, a constant, an extreme, an argument left out, a condition dropped
 or decided, a statement removed. Comments, strings, preprocessor lines and checks of internal errors are not touched.

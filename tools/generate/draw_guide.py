@@ -1,6 +1,6 @@
 """Draws the pictures of docs/guide/geometry.md: the results of queries, and the inside according to each sign.
 
-    python tools/draw_guide.py [folder]     writes docs/guide/pictures/queries.png and signs.png
+    python tools/generate/draw_guide.py [folder]     writes docs/guide/pictures/queries.png and signs.png
 
 Kernels computed everything in them. Meshes are cut at z = 0.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import warp as wp
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 INK, INSIDE, FOUND, OTHER = "#2b3440", "#8fb8de", "#d1495b", "#9aa5b1"
 
 # ---- signs ----

@@ -7,8 +7,8 @@ theme: @pytest.mark.seed("S-ARR-008", waits="cuda"). A test that was skipped sho
 some machines only. This script reads the report of a run of all tests (`pytest --report FILE`; `make test` leaves one
 in build/) and fails if the page differs from it.
 
-    python tools/check_status.py [REPORT]            checks
-    python tools/check_status.py [REPORT] --update   rewrites the columns "state" and "test or theme"
+    python tools/checks/check_status.py [REPORT]            checks
+    python tools/checks/check_status.py [REPORT] --update   rewrites the columns "state" and "test or theme"
 """
 
 import re
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import run_report
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/status.md"
 ROW = re.compile(r"^\| (?P<id>[SPD]-[A-Z0-9-]+) \| (?P<subject>.*) \| (?P<state>open|part|done) \| (?P<where>.*) \|$")
 
@@ -138,7 +138,7 @@ def main():
     for complaint in [*sorted(unknown), *wrong]:
         print(complaint)
     if wrong:
-        print("docs/status.md does not fit the tests: python tools/check_status.py --update", file=sys.stderr)
+        print("docs/status.md does not fit the tests: python tools/checks/check_status.py --update", file=sys.stderr)
     return 1 if wrong or unknown else 0
 
 

@@ -16,7 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / ".venv-clients"
 PYTHON = VENV / "bin" / "python"
 BUILD = ROOT / os.environ.get("BUILD", "build")

@@ -4,7 +4,7 @@
 # that is not here is named.
 # PYTHONS="python3.12 /opt/python3.13" names others.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 # The version of an interpreter, as in 3.14 or 3.14t; nothing where it does not start (pyenv has names of such on PATH).
 version_of() {
@@ -36,9 +36,9 @@ fi
 failed=()
 for python in "${pythons[@]}"; do
     echo "== a wheel for $python"
-    PYTHON=$python tools/wheel.sh || failed+=("$python")
+    PYTHON=$python tools/release/wheel.sh || failed+=("$python")
 done
-.venv/bin/python tools/metadata_wheel.py >/dev/null
+.venv/bin/python tools/release/metadata_wheel.py >/dev/null
 
 echo "== dist"
 (cd dist && sha256sum -- *.whl | while read -r sum name; do

@@ -1,5 +1,5 @@
 """Checks documents and comments: links lead somewhere, files that are named exist, lines have at most 120 columns, the
-Python examples run, and the rooms of docs/architecture.md are those of tools/check_layers.py.
+Python examples run, and the rooms of docs/architecture.md are those of tools/checks/check_layers.py.
 
 Comments are those of src, include, python, tests and tools. A file is named by its name alone or by the end of its
 path (`emit_poll.cpp`, `codegen/emit_poll.cpp`). Papers that are no part of the repository (OUTSIDE) must not be named.
@@ -9,7 +9,7 @@ Blocks marked ```python in README.md, docs/guide, docs/interop.md and docs/refer
 bottom of a page, in one namespace per page, as a reader would. A block that is only to be looked at is marked
 ```python no-run.
 
-    python tools/check_docs.py [page ...]      of pages, only these, and no comments
+    python tools/checks/check_docs.py [page ...]      of pages, only these, and no comments
 """
 
 import os
@@ -22,7 +22,7 @@ from pathlib import Path
 import check_layers
 import check_prose
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]*)(?:#([^)]*))?\)")
 HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -72,7 +72,7 @@ def missing_files(name, passages, ends):
 def commented_files():
     """(name, text, passages) of the files whose comments are checked."""
     for name in listed("*.h", "*.cpp", "*.def", "*.py"):
-        if name.startswith(COMMENTED) and name != "tools/check_docs.py":
+        if name.startswith(COMMENTED) and name != "tools/checks/check_docs.py":
             text = (ROOT / name).read_text()
             yield name, text, (check_prose.python_passages if name.endswith(".py") else check_prose.cpp_passages)(text)
 
@@ -102,7 +102,7 @@ def wrong_rooms(page):
         if rows.get(room) != expected:
             yield f"{page.name}: the row of the room '{room}' must end with: {expected}"
     for room in rows.keys() - check_layers.TABLE.keys():
-        yield f"{page.name}: there is no room '{room}' in tools/check_layers.py"
+        yield f"{page.name}: there is no room '{room}' in tools/checks/check_layers.py"
 
 
 def anchors(page):

@@ -13,10 +13,10 @@ of place ("where the nodes lie") it is a place. Of 60 samples, half of them coun
 The file prose_limits.txt beside this one has the figures that were reached, a line for each of src, include, python
 and docs. A figure above its limit is an error.
 
-    python tools/check_prose.py                  the figures of each room and in total, and the check
-    python tools/check_prose.py --list ROOM      the places of a room, as FILE:LINE: KIND: TEXT
-    python tools/check_prose.py --update         lowers the limits to the figures
-    python tools/check_prose.py --root FOLDER    the figures of another checkout
+    python tools/checks/check_prose.py                  the figures of each room and in total, and the check
+    python tools/checks/check_prose.py --list ROOM      the places of a room, as FILE:LINE: KIND: TEXT
+    python tools/checks/check_prose.py --update         lowers the limits to the figures
+    python tools/checks/check_prose.py --root FOLDER    the figures of another checkout
 """
 
 import argparse
@@ -27,7 +27,7 @@ import sys
 import tokenize
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 LIMITS = Path(__file__).resolve().parent / "prose_limits.txt"
 AREAS = ("src", "include", "python", "docs")
 KINDS = ("what", "where", "who")
@@ -152,13 +152,13 @@ def complaints(areas):
             if round(figure, 2) > bound:
                 yield (
                     f"prose: {area} has {figure:.2f} '{kind}' per 1000 words, and its limit is {bound}. "
-                    f"help: python tools/check_prose.py --list {area}"
+                    f"help: python tools/checks/check_prose.py --list {area}"
                 )
 
 
 def write_limits(areas):
     """Lowers the limits to the figures."""
-    head = "# Area, and the largest figures of what, where and who per 1000 words (tools/check_prose.py).\n"
+    head = "# Area, and the largest figures of what, where and who per 1000 words (tools/checks/check_prose.py).\n"
     rows, old = "", limits()
     for area in AREAS:
         new = [round(figure, 2) for figure in figures(areas[area])]

@@ -1,6 +1,6 @@
 """Draws the pictures of docs/architecture.md: the way of a kernel to machine code, and the way of a launch.
 
-    python tools/draw_ways.py     writes docs/pictures/kernel.svg and docs/pictures/launch.svg
+    python tools/generate/draw_ways.py     writes docs/pictures/kernel.svg and docs/pictures/launch.svg
 
 A box is a room of src/ with its job. An arrow is labelled with the value that goes from one to the next.
 """
@@ -8,7 +8,7 @@ A box is a room of src/ with its job. An arrow is labelled with the value that g
 from html import escape
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs/pictures"
 INK, COMPILER, RUNTIME, STORE = "#2b3440", "#dbe8f5", "#dff0e0", "#f5ead6"
 WIDTH, BOX, PITCH = 964, (172, 62), (254, 118)

@@ -1,8 +1,8 @@
 """Writes the type stub of the `warp` module, for editors and type checkers: `__init__.pyi` in the folder given.
 
-    python tools/gen_stubs.py build/py/warp
+    python tools/generate/gen_stubs.py build/py/warp
 
-tools/stub_head.pyi has the part that is written by hand: the classes of values and arrays, and functions whose result
+stub_head.pyi has the part that is written by hand: the classes of values and arrays, and functions whose result
 types name their contents. The rest comes from the builtin table and the names of the module. The patterns of the table
 become type variables: `(a: Vec[n,S], b: Vec[n,S]) -> S` is `(a: _Vector[_N, _S], b: _Vector[_N, _S]) -> _S`. Python's
 numbers stand for those of 32 bits, so parameters of scalars beside vectors take them, too. Runs as part of the build,

@@ -10,14 +10,14 @@ mistakes, because a device may have memory that the host cannot read.
 It also fails on circles: modules (a header and its .cpp) that include each other in a ring, and pairs of folders that
 include each other.
 
-Usage: python tools/check_layers.py
+Usage: python tools/checks/check_layers.py
 """
 
 import re
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 # Room: the rooms that it may include, besides itself and support.
 TABLE = {
@@ -132,7 +132,7 @@ def complaints(file, text):
     path = file.as_posix()
     room = file.parts[1]
     if room not in TABLE:
-        yield f"{path}: the room '{room}' is not in the table of tools/check_layers.py"
+        yield f"{path}: the room '{room}' is not in the table of tools/checks/check_layers.py"
         return
     allowed = {room} if room in ALONE else {room, "support", *TABLE[room].split()}
     for match in INCLUDE.finditer(text):
@@ -211,7 +211,7 @@ def circle_complaints(texts):
                 " ".join(circle) for circle in rooms[room]
             )
         elif count < known:
-            yield f"tools/check_layers.py: CIRCLES has {known} for {room}, and only {count} are left: lower the number"
+            yield f"check_layers.py: CIRCLES has {known} for {room}, and only {count} are left: lower the number"
     pairs = two_way_pairs(includes)
     for one, other in sorted(pairs - TWO_WAY):
         both = sorted(
@@ -222,14 +222,14 @@ def circle_complaints(texts):
         )
         yield f"src/{one}/ and src/{other}/ include each other: " + "; ".join(both)
     for one, other in sorted(TWO_WAY - pairs):
-        yield f"tools/check_layers.py: TWO_WAY: {one} and {other} no longer include each other: remove the row"
+        yield f"check_layers.py: TWO_WAY: {one} and {other} no longer include each other: remove the row"
 
 
 def missing_rooms(source):
     """Rows of the table for which there is no folder, as lines to print."""
     rooms = {folder.name for folder in source.iterdir() if folder.is_dir()}
     for room in sorted({*TABLE, *" ".join(TABLE.values()).split()} - rooms):
-        yield f"tools/check_layers.py: the table has the room '{room}', and there is no src/{room}/"
+        yield f"check_layers.py: the table has the room '{room}', and there is no src/{room}/"
 
 
 def main():

@@ -1,4 +1,4 @@
-"""A copy of a shared library under a name of its own: `python tools/private_library.py SOURCE COPY`.
+"""A copy of a shared library under a name of its own: `python tools/release/private_library.py SOURCE COPY`.
 
 A process has one library of each name (DT_SONAME): the first one that is loaded. The copy answers to the name of its
 own file, so that programs linked against it get no other. That name may not be longer than the old one, which it

@@ -1,6 +1,6 @@
 """Writes the wheel of weft-lang-cpp: libweft, its headers and its CMake package, for programs in C++.
 
-    python tools/library_wheel.py [folder]      # of the build in $BUILD; default: dist/
+    python tools/release/library_wheel.py [folder]      # of the build in $BUILD; default: dist/
 
 It is the same for every Python, and the extra `cpp` of weft-lang installs it. `python -m warp --cmake-dir` gives CMake
 its folder. `make wheel-cpp` then puts TBB and SLEEF into it under private names.
@@ -17,7 +17,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 NAME, PACKAGE = "weft_lang_cpp", "weft_cpp"
 DATE = (2020, 1, 1, 0, 0, 0)  # the same bytes each time
 MODULE = '''"""libweft, its headers and its CMake package: what `python -m warp --cmake-dir` finds."""

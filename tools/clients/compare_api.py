@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Compares Weft with another release of the package ``warp``, each a black box in an interpreter of its own.
 
-    python tools/compare_api.py                       # the probes of tests/api: Weft's differing answers
-    python tools/compare_api.py --peer PYTHON         # asks the other release too, for answers that are not kept yet
-    python tools/compare_api.py --peer PYTHON --record    # keeps its answers in tests/api/expected
-    python tools/compare_api.py --peer PYTHON arrays.view_of_rows   # single probes or files, with both answers
-    python tools/compare_api.py --names               # public names and parameters of the other release that Weft lacks
+    compare_api.py                           the probes of tests/api: Weft's differing answers
+    compare_api.py --peer PYTHON             asks the other release too, for answers that are not kept yet
+    compare_api.py --peer PYTHON --record    keeps its answers in tests/api/expected
+    compare_api.py --peer PYTHON arrays.view_of_rows    single probes or files, with both answers
+    compare_api.py --names                   public names and parameters of the other release that Weft lacks
 
 ``PYTHON`` is an interpreter that imports the other release, such as .venv-peer/bin/python. Only behaviour is compared:
 the results, output and exceptions of programs, and names and signatures.
@@ -18,7 +18,7 @@ import json
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/api"))
 import harness  # noqa: E402
 

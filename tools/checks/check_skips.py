@@ -4,7 +4,7 @@ A test that is skipped shows nothing, and a hundred lines of skips are not read.
 that any machine may have after `make setup` allows any number of tests. The others are counted: more skips for them
 fail, as do reasons that are not registered. Fewer are fine: a machine with a GPU skips less.
 
-    python tools/check_skips.py [REPORT]    of `pytest --report FILE`; `make test` leaves one in build/
+    python tools/checks/check_skips.py [REPORT]    of `pytest --report FILE`; `make test` leaves one in build/
 """
 
 import sys
@@ -60,7 +60,7 @@ def main():
     wrong = list(complaints(run_report.load(sys.argv[1:])))
     print("\n".join(wrong), end="\n" if wrong else "")
     if wrong:
-        print("tools/check_skips.py has the register of reasons", file=sys.stderr)
+        print("tools/checks/check_skips.py has the register of reasons", file=sys.stderr)
     return 1 if wrong else 0
 
 

@@ -1,9 +1,9 @@
 """Changes single lines of src/ and python/ and runs the tests: a change that no test notices shows a gap in the tests.
 
-    python tools/mutate.py                     100 mutants, about two thirds of them in rooms whose mistakes are silent
-    python tools/mutate.py --count 10 --seed 3 --only src/runtime --tests test_array,test_runtime
-    python tools/mutate.py --list src/program/launch.cpp       the possible changes there; changes nothing
-    python tools/mutate.py --show KEY                          the change of a result, as a diff
+    mutate.py                     100 mutants, about two thirds of them in rooms whose mistakes are silent
+    mutate.py --count 10 --seed 3 --only src/runtime --tests test_array,test_runtime
+    mutate.py --list src/program/launch.cpp       the possible changes there; changes nothing
+    mutate.py --show KEY                          the change of a result, as a diff
 
 It works in a worktree of its own (build/mutants/tree, of the last commit), never on your files. First all tests run
 there without a change: they have to pass, and how long each takes is kept. Then for each mutant: one line is changed,
@@ -15,7 +15,7 @@ has noticed the mutant too; the load of the machine makes no difference.
 
 The outcome is written to build/mutants/results.jsonl after each mutant: a run that was stopped can be continued, and
 --seed draws the same mutants again. Survivors are printed at the end. Each either needs a test or changes nothing;
-then its key and the reason are a line in tools/equivalent_mutants.txt, and it no longer counts. With --survivors, the
+then its key and the reason are a line in equivalent_mutants.txt, and it no longer counts. With --survivors, the
 mutants that survived at earlier commits meet the tests of this one.
 """
 
@@ -38,8 +38,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from mutations import KINDS, mutations
 
-ROOT = Path(__file__).resolve().parent.parent
-EQUIVALENT = ROOT / "tools/equivalent_mutants.txt"
+ROOT = Path(__file__).resolve().parents[2]
+EQUIVALENT = ROOT / "tools/mutation/equivalent_mutants.txt"
 # Rooms whose mistakes give wrong numbers and no error: two thirds of the mutants.
 SILENT = ("src/transform/", "src/codegen/", "src/runtime/", "src/program/")
 SOURCES = ("src/**/*.cpp", "src/**/*.h", "python/warp/*.py")
@@ -411,7 +411,7 @@ class Campaign:
 
 
 def known_as_equivalent():
-    """{key: reason} of tools/equivalent_mutants.txt."""
+    """{key: reason} of tools/mutation/equivalent_mutants.txt."""
     lines = EQUIVALENT.read_text().splitlines() if EQUIVALENT.exists() else []
     return dict(line.split(" ", 1) for line in lines if line.strip() and not line.startswith("#"))
 

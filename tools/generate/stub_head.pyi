@@ -1,4 +1,4 @@
-# Made by tools/gen_stubs.py from tools/stub_head.pyi, the builtin table and the names of the module.
+# Made by tools/generate/gen_stubs.py from tools/generate/stub_head.pyi, the builtin table and the names of the module.
 # mypy: disable-error-code="overload-overlap, override, misc, no-redef"
 import builtins
 import typing

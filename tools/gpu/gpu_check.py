@@ -1,6 +1,6 @@
 """`make gpu-check`: the checks that need a machine with a GPU, in one report file.
 
-    python tools/gpu_check.py [--report gpu-report.json] [--driver PATH] [--suites NAME ...] [--no-suites] [--jobs N]
+    gpu_check.py [--report gpu-report.json] [--driver PATH] [--suites NAME ...] [--no-suites] [--jobs N]
 
 1. **Opcodes.** Each opcode of the emulated device (weft-emulated-cuda.so) is executed on the same numbers by it and by
    the driver: exact ones have to agree in every bit, approximations to the error that PTX allows. Opcodes that the
@@ -28,9 +28,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-import run_tests
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tools"))
+import run_tests  # noqa: E402
+
 SAMPLES = 1024  # numbers for each opcode
 BATCH = 48  # opcodes of a module
 FAILURES_SHOWN = 40

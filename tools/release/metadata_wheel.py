@@ -1,6 +1,6 @@
 """Writes the wheel of weft-warp-lang: metadata of the name warp-lang, for packages that look for that distribution.
 
-    python tools/metadata_wheel.py [folder]          # default: dist/
+    python tools/release/metadata_wheel.py [folder]          # default: dist/
 
 Packages that were written for the API ask `importlib.metadata` for the version of warp-lang, or name it as a
 requirement. If weft-lang is installed with its extra `packages`, this answers with the release of the API. It has no
@@ -14,7 +14,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 NAME, STAND_IN = "weft_warp_lang", "warp_lang"
 MARK = "WEFT"  # by which python/warp/_conflict.py tells it from the real distribution
 DATE = (2020, 1, 1, 0, 0, 0)  # the same bytes each time

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs a wheel into a clean virtual environment with nothing but NumPy, and uses it there.
 #
-#     tools/test_wheel.sh dist/weft_lang-….whl      (PYTHON=python3.12 for a wheel of that Python)
+#     tools/release/test_wheel.sh dist/weft_lang-….whl      (PYTHON=python3.12 for a wheel of that Python)
 set -euo pipefail
 wheel=$(realpath "$1")
 PYTHON=${PYTHON:-python3}
