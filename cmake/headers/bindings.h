@@ -20,4 +20,4 @@
 #include "bindings/structs/structs.h"
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
-#include "program/launch.h"
+#include "program/launch/launch.h"

@@ -1,6 +1,6 @@
 // Overload resolution of builtins: the arguments, by position and by keyword, are put in the order of each overload's
 // parameters; the first overload of the table that matches wins. Kernels (sema/call/overload.cpp) and calls from the
-// host (program/host_call.h) use this one rule.
+// host (program/launch/host_call.h) use this one rule.
 #pragma once
 
 #include <span>

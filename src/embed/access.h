@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "program/compiled.h"
-#include "program/variable.h"
+#include "program/kernel/compiled.h"
+#include "program/tape/variable.h"
 #include "weft/program.h"
 
 namespace weft {

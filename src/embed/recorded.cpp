@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "embed/shown_arrays.h"
-#include "program/atomic_result_buffers.h"
-#include "program/gradient_claim.h"
-#include "program/grid.h"
-#include "program/implicit_parameters.h"
-#include "program/run.h"
+#include "program/kernel/grid.h"
+#include "program/launch/atomic_result_buffers.h"
+#include "program/launch/gradient_claim.h"
+#include "program/launch/implicit_parameters.h"
+#include "program/launch/run.h"
 #include "support/error.h"
 
 namespace weft {

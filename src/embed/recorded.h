@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "embed/access.h"
-#include "program/tape_entry.h"
+#include "program/tape/tape_entry.h"
 
 namespace weft {
 

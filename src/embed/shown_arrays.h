@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "program/variable.h"
+#include "program/tape/variable.h"
 
 namespace weft {
 

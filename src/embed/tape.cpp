@@ -9,9 +9,9 @@
 
 #include "embed/guarded.h"
 #include "embed/recorded.h"
-#include "program/recorded_write.h"
-#include "program/stopped_gradients.h"
-#include "program/tape_start.h"
+#include "program/tape/recorded_write.h"
+#include "program/tape/stopped_gradients.h"
+#include "program/tape/tape_start.h"
 
 namespace weft {
 

@@ -1,8 +1,8 @@
 // Knowledge about zeros in a piece of memory: all of it is zero outside of one range of bytes.
 //
 // The knowledge requires notice of every write to the memory. That holds for the memory of gradients as long as only
-// backward passes write to it (program/gradient_memory.h). Other writers, such as a launch, a NumPy view or an address
-// that a program holds, give no notice.
+// backward passes write to it (program/tape/gradient_memory.h). Other writers, such as a launch, a NumPy view or an
+// address that a program holds, give no notice.
 //
 // Not thread-safe: the caller holds a lock (in Python, the GIL), which it may release between begin() and end() of a
 // write.

@@ -15,10 +15,10 @@ import pytest
         ("src/ir/ir.h", '"codegen/codegen.h"', "ir includes codegen/codegen.h, and may include only: support, types"),
         ("src/sema/infer.cpp", "<llvm/IR/Module.h>", "llvm/IR/Module.h may be included only from"),
         ("src/runtime/cpu/thread_pool.cpp", "<llvm/Support/Error.h>", "may be included only from"),
-        ("src/program/launch.cpp", "<Python.h>", "Python.h may be included only from"),
+        ("src/program/launch/launch.cpp", "<Python.h>", "Python.h may be included only from"),
         ("src/ir/ir.cpp", '"ir.h"', 'write "ir/ir.h"'),
         (
-            "src/program/launch.cpp",
+            "src/program/launch/launch.cpp",
             '"runtime/cpu/thread_pool.h"',
             "runtime/cpu/thread_pool.h may be included only from",
         ),

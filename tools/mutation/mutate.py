@@ -2,7 +2,7 @@
 
     mutate.py                     100 mutants, about two thirds of them in rooms whose mistakes are silent
     mutate.py --count 10 --seed 3 --only src/runtime --tests test_array,test_runtime
-    mutate.py --list src/program/launch.cpp       the possible changes there; changes nothing
+    mutate.py --list src/program/launch/launch.cpp       the possible changes there; changes nothing
     mutate.py --show KEY                          the change of a result, as a diff
 
 It works in a worktree of its own (build/mutants/tree, of the last commit), never on your files. First all tests run

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "program/variable.h"
+#include "program/tape/variable.h"
 
 namespace weft::bindings {
 
@@ -38,7 +38,7 @@ struct PyArray : program::Variable {
     nb::object dtype;  // its class, null until its first use; `typing.Any` and the like in a generic annotation
 
     // The array of its gradient, or null. It is made at its first use; the caller may then do anything with it
-    // (program/gradient_memory.h).
+    // (program/tape/gradient_memory.h).
     nb::handle grad() const;
     // The same if it has been made already.
     nb::handle known_grad() const { return grad_; }

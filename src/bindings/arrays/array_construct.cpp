@@ -6,7 +6,7 @@
 #include "bindings/gradients/tape.h"
 #include "bindings/python/device.h"
 #include "bindings/python/lock.h"
-#include "program/stopped_gradients.h"
+#include "program/tape/stopped_gradients.h"
 #include "runtime/pinned.h"
 
 namespace weft::bindings {

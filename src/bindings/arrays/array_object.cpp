@@ -17,7 +17,7 @@
 #include "bindings/python/device.h"
 #include "bindings/python/log.h"
 #include "ir/typing.h"
-#include "program/stopped_gradients.h"
+#include "program/tape/stopped_gradients.h"
 
 namespace weft::bindings {
 

@@ -19,7 +19,7 @@
 #include "bindings/arrays/array.h"
 #include "bindings/python/fastcall.h"
 #include "bindings/values/types.h"
-#include "program/host.h"
+#include "program/host/host.h"
 #include "runtime/bytes.h"
 #include "runtime/device.h"
 #include "runtime/graph.h"

@@ -1,5 +1,5 @@
 // Launches of adjoints and in forward mode, called by python/warp/_gradients/tape.py and tangents.py: Python's values
-// become blocks of arguments, and program/launch.h does the rest.
+// become blocks of arguments, and program/launch/launch.h does the rest.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -25,9 +25,9 @@
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
 #include "ir/typing.h"
-#include "program/launch.h"
-#include "program/referenced_objects.h"
-#include "program/settings.h"
+#include "program/host/settings.h"
+#include "program/launch/launch.h"
+#include "program/tape/referenced_objects.h"
 #include "support/error.h"
 
 namespace weft::bindings {

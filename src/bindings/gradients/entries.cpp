@@ -6,9 +6,9 @@
 #include "bindings/arrays/array_object.h"
 #include "bindings/gradients/recording.h"
 #include "bindings/gradients/tape.h"
-#include "program/gradient_claim.h"
-#include "program/nan_check.h"
-#include "program/settings.h"
+#include "program/host/settings.h"
+#include "program/launch/gradient_claim.h"
+#include "program/launch/nan_check.h"
 
 namespace weft::bindings {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bindings/arrays/array.h"
-#include "program/recorded_write.h"
+#include "program/tape/recorded_write.h"
 
 namespace weft::bindings {
 

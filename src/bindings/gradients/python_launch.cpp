@@ -16,7 +16,7 @@
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
 #include "ir/typing.h"
-#include "program/stopped_gradients.h"
+#include "program/tape/stopped_gradients.h"
 #include "support/error.h"
 
 namespace weft::bindings {

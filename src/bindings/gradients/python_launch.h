@@ -10,7 +10,7 @@
 #include "bindings/gradients/entries.h"
 #include "bindings/kernels/arguments.h"
 #include "bindings/kernels/kernel.h"
-#include "program/recorded_launch.h"
+#include "program/tape/recorded_launch.h"
 
 namespace weft::bindings {
 

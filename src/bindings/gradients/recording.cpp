@@ -13,7 +13,7 @@
 #include "bindings/gradients/tape.h"
 #include "bindings/structs/structs.h"
 #include "ir/typing.h"
-#include "program/tape_memory.h"
+#include "program/tape/tape_memory.h"
 #include "runtime/array.h"
 #include "support/error.h"
 

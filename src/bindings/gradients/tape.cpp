@@ -14,10 +14,10 @@
 #include "bindings/gradients/recording.h"
 #include "bindings/kernels/packed.h"
 #include "bindings/python/device.h"
-#include "program/gradient_memory.h"
-#include "program/settings.h"
-#include "program/stopped_gradients.h"
-#include "program/tape_start.h"
+#include "program/host/settings.h"
+#include "program/tape/gradient_memory.h"
+#include "program/tape/stopped_gradients.h"
+#include "program/tape/tape_start.h"
 #include "support/error.h"
 
 namespace weft::bindings {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "bindings/gradients/python_launch.h"
-#include "program/tape.h"
+#include "program/tape/tape.h"
 
 namespace weft::bindings {
 

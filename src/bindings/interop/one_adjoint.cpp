@@ -4,10 +4,10 @@
 #include <memory>
 #include <string>
 
-#include "program/launch.h"
-#include "program/launch_needs.h"
-#include "program/recorded_launch.h"
-#include "program/tape.h"
+#include "program/launch/launch.h"
+#include "program/tape/launch_needs.h"
+#include "program/tape/recorded_launch.h"
+#include "program/tape/tape.h"
 #include "runtime/device.h"
 #include "runtime/graph.h"
 #include "support/error.h"

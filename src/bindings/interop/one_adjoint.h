@@ -8,9 +8,9 @@
 
 #include "bindings/kernels/arguments.h"
 #include "bindings/kernels/kernel.h"
-#include "program/compiled.h"
-#include "program/grid.h"
-#include "program/variable.h"
+#include "program/kernel/compiled.h"
+#include "program/kernel/grid.h"
+#include "program/tape/variable.h"
 
 namespace weft::bindings {
 

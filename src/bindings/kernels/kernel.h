@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "frontend/frontend.h"
-#include "program/kernel.h"
+#include "program/kernel/kernel.h"
 #include "sema/environment.h"
 #include "types/pattern.h"
 

@@ -8,7 +8,7 @@
 //   4. choose the variant: strided if an array has gaps, overlapping if a written array shares memory with another
 //   5. run; the GIL is released if the estimated time makes up for that
 //   6. forward printed output to sys.stdout; raise a fault or Ctrl-C
-#include "program/launch.h"
+#include "program/launch/launch.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
@@ -47,8 +47,8 @@
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
 #include "ir/typing.h"
-#include "program/host.h"
-#include "program/settings.h"
+#include "program/host/host.h"
+#include "program/host/settings.h"
 #include "runtime/graph.h"
 #include "runtime/waiting.h"
 #include "support/error.h"

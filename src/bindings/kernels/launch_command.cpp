@@ -15,8 +15,8 @@
 #include "bindings/python/stream.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/values.h"
-#include "program/launch.h"
-#include "program/settings.h"
+#include "program/host/settings.h"
+#include "program/launch/launch.h"
 #include "support/error.h"
 
 namespace weft::bindings {

@@ -9,7 +9,7 @@
 
 #include "bindings/kernels/arguments.h"
 #include "bindings/kernels/kernel.h"
-#include "program/launch.h"
+#include "program/launch/launch.h"
 
 namespace weft::bindings {
 

@@ -12,9 +12,9 @@
 #include "bindings/gradients/tape.h"
 #include "bindings/kernels/arguments.h"
 #include "bindings/kernels/kernel.h"
-#include "program/compiled.h"
-#include "program/launch_names.h"
-#include "program/nan_check.h"
+#include "program/kernel/compiled.h"
+#include "program/launch/launch_names.h"
+#include "program/launch/nan_check.h"
 
 namespace weft::bindings {
 

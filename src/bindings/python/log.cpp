@@ -3,7 +3,7 @@
 #include <nanobind/nanobind.h>
 
 #include "bindings/arrays/array_object.h"
-#include "program/settings.h"
+#include "program/host/settings.h"
 
 namespace weft::bindings {
 

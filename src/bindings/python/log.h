@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "program/host.h"
+#include "program/host/host.h"
 
 namespace weft::bindings {
 

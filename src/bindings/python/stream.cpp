@@ -14,7 +14,7 @@
 #include "bindings/python/device.h"
 #include "bindings/python/lock.h"
 #include "bindings/values/types.h"
-#include "program/recorded_run.h"
+#include "program/launch/recorded_run.h"
 #include "runtime/foreign_memory.h"
 #include "runtime/graph.h"
 #include "runtime/timing.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "program/variable.h"
+#include "program/tape/variable.h"
 
 namespace weft::bindings {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "builtins/resolve.h"
-#include "program/host_call.h"
+#include "program/launch/host_call.h"
 
 namespace weft::bindings {
 

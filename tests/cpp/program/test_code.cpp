@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "program/code.h"
-#include "program/grid.h"
-#include "program/run.h"
+#include "program/kernel/code.h"
+#include "program/kernel/grid.h"
+#include "program/launch/run.h"
 #include "runtime/device.h"
 #include "support/error.h"
 

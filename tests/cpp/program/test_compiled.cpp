@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "program/compiled.h"
-#include "program/run.h"
+#include "program/kernel/compiled.h"
+#include "program/launch/run.h"
 #include "support/error.h"
 
 namespace weft::program {

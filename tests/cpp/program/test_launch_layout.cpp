@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "program/launch_layout.h"
+#include "program/kernel/launch_layout.h"
 
 namespace weft::program {
 namespace {

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "program/tape_memory.h"
+#include "program/tape/tape_memory.h"
 #include "support/error.h"
 
 namespace weft::program {

@@ -1,0 +1,308 @@
+#include "program/kernel/kernel.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include "codegen/codegen.h"
+#include "jit/disk_cache.h"
+#include "program/host/host.h"
+#include "program/host/settings.h"
+#include "program/kernel/grid.h"
+#include "program/kernel/reuse.h"
+#include "support/error.h"
+
+namespace weft::program {
+
+namespace {
+
+// Logs a compilation and the reasons why code runs without lanes; a warning, once, if the cache folder cannot be
+// written.
+void log_compile(const CompiledKernel& compiled, const PassOptions& passes) {
+    using Cache = CompiledKernel::Cache;
+    const auto is_logged = [](LogLevel level) { return host().log && static_cast<int>(level) >= settings().log_level; };
+    const KernelEntry& entry = compiled.description;
+    if (is_logged(LogLevel::debug)) {
+        char took[32];
+        std::snprintf(took, sizeof took, "%.1f ms", compiled.compile_ms);
+        const Target& target = compiled.executable->binary().target;
+        const std::string lanes = std::to_string(entry.lanes()) + (entry.lanes() == 1 ? " lane" : " lanes");
+        const std::string how = target.kind == Target::Kind::cpu ? lanes : "for " + target.processor;
+        const char* const done = compiled.cache == Cache::found ? "loaded from the cache" : "compiled";
+        const char* const order = passes.grid_order ? ", threads in the order of a hash grid" : "";
+        host().log(LogLevel::debug, "kernel '" + entry.name + "' " + done + " in " + took + ", " + how + order);
+        for (const std::string& remark : compiled.remarks)
+            host().log(LogLevel::debug, "kernel '" + entry.name + "': " + remark);
+    }
+    static bool has_warned = false;
+    if (compiled.cache == Cache::refused && !has_warned) {
+        has_warned = true;
+        if (!is_logged(LogLevel::warning)) return;
+        const std::filesystem::path folder = jit::cache_folder(settings().cache_folder);
+        const std::string problem = jit::DiskCache(folder).problem();
+        host().log(LogLevel::warning, "the folder of the kernel cache, " + folder.string() + ", " +
+                                          (problem.empty() ? "cannot be written" : problem) +
+                                          ": every process compiles its kernels anew. help: " +
+                                          (problem.empty() ? "" : "make it yours alone (chmod go-w), or ") +
+                                          "set wp.config.kernel_cache_dir or the environment variable WARP_CACHE_PATH");
+    }
+}
+
+}  // namespace
+
+Kernel::Kernel(std::string name, std::shared_ptr<const sema::FunctionSource> source, std::vector<Type> types,
+               KernelOptions options)
+    : name_(std::move(name)),
+      source_(std::move(source)),
+      types_(std::move(types)),
+      layout_(argument_layout(types_)),
+      arrays_(block_arrays(layout_, types_)),
+      options_(std::move(options)) {
+    for (std::size_t i = 0; i < types_.size(); ++i) {
+        if (!types_[i].is_array()) numbers_.emplace_back(layout_.offsets[i], types_[i].size_bytes());
+        // The elements of a generic array have no type.
+        const Type value = types_[i].is_array() ? types_[i].element() : types_[i];
+        has_structs_ |= value.is_struct();
+    }
+}
+
+// ---- options ----
+
+// Faults of these devices name the line.
+static bool is_emulated(const runtime::Device& device) { return device.ordinal >= 0 && device.cuda()->is_emulated; }
+
+Variant Kernel::configured(const runtime::Device& device) const {
+    const Settings& set = settings();
+    Variant variant;
+    variant.debug = options_.debug.value_or(set.debug);
+    variant.fast_math = options_.fast_math.value_or(set.fast_math);
+    variant.line_info = options_.line_info.value_or(set.line_info || variant.debug || is_emulated(device));
+    variant.nan_check = set.verify_fp;
+    variant.gpu = device.ordinal + 1;
+    variant.notes_accesses = set.notes_accesses && variant.debug && variant.gpu == 0;
+    variant.serial = set.serial || (variant.debug && variant.gpu == 0);
+    return variant;
+}
+
+Variant Kernel::variant_of(const runtime::Device& device, std::span<const std::int64_t> dims,
+                           const std::byte* block) const {
+    Variant variant = configured(device);
+    variant.launch_rank = launch_rank(dims);
+    variant.nulls = has_null(arrays_, block);
+    variant.short_rows = variant.gpu == 0 && variant.launch_rank > 1 &&
+                         dims[static_cast<std::size_t>(variant.launch_rank) - 1] <= codegen::kShortRow;
+    return variant;
+}
+
+int Kernel::optimization_level(Variant variant) const {
+    if (options_.optimization_level) return *options_.optimization_level;
+    return settings().optimization_level.value_or(variant.debug ? 0 : 3);
+}
+
+sema::Options Kernel::sema_options(bool debug) const {
+    sema::Options result;
+    result.debug = debug;
+    result.max_unroll = options_.max_unroll.value_or(settings().max_unroll);
+    return result;
+}
+
+CompileOptions Kernel::compile_options(Variant variant, LaunchLayout launch_layout, const Derivation& derivation,
+                                       const Target* target) {
+    CompileOptions result;
+    CodeOptions& code_options = result.code;
+    if (target)
+        code_options.target = *target;
+    else if (variant.gpu > 0)
+        code_options.target = *runtime::cuda_device(variant.gpu - 1).target();
+    const bool is_gpu = code_options.target.kind == Target::Kind::cuda;
+    code_options.notes_accesses = variant.notes_accesses;
+    code_options.fast_math = variant.fast_math;
+    code_options.fuse_fp = options_.fuse_fp.value_or(true);
+    code_options.line_info = variant.line_info;
+    code_options.optimization_level = optimization_level(variant);
+    code_options.lanes = variant.single || is_gpu || launch_layout.huge ? 1 : options_.lanes.value_or(0);
+    code_options.short_rows = variant.short_rows;
+    code_options.dense = !launch_layout.strided;
+    code_options.null_arrays = variant.nulls;
+    code_options.private_gradients = variant.private_gradients;
+    code_options.serial = variant.serial;
+    code_options.deterministic = options_.deterministic;
+    code_options.huge = launch_layout.huge;
+    if (is_gpu) {
+        code_options.most_threads = options_.most_threads;
+        code_options.least_blocks = options_.least_blocks;
+        code_options.max_registers = options_.max_registers;
+        code_options.cluster = options_.cluster;
+        if (options_.external_parameters)
+            throw UsageError("launch()",
+                             "kernel '" + name_ +
+                                 "' has entry_point_abi='external_constant_params', and Weft's kernels take their "
+                                 "arguments as parameters. help: entry_point_abi='warp'",
+                             ErrorCategory::value);
+    }
+    code_options.cache = settings().cache_kernels;
+    code_options.cache_folder = settings().cache_folder;
+    code_options.host_compiler = settings().host_compiler;
+
+    PassOptions& passes = result.passes;
+    const int names = code(variant.debug).tid_rank(), rank = transform::fitted_rank(names, variant.launch_rank);
+    passes.launch_rank = rank == names ? 0 : rank;
+    passes.debug = variant.debug;
+    passes.noalias = !launch_layout.overlapping;
+    passes.distinct = !launch_layout.repeating;
+    passes.huge = launch_layout.huge;
+    passes.keeps_atomic_results = variant.keeps_atomic_results;
+    passes.nan_check = variant.nan_check;
+    passes.grid_order = variant.grid_order;
+    const bool in_lanes = code_options.lanes > 1 ||
+                          (code_options.lanes == 0 && codegen::has_quick_lanes(jit::describe(code_options.target)));
+    // An adjoint gains by neighbour rows with any number of lanes: it visits the items once, and not three times.
+    const bool gains_by_neighbour_rows = (in_lanes && !variant.serial) || !derivation.gradients.empty();
+    passes.neighbour_rows = gains_by_neighbour_rows && !variant.debug && !is_gpu;
+    // Functions that remain calls do not always know the thread.
+    passes.keeps_calls = code_options.lanes <= 1 && !variant.nulls && !variant.notes_accesses;
+    passes.gradients = derivation.gradients;
+    passes.tangents = derivation.tangents;
+    passes.numbers = derivation.numbers;
+    passes.stack_bytes = settings().gradient_loop_bytes;
+    passes.stack_slots = jit::stack_slots(code_options.target);
+    return result;
+}
+
+// ---- from the source to code ----
+
+// A closure of the same factory may have been analysed with the same captured values.
+KernelCode& Kernel::code(bool debug) {
+    std::shared_ptr<KernelCode>& slot = code_[debug];
+    if (slot) return *slot;
+    const sema::Options options = sema_options(debug);
+    const std::string key = reuse_key(*source_, types_, options);
+    std::vector<std::shared_ptr<sema::Environment>> asked;
+    slot = find_code(source_, key, asked);
+    if (!slot) {
+        QuestionLog log(source_);
+        auto made = std::make_shared<KernelCode>(sema::analyze(log.kernel(), options, types_));
+        asked = log.asked();
+        log.remember(key, made);
+        slot = std::move(made);
+    }
+    tid_names_ = slot->tid_rank();
+    for (const auto& environment : asked)
+        if (auto watch = environment ? environment->watch() : nullptr) watches_.push_back(std::move(watch));
+    return *slot;
+}
+
+Kernel::Specialization& Kernel::specialization(Variant variant, const Derivation& derivation) {
+    if (!options_.enable_backward && !derivation.gradients.empty())
+        throw UsageError("kernel '" + name_ + "'",
+                         "was declared with enable_backward=False, and a gradient is asked for. help: leave "
+                         "enable_backward out, or do not record it: wp.launch(..., record_tape=False)");
+    std::unique_ptr<Specialization>& slot =
+        specializations_[{variant.index(), settings().gradient_loop_bytes, derivation}];
+    if (!slot) slot = std::make_unique<Specialization>();
+    const bool is_plain = derivation == Derivation();
+    if (is_plain && std::ranges::none_of(plain_, [&](const auto& one) { return one.first == variant.index(); }))
+        plain_.emplace_back(variant.index(), slot.get());
+    return *slot;
+}
+
+const KernelFacts& Kernel::new_facts(Specialization& into, Variant variant, LaunchLayout launch_layout,
+                                     const Derivation& derivation) {
+    const CompileOptions options = compile_options(variant, launch_layout, derivation);
+    const std::shared_ptr<KernelCode> from = code_[variant.debug];
+    auto made = from->facts(options.passes);
+    auto& to = into.facts[launch_layout.index()];
+    if (!to) to = std::move(made);  // else another thread was quicker
+    return *to;
+}
+
+const CompiledKernel& Kernel::newly_compiled(Specialization& into, Variant variant, LaunchLayout launch_layout,
+                                             const Derivation& derivation) {
+    const CompileOptions options = compile_options(variant, launch_layout, derivation);
+    const std::shared_ptr<KernelCode> from = code_[variant.debug];
+    auto made = from->find(options);
+    was_shared_ = made != nullptr;
+    if (!made) {
+        made = from->compiled(options);
+        log_compile(*made, options.passes);
+    }
+    auto& to = into.compiled[launch_layout.index()];
+    if (!to) to = std::move(made);
+    return *to;
+}
+
+const KernelFacts& Kernel::facts(Variant variant, LaunchLayout launch_layout, const Derivation& derivation) {
+    Specialization& one = specialization(variant, derivation);
+    const auto& found = one.facts[launch_layout.index()];
+    return found ? *found : new_facts(one, variant, launch_layout, derivation);
+}
+
+const CompiledKernel& Kernel::compiled(Variant variant, LaunchLayout launch_layout, const Derivation& derivation) {
+    Specialization& one = specialization(variant, derivation);
+    const auto& found = one.compiled[launch_layout.index()];
+    return found ? *found : newly_compiled(one, variant, launch_layout, derivation);
+}
+
+const CompiledKernel& Kernel::choose(Variant variant, const std::byte* block) {
+    Specialization& one = plain(variant);
+    const KernelFacts& known = one.facts[0] ? *one.facts[0] : new_facts(one, variant, {}, {});
+    const LaunchLayout arranged = launch_layout(known, block, /*with_gradients=*/false, variant.gpu > 0);
+    const auto& found = one.compiled[arranged.index()];
+    const CompiledKernel& chosen = found ? *found : newly_compiled(one, variant, arranged, {});
+    if (arranged.huge) require_narrow_extents(chosen, block, name_);
+    return chosen;
+}
+
+std::vector<int> Kernel::compiled_for() const {
+    std::set<int> found;
+    for (const auto& [at, specialization] : plain_) {
+        const auto is_there = [](const auto& compiled) { return compiled != nullptr; };
+        if (std::ranges::any_of(specialization->compiled, is_there))
+            found.insert(static_cast<int>(at >> Variant::kGpuShift));
+    }
+    return {found.begin(), found.end()};
+}
+
+// ---- change ----
+
+// Everything of the analysed kernel, and the options that shape code, but neither its name nor its lines.
+Digest Kernel::hash() {
+    const Variant variant = configured();
+    const CodeOptions shaping = compile_options(variant, {}, {}).code;
+    std::string text = ir::print(code(variant.debug).analysed(), /*names=*/false);
+    for (const int option :
+         {static_cast<int>(variant.debug), static_cast<int>(shaping.fast_math), static_cast<int>(shaping.fuse_fp),
+          static_cast<int>(shaping.line_info), shaping.optimization_level, shaping.lanes,
+          static_cast<int>(options_.enable_backward), options_.most_threads, options_.least_blocks,
+          options_.max_registers, options_.cluster, options_.deterministic ? 1 + *options_.deterministic : 0})
+        text += "\n" + std::to_string(option);
+    return jit::hash_bytes(text);
+}
+
+std::string Kernel::changed_name() {
+    for (const auto& watch : watches_) {
+        std::string text = watch->changed();
+        if (text.empty()) continue;
+        watches_.clear();
+        return text;
+    }
+    return {};
+}
+
+void Kernel::set_options(const KernelOptions& changed) {
+    options_ = changed;
+    forget();
+}
+
+void Kernel::forget() {
+    for (auto& code : code_)
+        if (code) retired_code_.push_back(std::move(code));
+    code_ = {};
+    plain_.clear();
+    known_needs_.clear();
+    watches_.clear();
+    for (auto& [key, made] : specializations_) retired_.push_back(std::move(made));
+    specializations_.clear();
+}
+
+}  // namespace weft::program

@@ -1,0 +1,67 @@
+// The layout in memory of a launch's arrays, which decides about its code.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "program/kernel/transformed.h"
+
+namespace weft::program {
+
+// Most arrays are packed, do not overlap, and show each element once.
+struct LaunchLayout {
+    // The innermost dimension of some array is not packed. Or, on a GPU, elements are not aligned for accesses of
+    // several numbers (cuda_alignment()).
+    bool strided = false;
+    bool overlapping = false;  // an array that the kernel writes shares memory with another one
+    // Some array shows one element at several indices, as a broadcast one does, and threads take its elements to be
+    // different (KernelFacts::uncontended_parameters).
+    bool repeating = false;
+
+    bool huge = false;  // some array has more than 2^31 - 1 elements along a dimension
+
+    static constexpr std::size_t kCount = 16;
+    std::size_t index() const { return strided | overlapping << 1 | repeating << 2 | huge << 3; }
+};
+
+// Whether memory that an adjoint for the arguments in `block` changes, its gradients included, is shown by another
+// array or gradient. One gradient may also show it twice. Equal to launch_layout(kernel, block, true).overlapping.
+bool gradients_overlap(const KernelFacts& kernel, const std::byte* block);
+
+// The layout of the arguments in `block`. `with_gradients`: of an adjoint, for which gradients that share memory with
+// an array or another gradient count as overlapping too.
+LaunchLayout launch_layout(const KernelFacts& kernel, const std::byte* block, bool with_gradients = false,
+                           bool on_gpu = false);
+
+// An extent of more than 32 bits that code for huge arrays takes as an int32.
+struct CutExtent {
+    int parameter;
+    int axis;
+    std::int64_t extent;
+    Span span;  // the place in the kernel
+};
+std::optional<CutExtent> cut_extent(const KernelFacts& kernel, const std::byte* block);
+
+// Throws UsageError, at the user's line, if code for huge arrays takes an extent of more than 32 bits as an int32.
+void require_narrow_extents(const KernelFacts& kernel, const std::byte* block, const std::string& name);
+
+// Whether some array of the block has no memory: it is None, or empty.
+inline bool has_null(std::span<const BlockArray> arrays, const std::byte* block) {
+    for (const BlockArray& place : arrays)
+        if (!view_at(block, place.offset).data) return true;
+    return false;
+}
+
+// Whether different indices may reach one element, as in a broadcast array.
+bool shows_twice(const ArrayView& view, const BlockArray& place);
+
+// The memory that one array argument touches.
+struct Extent {
+    const std::byte* begin = nullptr;
+    const std::byte* end = nullptr;
+};
+Extent extent(const ArrayView& view, const BlockArray& place);
+
+}  // namespace weft::program

@@ -1,0 +1,156 @@
+#include "program/launch/grid_order.h"
+
+#include <cstring>
+#include <memory>
+
+#include "program/host/host.h"
+#include "program/host/settings.h"
+#include "support/error.h"
+#include "transform/follow_grid_order.h"
+
+namespace weft::program {
+
+namespace spatial = runtime::spatial;
+using ir::ImplicitParameter;
+
+namespace {
+
+// At this many points a thread, the copies take about as long as they save.
+constexpr std::int64_t kMostPointsOfThread = 32;
+
+const spatial::HashGridDescriptor& grid_with(std::uint64_t id) {
+    const spatial::PreviousObjectsPtr& former = spatial::SnapshotScope::current();
+    return *static_cast<const spatial::HashGridDescriptor*>(
+        former ? former->find(id, ObjectKind::hash_grid) : spatial::find_descriptor(id, ObjectKind::hash_grid));
+}
+
+std::uint64_t id_at(const std::byte* block, std::int64_t offset) {
+    std::uint64_t id = 0;
+    std::memcpy(&id, block + offset, sizeof id);
+    return id;
+}
+
+// The offset of the u64 leaf with this number among the arguments (transform::SortedCopy).
+std::int64_t id_offset(const KernelFacts& kernel, int number) {
+    std::int64_t found = -1;
+    const std::span own(kernel.parameter_types.data(), kernel.own_count());
+    transform::for_each_leaf(own, [&](Type type, int parameter, const std::vector<std::int64_t>& fields) {
+        if (!(type == u64_type()) || number-- != 0) return;
+        found = kernel.layout.offsets[static_cast<std::size_t>(parameter)];
+        Type at = own[static_cast<std::size_t>(parameter)];
+        for (const std::int64_t field : fields) {
+            found += at.fields()[static_cast<std::size_t>(field)].offset;
+            at = at.fields()[static_cast<std::size_t>(field)].type;
+        }
+    });
+    WEFT_CHECK(found >= 0, "the number of a grid is missing");
+    return found;
+}
+
+}  // namespace
+
+// Deterministic sums add in the threads' own order.
+bool GridOrder::is_possible(const KernelFacts& kernel, const runtime::Device& device, const Grid& grid) {
+    return !kernel.grid_queries.empty() && kernel.tid_rank == 1 && device.is_host_memory &&
+           spatial::may_need_order(grid.count) && !(kernel.grid_order_rounds && is_deterministic(std::nullopt));
+}
+
+GridOrder::GridOrder(const KernelFacts& kernel, runtime::Device& device, const std::byte* block, const Grid& grid,
+                     bool has_host)
+    : device_(device), has_host_(has_host) {
+    if (!is_possible(kernel, device, grid)) return;
+    if (runtime::current_stream(device).recording()) return;  // a recorded launch runs later, perhaps with another grid
+    read_lease_.emplace();
+    for (const GridQuery& query : kernel.grid_queries) {
+        const std::uint64_t id = id_at(block, query.id);
+        if (const auto* found =
+                spatial::order_for(id, grid.count, {view_at(block, query.points), query.place, query.scalar})) {
+            order_ = {id, found};
+            return;
+        }
+    }
+    read_lease_.reset();
+}
+
+bool GridOrder::show(const KernelFacts& kernel, std::byte* block) {
+    const std::size_t own = kernel.own_count();
+    for (std::size_t i = 0; i < kernel.implicit_parameters.size(); ++i) {
+        const ImplicitParameter& implicit = kernel.implicit_parameters[i];
+        ArrayView& shown = view_at(block, kernel.layout.offsets[own + i]);
+        if (implicit.kind == ImplicitParameter::Kind::order) shown = order_.grid->points;
+        if (implicit.kind != ImplicitParameter::Kind::sorted || implicit.of < 0) continue;
+        const auto copy = transform::SortedCopy::from(implicit.of);
+        const std::int64_t given = kernel.arrays[static_cast<std::size_t>(copy.of)].offset;
+        const std::int64_t bytes = kernel.parameter_types[own + i].element().size_bytes();
+        const FoundGrid by = copy.grid < 0 ? order_ : found(id_at(block, id_offset(kernel, copy.grid)));
+        if (!show_copy(by, given, bytes, block, shown)) return false;
+        if (!copy.has_gradient || !shown.data || !view_at(block, given).grad) continue;
+        const std::int64_t size = shown.shape[0] * bytes;
+        const Type element = kernel.parameter_types[own + i].element();
+        shown.grad = sums_.emplace_back(given, by.grid, element, runtime::allocate_zeroed(size, device_)).buffer->data;
+    }
+    if (copies_.empty() || spatial::SnapshotScope::current()) return true;
+    // Another thread may rebuild the grids during the launch.
+    if (found_.empty()) found_.push_back(order_);
+    auto all = std::make_shared<spatial::PreviousObjects>(/*are_all=*/false);
+    for (const FoundGrid& one : found_) all->add(one.id, one.grid, nullptr);
+    snapshot_scope_.emplace(std::move(all));
+    return true;
+}
+
+void GridOrder::add_up(const std::byte* block) {
+    for (const Sum& sum : sums_) {
+        const Scalar scalar = sum.element.scalar();
+        const std::int64_t count = sum.element.size_bytes() / info(scalar).bytes();
+        const void* const from = sum.buffer->data;
+        without_host(sum.buffer->size_bytes,
+                     [&] { spatial::add_sorted(from, scalar, count, sum.by->points, view_at(block, sum.of)); });
+    }
+}
+
+// All copies of a launch see one state of each grid.
+GridOrder::FoundGrid GridOrder::found(std::uint64_t id) {
+    if (found_.empty()) found_.push_back(order_);
+    for (const FoundGrid& one : found_)
+        if (one.id == id) return one;
+    return found_.emplace_back(id, &grid_with(id));
+}
+
+bool GridOrder::show_copy(const FoundGrid& by, std::int64_t of, std::int64_t element_bytes, const std::byte* block,
+                          ArrayView& shown) {
+    shown = ArrayView{};
+    const ArrayView& given = view_at(block, of);
+    const std::int64_t count = by.grid->points.shape[0];
+    if (count > kMostPointsOfThread * order_.grid->points.shape[0]) return false;
+    shown.shape[0] = count;
+    shown.strides[0] = element_bytes;
+    if (count == 0) return true;
+    if (!given.data || given.shape[0] < count) return false;
+    for (const Copy& copy : copies_)
+        if (copy.of == of && copy.by == by.grid) {
+            shown.data = copy.buffer->data;
+            return true;
+        }
+    shown.data = copies_.emplace_back(of, by.grid, runtime::allocate(count * element_bytes, device_)).buffer->data;
+    const auto sort = [&] { spatial::sort_elements(given, element_bytes, by.grid->points, shown.data); };
+    if (has_host_)
+        without_host(count * element_bytes, sort);
+    else
+        sort();
+    return true;
+}
+
+PreparedLaunch::PreparedLaunch(const CompiledKernel& plain, const CompiledKernel* ordered, runtime::Device& device,
+                               const std::byte* block, const Grid& grid)
+    : kernel_(&plain), block_(block) {
+    if (!ordered) return;
+    order_.emplace(plain, device, block, grid, /*has_host=*/false);
+    if (!*order_) return;
+    larger_.resize(static_cast<std::size_t>(ordered->layout.size_bytes));
+    std::memcpy(larger_.data(), block, static_cast<std::size_t>(plain.layout.size_bytes));
+    if (!order_->show(*ordered, larger_.data())) return;
+    kernel_ = ordered;
+    block_ = larger_.data();
+}
+
+}  // namespace weft::program

@@ -1,0 +1,433 @@
+#include "program/tape/recorded_launch.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "ir/typing.h"
+#include "program/host/settings.h"
+#include "program/tape/gradient_memory.h"
+#include "support/error.h"
+
+namespace weft::program {
+
+using transform::Gradient;
+
+RecordedLaunch::RecordedLaunch(Kernel& kernel, runtime::Device& device, const std::byte* block,
+                               std::span<const std::int64_t> dims, std::vector<Argument> arrays)
+    : kernel_(&kernel), device_(&device), dims_(dims), arrays_(std::move(arrays)) {
+    const std::vector<BlockArray>& places = kernel.arrays();
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        if (arrays_[i].array || !view_at(block, places[i].offset).data) continue;
+        numbers_.assign(block, block + kernel.layout().size_bytes);
+        return;
+    }
+    for (const auto& [offset, bytes] : kernel.numbers())
+        numbers_.insert(numbers_.end(), block + offset, block + offset + bytes);
+}
+
+std::vector<std::byte> RecordedLaunch::block() const {
+    const auto size = static_cast<std::size_t>(kernel_->layout().size_bytes);
+    std::vector<std::byte> block(size);
+    if (numbers_.size() == size) {
+        block = numbers_;
+    } else {
+        const std::byte* from = numbers_.data();
+        for (const auto& [offset, bytes] : kernel_->numbers()) {
+            std::memcpy(block.data() + offset, from, static_cast<std::size_t>(bytes));
+            from += bytes;
+        }
+    }
+    for (std::size_t i = 0; i < arrays_.size(); ++i)
+        if (arrays_[i].array) view_at(block.data(), kernel_->arrays()[i].offset) = arrays_[i].array->array.view;
+    return block;
+}
+
+// ---- objects ----
+
+void RecordedLaunch::find_objects(const KernelFacts& facts, const std::byte* block) {
+    std::vector<const Variable*> arrays;
+    for (const Argument& argument : arrays_) arrays.push_back(argument.array);
+    objects_ = std::make_unique<ReferencedObjects>(*kernel_, facts, block, arrays,
+                                                   [&](std::uint64_t id) { return arrays_of_object(id); });
+}
+
+bool RecordedLaunch::reads_objects() const {
+    return std::ranges::any_of(needs_->contents, &transform::Contents::within);
+}
+
+void RecordedLaunch::refuse_written_objects() const {
+    for (std::size_t k = 0; k < arrays_.size(); ++k)
+        if (is_written(k) && objects_->overlapping(*arrays_[k].array))
+            throw UsageError("Tape", "kernel '" + kernel_->name() +
+                                         "' has no gradient: it writes to an array of the mesh that it looks into. "
+                                         "help: write in a launch of its own");
+}
+
+std::shared_ptr<runtime::spatial::PreviousObjects> RecordedLaunch::previous_objects(
+    const TapeMemory& memory, const ReferencedObjects::WithGradient& with_gradient) const {
+    if (!objects_) return nullptr;
+    auto former = objects_->former(memory, reads_objects(), with_gradient);
+    if (!former)
+        throw UsageError(
+            "Tape.backward()",
+            "kernel '" + kernel_->name() +
+                "' looked into a mesh, a BVH or a volume whose arrays, or whose ids in an array, have been "
+                "written outside of the tape since. help: write to them inside of 'with tape:', or go "
+                "back before");
+    return former;
+}
+
+void RecordedLaunch::check_found(const runtime::spatial::PreviousObjectsPtr& former) const {
+    if (!former) return;
+    device_->default_stream().synchronize();
+    if (former->has_missed())
+        throw UsageError(
+            "Tape.backward()",
+            "kernel '" + kernel_->name() +
+                "' finds meshes, grids or volumes by ids that it computes or writes itself; which ones it "
+                "found is not known, and the gradients are wrong. help: pass the ids as arguments or in an "
+                "array that the kernel only reads");
+}
+
+// ---- recording ----
+
+std::shared_ptr<const LaunchNeeds> RecordedLaunch::needs_with(const KernelFacts& facts, const std::byte* block) const {
+    constexpr std::size_t kFew = 64;
+    std::uint8_t few[kFew] = {};
+    std::vector<std::uint8_t> many;
+    const std::size_t count = kernel_->types().size();
+    if (count > kFew) many.resize(count);
+    const std::span<std::uint8_t> arguments(count > kFew ? many.data() : few, count);
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+        const BlockArray& place = kernel_->arrays()[i];
+        if (!arrays_[i].array || !place.is_parameter) continue;
+        arguments[static_cast<std::size_t>(place.parameter)] =
+            kIsArray | (arrays_[i].array->array.view.grad ? kHasGradient : 0);
+    }
+    const bool found_gradients = objects_ && objects_->have_gradients();
+    for (std::size_t i = 0; found_gradients && i < count; ++i)
+        if (facts.effects[i].names_objects) arguments[i] |= kLeadsToGradient;
+    return launch_needs(*kernel_, *device_, facts, dims_.span(), block, arguments);
+}
+
+void RecordedLaunch::find_needs(const KernelFacts& facts, const std::byte* block, bool is_seen) {
+    is_seen_ = is_seen;
+    if (ReferencedObjects::finds_any(facts)) find_objects(facts, block);
+    needs_ = needs_with(facts, block);
+    if (objects_ && needs_->has_adjoint) {
+        refuse_written_objects();
+        objects_->keep(*device_);
+    }
+    if (needs_->returned.empty()) return;
+    if (!is_seen) {
+        throw UsageError("Tape.record_launch()",
+                         "the gradient of kernel '" + kernel_->name() +
+                             "' needs the results of its atomics, which only a launch that the tape records keeps. "
+                             "help: launch it inside of 'with tape:'");
+    }
+    const Grid grid = make_grid(dims_.span(), facts.tid_rank, kernel_->name());
+    returned = open_atomic_results(needs_->returned, {grid.dim, static_cast<std::size_t>(std::max(facts.tid_rank, 1))},
+                                   *device_);
+}
+
+void RecordedLaunch::record(TapeMemory& memory) {
+    const std::vector<BlockArray>& places = kernel_->arrays();
+    const auto contents = [&](std::size_t i) {
+        return needs_->contents[static_cast<std::size_t>(places[i].parameter)];
+    };
+    for (std::size_t i = 0; needs_->has_adjoint && i < places.size(); ++i)
+        if (arrays_[i].array && contents(i).before) arrays_[i].before = memory.need(*arrays_[i].array);
+    for (Nested& nested : nested_) {
+        if (!needs_->contents[nested.parameter].within) continue;
+        for (const Variable* array : nested.arrays) nested.needs.push_back(memory.need(*array));
+    }
+    if (objects_) objects_->record(memory, needs_->has_adjoint && reads_objects());
+    if (memory.may_overlap()) {
+        std::vector<SavedPrimalPtr*> all;
+        if (objects_) objects_->add_needs(all);
+        for (Argument& argument : arrays_)
+            if (argument.before) all.push_back(&argument.before);
+        for (Nested& nested : nested_)
+            for (SavedPrimalPtr& need : nested.needs) all.push_back(&need);
+        memory.join_overlapping(all);
+    }
+    for (std::size_t i = 0; i < places.size(); ++i)
+        if (is_written(i)) memory.write(*arrays_[i].array, /*counts=*/true);
+    for (const Nested& nested : nested_)
+        if (needs_->writes_within[nested.parameter])
+            for (const Variable* array : nested.arrays) memory.write(*array);
+    for (std::size_t i = 0; needs_->has_adjoint && i < places.size(); ++i)
+        if (arrays_[i].array && contents(i).after && places[i].is_parameter)
+            after_.emplace_back(places[i].parameter, memory.need(*arrays_[i].array));
+    for (const Nested& nested : nested_)
+        if (needs_->writes_within[nested.parameter]) memory.count_writes(nested.arrays);
+}
+
+// ---- questions ----
+
+int RecordedLaunch::overwritten(const Variable& array) const {
+    if (!is_seen_) return -1;
+    const int rank = static_cast<int>(needs_->tid_rank);
+    const Grid grid = make_grid(dims_.span(), rank, kernel_->name());
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+        const int parameter = kernel_->arrays()[i].parameter;
+        if (arrays_[i].array == &array &&
+            overwrites(*needs_, static_cast<std::size_t>(parameter), array.array.view, grid))
+            return parameter;
+    }
+    return -1;
+}
+
+std::vector<TapeEntry::Group> RecordedLaunch::written() const {
+    std::vector<Group> groups;
+    for (std::size_t i = 0; i < arrays_.size(); ++i)
+        if (is_written(i)) groups.push_back({arrays_[i].array});
+    for (const Nested& nested : nested_)
+        if (needs_->writes_within[nested.parameter]) groups.push_back(nested.arrays);
+    return groups;
+}
+
+void RecordedLaunch::for_each_array(const Visit& visit) const {
+    for (std::size_t i = 0; i < arrays_.size(); ++i)
+        if (arrays_[i].array) visit(*arrays_[i].array, is_written(i));
+    for (const Nested& nested : nested_)
+        for (const Variable* one : nested.arrays) visit(*one, needs_->writes_within[nested.parameter]);
+    if (objects_) objects_->for_each_array([&](const Variable& one) { visit(one, false); });
+}
+
+std::string RecordedLaunch::text() const {
+    return "<launch of " + kernel_->name() + ", dim " + runtime::shape_text(dims_.span()) + ">";
+}
+
+std::vector<TapeEntry::Use> RecordedLaunch::uses() const {
+    std::vector<Use> found;
+    if (needs_->is_left_out) return found;
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+        const Variable* const array = arrays_[i].array;
+        if (!array) continue;
+        const bool is_written = this->is_written(i), is_overwritten = is_written && overwritten(*array) >= 0;
+        const bool is_read = needs_->reads[static_cast<std::size_t>(kernel_->arrays()[i].parameter)];
+        found.push_back({array, i, is_read, is_written, is_overwritten});
+    }
+    for (std::size_t i = 0; i < nested_.size(); ++i)
+        for (const Variable* one : nested_[i].arrays)
+            found.push_back({one, arrays_.size() + i, needs_->reads[nested_[i].parameter],
+                             needs_->writes_within[nested_[i].parameter], false});
+    return found;
+}
+
+const KernelFacts& RecordedLaunch::facts_for(const Derivation& derivation) const {
+    Variant variant = kernel_->variant_of(*device_, dims_.span(), block().data());
+    variant.short_rows = false;
+    return kernel_->facts(variant, {}, derivation);
+}
+
+std::size_t RecordedLaunch::parameter_at(std::size_t place) const {
+    if (place >= arrays_.size()) return nested_[place - arrays_.size()].parameter;
+    return static_cast<std::size_t>(kernel_->arrays()[place].parameter);
+}
+
+bool RecordedLaunch::has_derivative(const Use& written, const Use& read) const {
+    const std::size_t by = parameter_at(read.place);
+    Derivation derivation;
+    derivation.gradients.resize(kernel_->types().size(), Gradient::none);
+    for (const std::size_t parameter : {parameter_at(written.place), by})
+        if (kernel_->types()[parameter].is_array()) derivation.gradients[parameter] = Gradient::used;
+    try {
+        return facts_for(derivation).adds_to_gradient[by];
+    } catch (const CompileError&) {
+        return true;  // not known: assume that it has
+    }
+}
+
+bool RecordedLaunch::any_nested_kept() const {
+    return std::ranges::any_of(nested_, [](const Nested& nested) {
+        return std::ranges::any_of(nested.needs, [](const SavedPrimalPtr& need) { return need->copy != nullptr; });
+    });
+}
+
+// ---- going back ----
+
+void RecordedLaunch::backward(const Backward& backward) {
+    if (needs_->is_left_out) {
+        for (const auto& [array, before] : arrays_) {
+            if (!array || !array->array.view.grad || overwritten(*array) < 0) continue;
+            clear_gradient(*array);  // the overwritten contents had no part in later results
+        }
+        return;
+    }
+    if (!needs_->has_adjoint && !has_new_gradients()) return;
+    if (needs_->has_adjoint && run_adjoint(backward.memory, backward.supplied)) return;
+    catch_up(backward.memory, backward.written_after());
+    run_adjoint(backward.memory, backward.supplied);
+}
+
+// False if there are gradients that the needs did not expect.
+bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const SuppliedGradient> supplied) {
+    const std::vector<BlockArray>& places = kernel_->arrays();
+    for (const auto& [array, need] : arrays_) {
+        if (!array) continue;
+        const auto is_gone = [](const runtime::BufferPtr& buffer) { return buffer && buffer->is_gone(); };
+        if (is_gone(array->array.buffer) || is_gone(array->gradient))
+            runtime::throw_gone(array->array, "Tape.backward()", "an array of " + text());
+    }
+    std::vector<std::byte> before = block();
+    DerivedLaunch what;
+    what.derivation.gradients.resize(kernel_->types().size(), Gradient::none);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const auto parameter = static_cast<std::size_t>(places[i].parameter);
+        ArrayView& view = view_at(before.data(), places[i].offset);
+        if (!places[i].is_parameter) continue;
+        Gradient& gradient = what.derivation.gradients[parameter];
+        for (const SuppliedGradient& one : supplied) {
+            if (one.parameter != parameter) continue;
+            const auto same = [](std::span<const std::int64_t> a, const std::int64_t* b) {
+                return std::equal(a.begin(), a.end(), b);
+            };
+            WEFT_CHECK(same(one.gradient.shape(), view.shape) && same(one.gradient.strides(), view.strides),
+                       "a gradient is laid out in another way than the array");
+            view.grad = one.gradient.view.data;
+            gradient = Gradient::retained;
+        }
+        if (view.grad && gradient == Gradient::none) gradient = Gradient::used;
+        if (view.grad && needs_->gradients[parameter] == Gradient::none) return false;
+    }
+    std::vector<std::byte> after = before;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const SavedPrimalPtr& need = arrays_[i].before;
+        if (!need || !need->copy) continue;
+        void* const data = need->copy->view.data;
+        view_at(before.data(), places[i].offset).data = data;
+        if (!places[i].is_parameter) view_at(after.data(), places[i].offset).data = data;
+    }
+    for (const auto& [parameter, need] : after_)
+        view_at(after.data(), kernel_->layout().offsets[parameter]).data = need->contents().view.data;
+    const runtime::spatial::PreviousObjectsPtr former = previous_objects(memory, [](const Variable&) { return true; });
+    std::vector<runtime::BufferPtr> holders;
+    if (any_nested_kept()) holders = show_nested(before.data(), after.data());
+    // Other threads may give arrays other gradients meanwhile; this keeps the memory of the present ones.
+    GradientWrites writes(arrays_.size());
+    const Grid grid = make_grid(dims_.span(), needs_->tid_rank, kernel_->name());
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const auto parameter = static_cast<std::size_t>(places[i].parameter);
+        const Variable* const array = arrays_[i].array;
+        if (!array || !array->gradient) continue;
+        const bool is_own = view_at(before.data(), places[i].offset).grad == array->array.view.grad;
+        if (is_own)
+            writes.begin(*array, places[i].is_parameter && overwrites(*needs_, parameter, array->array.view, grid));
+    }
+    what.dims = dims_.span();
+    what.before = before.data();
+    what.after = after.data();
+    what.returned = returned;
+    what.device = device_;
+    NanCheck check;
+    const bool checks = settings().verify_fp;
+    if (checks) watch_gradients(check, before.data());
+    {
+        std::optional<runtime::spatial::SnapshotScope> snapshot_scope;
+        if (former) snapshot_scope.emplace(former);
+        launch_derived(*kernel_, what, checks ? &check : nullptr);
+    }
+    writes.done();
+    check_found(former);
+    return true;
+}
+
+namespace {
+
+// Appends the names of the arrays of a parameter, in the order of Kernel::arrays(): "body.velocity".
+void add_names(Type type, const std::string& name, std::vector<std::string>& names) {
+    if (type.is_array()) names.push_back(name);
+    if (!type.is_struct()) return;
+    for (const Type::Field& field : type.fields()) add_names(field.type, name + "." + field.name, names);
+}
+
+}  // namespace
+
+std::string RecordedLaunch::use_text(const Use& use) const {
+    std::string name = kernel_->parameter_name(parameter_at(use.place));
+    if (use.place < arrays_.size()) {
+        std::vector<std::string> names;
+        for (std::size_t i = 0; i < kernel_->types().size(); ++i)
+            add_names(kernel_->types()[i], kernel_->parameter_name(i), names);
+        name = names[use.place];
+    }
+    std::string place = facts_for({}).place;  // "path:line:column"
+    place.resize(std::min(place.rfind(':'), place.size()));
+    return (use.place < arrays_.size() ? "argument '" : "an array in the elements of argument '") + name +
+           "' of kernel '" + kernel_->name() + "'" + (place.empty() ? "" : " (" + place + ")");
+}
+
+void RecordedLaunch::watch_gradients(NanCheck& check, const std::byte* block) const {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < kernel_->types().size(); ++i)
+        add_names(kernel_->types()[i], kernel_->parameter_name(i), names);
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+        const ArrayView& view = view_at(block, kernel_->arrays()[i].offset);
+        if (!arrays_[i].array || !view.grad) continue;
+        runtime::Array gradient = arrays_[i].array->array;
+        gradient.view.data = view.grad;
+        gradient.view.grad = nullptr;
+        check.watch(names[i], gradient);
+    }
+}
+
+bool RecordedLaunch::has_new_gradients() const {
+    const std::vector<BlockArray>& places = kernel_->arrays();
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        if (is_written(i) && arrays_[i].array->requires_grad && places[i].is_parameter) return true;
+    }
+    return false;
+}
+
+// Gradients have come since the launch was recorded, and with them further contents that the adjoint reads. These must
+// still be there.
+void RecordedLaunch::catch_up(TapeMemory& memory, const Group& written_after) {
+    const std::vector<BlockArray>& places = kernel_->arrays();
+    const std::vector<std::byte> block = this->block();
+    const bool had_atomic_results = !needs_->returned.empty();
+    needs_ = needs_with(kernel_->facts(kernel_->variant_of(*device_, dims_.span(), block.data())), block.data());
+
+    Group written = written_after;
+    for (const Group& group : this->written()) written.insert(written.end(), group.begin(), group.end());
+    const auto late_need = [&](const Variable& of, const Group& changed) {
+        for (const Variable* one : changed)
+            if (runtime::overlap(of.array, one->array))
+                too_late("an array of shape " + runtime::shape_text(of.array.shape()) +
+                         " that it reads was overwritten since");
+        return memory.need(of);
+    };
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const auto parameter = static_cast<std::size_t>(places[i].parameter);
+        auto& [array, before] = arrays_[i];
+        if (!array) continue;
+        if (needs_->contents[parameter].before && !before) before = late_need(*array, written);
+        const bool is_known = std::ranges::any_of(after_, [&](const auto& one) { return one.first == parameter; });
+        if (needs_->contents[parameter].after && places[i].is_parameter && !is_known)
+            after_.emplace_back(parameter, late_need(*array, written_after));
+    }
+    for (Nested& nested : nested_) {
+        if (!needs_->contents[nested.parameter].within || !nested.needs.empty()) continue;
+        for (const Variable* array : nested.arrays) nested.needs.push_back(late_need(*array, written));
+    }
+    if (objects_) {
+        if (!objects_->are_kept() && !objects_->are_unchanged())
+            too_late("a mesh, a grid or a volume has changed since");
+        if (!objects_->are_kept()) objects_->keep(*device_);
+        refuse_written_objects();
+        if (reads_objects()) objects_->read_late([&](const Variable& array) { return late_need(array, written); });
+    }
+    if (!needs_->returned.empty() && !had_atomic_results)
+        too_late("it needs the results of the atomics of the launch, which were not kept");
+}
+
+void RecordedLaunch::too_late(const std::string& why) const {
+    throw UsageError("Tape.backward()",
+                     "an argument of " + text() +
+                         " got its gradient after it was recorded, and the backward pass cannot be run any more: " +
+                         why + ". help: make the arrays with requires_grad=True before they are recorded");
+}
+
+}  // namespace weft::program

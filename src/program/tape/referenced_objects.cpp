@@ -1,0 +1,237 @@
+#include "program/tape/referenced_objects.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ir/typing.h"
+#include "runtime/array.h"
+#include "runtime/bytes.h"
+#include "types/tree_of_mesh.h"
+
+namespace weft::program {
+
+namespace spatial = runtime::spatial;
+
+namespace {
+
+// Arrays with more numbers are not read.
+constexpr std::int64_t kMostRead = 1 << 16;
+
+// Offsets of the unsigned 64-bit numbers in a value of this type.
+void add_places(Type type, std::int64_t offset, std::vector<std::int64_t>& places) {
+    if (type.is_struct()) {
+        for (const Type::Field& field : type.fields()) add_places(field.type, offset + field.offset, places);
+        return;
+    }
+    const bool has_ids = (type.is_scalar() || type.is_numeric_aggregate()) && type.scalar() == Scalar::u64;
+    for (std::int64_t i = 0; has_ids && i * 8 < type.size_bytes(); ++i) places.push_back(offset + i * 8);
+}
+
+void read_ids(const std::byte* from, std::span<const std::int64_t> places, std::vector<std::uint64_t>& ids) {
+    for (const std::int64_t place : places) {
+        std::uint64_t id = 0;
+        std::memcpy(&id, from + place, sizeof id);
+        id &= ~kTreeOfMesh;  // the tree of that mesh
+        const std::uint64_t kind = id >> 56;
+        if (kind >= 1 && kind <= kObjectKinds) ids.push_back(id);
+    }
+}
+
+// False if the array is too long, or has no ids although `has_ids` says so.
+bool read_array(const runtime::Array& array, bool has_ids, std::vector<std::uint64_t>& ids) {
+    std::vector<std::int64_t> places;
+    add_places(array.dtype, 0, places);
+    if (has_ids && places.empty()) return false;
+    const std::int64_t count = array.size();
+    if (count * static_cast<std::int64_t>(places.size()) > kMostRead) return false;
+    if (places.empty() || count == 0) return true;
+    const runtime::Array host = runtime::on_host(array);
+    std::vector<std::int64_t> index(static_cast<std::size_t>(host.ndim), 0);
+    for (std::int64_t i = 0; i < count; ++i) {
+        std::int64_t offset = 0;
+        for (std::size_t axis = 0; axis < index.size(); ++axis) offset += index[axis] * host.strides()[axis];
+        read_ids(runtime::host_data(host) + offset, places, ids);
+        for (std::size_t axis = index.size(); axis-- > 0 && ++index[axis] == host.shape()[axis];) index[axis] = 0;
+    }
+    return true;
+}
+
+}  // namespace
+
+bool may_hold_ids(Type type) {
+    if (type.is_array()) return may_hold_ids(type.element());
+    if (type.is_struct())
+        return std::ranges::any_of(type.fields(), [](const Type::Field& field) { return may_hold_ids(field.type); });
+    return (type.is_scalar() || type.is_numeric_aggregate()) && type.scalar() == Scalar::u64;
+}
+
+std::vector<std::uint64_t> ids_for(const CompiledKernel& kernel, const std::byte* block) {
+    const auto* const of_cpu = std::get_if<CpuEntry>(&kernel.description.code);
+    if (!of_cpu || !of_cpu->finds_objects) return {};
+    std::vector<std::uint64_t> ids;
+    const std::vector<ParameterEffects>& effects = kernel.description.effects;
+    for (std::size_t i = 0; i < kernel.parameter_types.size() && i < effects.size(); ++i) {
+        if (!effects[i].names_objects) continue;
+        const Type type = kernel.parameter_types[i];
+        // A parameter that cannot hold ids is marked when the source of an id is unknown (ir::effects()).
+        if (!may_hold_ids(type) || type.is_array() || ir::holds_array(type)) return spatial::all_ids();
+        std::vector<std::int64_t> places;
+        add_places(type, kernel.layout.offsets[i], places);
+        read_ids(block, places, ids);
+    }
+    return ids;
+}
+
+ReferencedObjects::ReferencedObjects(const Kernel& kernel, const KernelFacts& facts, const std::byte* block,
+                                     std::span<const Variable* const> arrays, const ArraysOf& arrays_of)
+    : changes_(spatial::changes()) {
+    std::vector<std::uint64_t> ids;
+    bool are_all_known = true;
+    const std::vector<Type>& types = kernel.types();
+    for (std::size_t i = 0; i < types.size(); ++i) {
+        if (!facts.effects[i].names_objects) continue;
+        std::vector<std::int64_t> places;
+        add_places(types[i], kernel.layout().offsets[i], places);
+        read_ids(block, places, ids);
+        // If the source of an id is unknown, all parameters are marked (ir::effects()), also those that cannot hold
+        // ids.
+        are_all_known &= may_hold_ids(types[i]);
+    }
+    for (std::size_t k = 0; k < arrays.size(); ++k) {
+        const BlockArray& place = kernel.arrays()[k];
+        if (!facts.effects[static_cast<std::size_t>(place.parameter)].names_objects) continue;
+        if (!view_at(block, place.offset).data) continue;
+        const bool is_read = arrays[k] && read_array(arrays[k]->array, place.is_parameter, ids);
+        are_all_known &= is_read && !ir::holds_array(place.type.element());
+        if (arrays[k]) ids_.push_back({arrays[k], nullptr, 0});
+    }
+    if (!are_all_known) ids = spatial::all_ids();
+    std::ranges::sort(ids);
+    ids.erase(std::ranges::unique(ids).begin(), ids.end());
+    for (const std::uint64_t id : ids) {
+        ReferencedObject& found = found_.emplace_back(ReferencedObject{id, {}, {}});
+        for (const Variable* array : arrays_of(id)) found.parts.push_back({array, nullptr, 0});
+    }
+}
+
+// ---- questions ----
+
+void ReferencedObjects::for_each_array(const std::function<void(const Variable&)>& visit) const {
+    for (const ReferencedObject& found : found_)
+        for (const ObjectArray& part : found.parts)
+            if (part.array) visit(*part.array);
+}
+
+bool ReferencedObjects::have_gradients() const {
+    bool found = false;
+    for_each_array([&](const Variable& array) { found |= array.array.view.grad != nullptr; });
+    return found;
+}
+
+const Variable* ReferencedObjects::overlapping(const Variable& array) const {
+    const Variable* found = nullptr;
+    for_each_array([&](const Variable& one) {
+        if (runtime::overlap(one.array, array.array)) found = &one;
+    });
+    return found;
+}
+
+// ---- recording ----
+
+void ReferencedObjects::keep(runtime::Device& device) {
+    for (ReferencedObject& found : found_) {
+        // Launches that store into a volume must be done: they would take the snapshot for one from before.
+        if (found.id >> 56 == static_cast<std::uint64_t>(ObjectKind::volume)) device.default_stream().synchronize();
+        found.kept = spatial::Snapshot(found.id);
+    }
+    is_kept_ = true;
+}
+
+void ReferencedObjects::record(TapeMemory& memory, bool reads) {
+    const auto note = [&](ObjectArray& part, bool is_needed) {
+        if (!part.array) return;
+        if (is_needed) part.need = memory.need(*part.array);
+        part.writes_of_others = memory.writes_of_others(*part.array);
+    };
+    for (ReferencedObject& found : found_)
+        for (ObjectArray& part : found.parts) note(part, reads);
+    for (ObjectArray& part : ids_) note(part, false);
+}
+
+void ReferencedObjects::read_late(const std::function<SavedPrimalPtr(const Variable&)>& need) {
+    for (ReferencedObject& found : found_)
+        for (ObjectArray& part : found.parts)
+            if (part.array && !part.need) part.need = need(*part.array);
+}
+
+void ReferencedObjects::add_needs(std::vector<SavedPrimalPtr*>& to) {
+    for (ReferencedObject& found : found_)
+        for (ObjectArray& part : found.parts)
+            if (part.need) to.push_back(&part.need);
+}
+
+// ---- going back ----
+
+bool ReferencedObjects::is_as_it_was(const ObjectArray& part, const TapeMemory& memory) {
+    if (!part.array) return true;
+    const bool is_copy = part.need && part.need->copy;
+    return part.writes_of_others == (is_copy ? part.need->writes_of_others : memory.writes_of_others(*part.array));
+}
+
+std::shared_ptr<spatial::PreviousObjects> ReferencedObjects::former(const TapeMemory& memory, bool reads,
+                                                                    const WithGradient& with_gradient) const {
+    auto former = std::make_shared<spatial::PreviousObjects>();
+    for (const ObjectArray& part : ids_)
+        if (!is_as_it_was(part, memory)) return nullptr;
+    for (const ReferencedObject& found : found_) {
+        if (found.kept.is_empty()) {
+            former->add(found.id, nullptr, nullptr);
+            continue;
+        }
+        if (reads && !found.kept.is_current()) return nullptr;
+        const spatial::Contents contents = found.kept.contents();
+        std::vector<ArrayView> views;
+        for (const ObjectArray& part : found.parts) {
+            if (reads && !is_as_it_was(part, memory)) return nullptr;
+            ArrayView& view = views.emplace_back();
+            if (!part.array) continue;
+            view = part.array->array.view;
+            if (part.need) view.data = part.need->contents().view.data;
+            if (with_gradient(*part.array))
+                show_gradient(*part.array);
+            else
+                view.grad = nullptr;
+        }
+        std::shared_ptr<const void> descriptor = views.empty() ? nullptr : contents.object->descriptor_with(views);
+        if (descriptor)
+            former->add(found.id, descriptor.get(),
+                        std::make_shared<std::pair<decltype(descriptor), spatial::Contents>>(descriptor, contents));
+        else
+            former->add(found.id, contents.descriptor, contents.object);
+    }
+    return former;
+}
+
+void ReferencedObjects::add_tangents(const TangentOf& tangent, spatial::PreviousObjects& to) const {
+    for (const ReferencedObject& found : found_) {
+        std::vector<ArrayView> views;
+        bool any = false;
+        for (const ObjectArray& part : found.parts) {
+            const ArrayView* const view = part.array ? tangent(*part.array) : nullptr;
+            views.push_back(view ? *view : ArrayView());
+            any |= view != nullptr;
+        }
+        if (!any || found.kept.is_empty()) continue;
+        std::shared_ptr<const void> descriptor = found.kept.contents().object->descriptor_with(views);
+        const void* const at = descriptor.get();
+        to.add(found.id | kTangentsOfMesh, at, std::move(descriptor));
+    }
+}
+
+void ReferencedObjects::for_each_need(const std::function<void(const Variable&, const SavedPrimalPtr&)>& visit) const {
+    for (const ReferencedObject& found : found_)
+        for (const ObjectArray& part : found.parts)
+            if (part.array) visit(*part.array, part.need);
+}
+
+}  // namespace weft::program
