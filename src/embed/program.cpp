@@ -11,6 +11,7 @@
 #include "embed/access.h"
 #include "embed/guarded.h"
 #include "embed/shown_arrays.h"
+#include "program/host/host.h"
 #include "program/launch/launch.h"
 #include "runtime/cpu/processor.h"
 #include "runtime/cpu/thread_pool.h"

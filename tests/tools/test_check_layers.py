@@ -41,13 +41,38 @@ def test_an_include_is_judged_by_the_table(tool, file, include, complaint):
         assert complaint in found[0]
 
 
+@pytest.mark.parametrize(
+    ("file", "include", "complaint"),
+    [
+        ("src/program/tape/tape.h", '"program/host/host.h"', None),
+        ("src/program/tape/tape.h", '"program/tape/tape_entry.h"', None),
+        ("src/program/kernel/code.h", '"ir/ir.h"', None),
+        (
+            "src/program/kernel/code.h",
+            '"program/launch/run.h"',
+            "program/kernel includes program/launch/run.h, and may include only: host, kernel",
+        ),
+        ("src/program/code.h", "<vector>", "is in none of the folders of program"),
+        ("src/program/attic/code.h", "<vector>", "is in none of the folders of program"),
+    ],
+)
+def test_an_include_of_a_higher_folder_is_an_error(tool, file, include, complaint):
+    found = list(tool("check_layers").folder_complaints(Path(file), f"#pragma once\n#include {include}\n"))
+    assert [complaint in line for line in found] == ([] if complaint is None else [True])
+
+
 def test_a_room_of_the_table_that_is_not_there_is_named(tool, tmp_path):
     check_layers = tool("check_layers")
     for room in check_layers.TABLE:
         (tmp_path / room).mkdir()
+    for room, folders in check_layers.FOLDERS.items():
+        for folder in folders.split():
+            (tmp_path / room / folder).mkdir()
     assert list(check_layers.missing_rooms(tmp_path)) == []
     (tmp_path / "jit").rmdir()
-    assert ["'jit'" in line for line in check_layers.missing_rooms(tmp_path)] == [True]
+    (tmp_path / "program" / "tape").rmdir()
+    found = list(check_layers.missing_rooms(tmp_path))
+    assert ["'jit'" in found[0], "'program/tape'" in found[1]] == [True, True]
 
 
 def test_a_complaint_names_file_and_line(tool):

@@ -39,6 +39,10 @@ TABLE = {
     "emulator": "",
     "bindings": "syntax types ir builtins sema transform codegen binary jit runtime program frontend",
 }
+# Folders of a room, from the lowest: a folder includes itself and those before it.
+FOLDERS = {
+    "program": "host kernel launch tape",
+}
 # Rooms that include nothing of the others, not even support: libraries of their own.
 ALONE = {"emulator"}
 # From outside the rooms: which files may include it.
@@ -64,7 +68,6 @@ CIRCLES = {
     "emulator": 6,
     "frontend": 5,
     "jit": 3,
-    "program": 8,
     "runtime": 29,
     "sema": 3,
     "transform": 4,
@@ -225,11 +228,34 @@ def circle_complaints(texts):
         yield f"check_layers.py: TWO_WAY: {one} and {other} no longer include each other: remove the row"
 
 
+def folder_complaints(file, text):
+    """The includes of one file of a higher folder of its own room, as lines to print."""
+    room = file.parts[1]
+    order = FOLDERS.get(room, "").split()
+    if not order:
+        return
+    path = file.as_posix()
+    folder = file.parts[2] if len(file.parts) > 3 else ""
+    if folder not in order:
+        yield f"{path}: is in none of the folders of {room}: {', '.join(order)}"
+        return
+    below = order[: order.index(folder) + 1]
+    for match in INCLUDE.finditer(text):
+        parts = match[2].split("/")
+        if match[1] == '"' and parts[0] == room and parts[1] not in below:
+            line = text.count("\n", 0, match.start()) + 1
+            yield f"{path}:{line}: {room}/{folder} includes {match[2]}, and may include only: {', '.join(below)}"
+
+
 def missing_rooms(source):
-    """Rows of the table for which there is no folder, as lines to print."""
+    """Rows of the tables for which there is no folder, as lines to print."""
     rooms = {folder.name for folder in source.iterdir() if folder.is_dir()}
     for room in sorted({*TABLE, *" ".join(TABLE.values()).split()} - rooms):
         yield f"check_layers.py: the table has the room '{room}', and there is no src/{room}/"
+    for room, folders in FOLDERS.items():
+        for folder in folders.split():
+            if room in rooms and not (source / room / folder).is_dir():
+                yield f"check_layers.py: the table has '{room}/{folder}', and there is no src/{room}/{folder}/"
 
 
 def main():
@@ -239,6 +265,7 @@ def main():
     found += circle_complaints({file.relative_to(ROOT / "src"): text for file, text in texts.items()})
     for file, text in texts.items():
         found += complaints(file.relative_to(ROOT), text)
+        found += folder_complaints(file.relative_to(ROOT), text)
         found += memory_complaints(file.relative_to(ROOT), text)
     print(*found, sep="\n", end="\n" if found else "")
     if not files or found:

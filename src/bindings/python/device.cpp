@@ -12,7 +12,7 @@
 #include "bindings/arrays/array.h"
 #include "bindings/python/stream.h"
 #include "bindings/values/types.h"
-#include "program/launch/run.h"
+#include "program/host/host.h"
 #include "runtime/cpu/device.h"
 #include "runtime/graph.h"
 #include "runtime/ipc.h"

@@ -16,8 +16,8 @@
 #include "frontend/frontend.h"
 #include "frontend/objects.h"
 #include "ir/typing.h"
+#include "program/host/host.h"
 #include "program/host/settings.h"
-#include "program/launch/run.h"
 #include "support/error.h"
 
 namespace weft::frontend {

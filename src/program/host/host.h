@@ -31,6 +31,9 @@ struct Host {
 };
 Host& host();
 
+// Forwards printed output of machine code to the host.
+void flush_prints();
+
 // While it lives, other threads of the program may call in.
 class WithoutHost {
 public:

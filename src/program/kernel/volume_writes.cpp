@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "program/tape/referenced_objects.h"
+#include "program/kernel/object_ids.h"
 #include "runtime/spatial/handles.h"
 
 namespace weft::program {

@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "ir/typing.h"
 #include "program/host/host.h"
 #include "program/host/settings.h"
+#include "program/kernel/object_ids.h"
 #include "program/launch/fault.h"
 #include "program/launch/grid_order.h"
 #include "program/launch/launch_fusion.h"
-#include "program/launch/run.h"
-#include "program/tape/referenced_objects.h"
 #include "runtime/bytes.h"
 #include "runtime/spatial/handles.h"
 #include "runtime/verify.h"
@@ -148,6 +148,25 @@ void add_addresses(Type type, const std::byte* at, std::vector<const void*>& add
     } else if (type.is_struct()) {
         for (const Type::Field& field : type.fields()) add_addresses(field.type, at + field.offset, addresses);
     }
+}
+
+// The ids that a launch of compiled code with this block may find at any time: those among its numbers; all existing
+// ids if it may have them from an array or from elsewhere. Empty if it finds no objects.
+std::vector<std::uint64_t> ids_for(const CompiledKernel& kernel, const std::byte* block) {
+    const auto* const of_cpu = std::get_if<CpuEntry>(&kernel.description.code);
+    if (!of_cpu || !of_cpu->finds_objects) return {};
+    std::vector<std::uint64_t> ids;
+    const std::vector<ParameterEffects>& effects = kernel.description.effects;
+    for (std::size_t i = 0; i < kernel.parameter_types.size() && i < effects.size(); ++i) {
+        if (!effects[i].names_objects) continue;
+        const Type type = kernel.parameter_types[i];
+        // A parameter that cannot hold ids is marked when the source of an id is unknown (ir::effects()).
+        if (!may_hold_ids(type) || type.is_array() || ir::holds_array(type)) return runtime::spatial::all_ids();
+        std::vector<std::int64_t> offsets;
+        add_id_offsets(type, kernel.layout.offsets[i], offsets);
+        read_ids(block, offsets, ids);
+    }
+    return ids;
 }
 
 // Keeps an object that a launch finds, with its arrays, after its owner has released it.

@@ -7,15 +7,10 @@
 #include "program/host/settings.h"
 #include "program/launch/fault.h"
 #include "program/launch/recorded_run.h"
-#include "runtime/print.h"
 #include "runtime/verify.h"
 #include "support/error.h"
 
 namespace weft::program {
-
-void flush_prints() {
-    if (runtime::has_prints()) host().print(runtime::take_prints());
-}
 
 namespace {
 

@@ -18,7 +18,4 @@ void run(const CompiledKernel& kernel, runtime::Stream& stream, const std::byte*
 // Whether run() gives up the host's lock for this launch.
 bool runs_without_host(const CompiledKernel& kernel, const Grid& grid);
 
-// Forwards printed output of machine code to the host.
-void flush_prints();
-
 }  // namespace weft::program

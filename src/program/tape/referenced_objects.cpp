@@ -1,9 +1,9 @@
 #include "program/tape/referenced_objects.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "ir/typing.h"
+#include "program/kernel/object_ids.h"
 #include "runtime/array.h"
 #include "runtime/bytes.h"
 #include "types/tree_of_mesh.h"
@@ -17,70 +17,26 @@ namespace {
 // Arrays with more numbers are not read.
 constexpr std::int64_t kMostRead = 1 << 16;
 
-// Offsets of the unsigned 64-bit numbers in a value of this type.
-void add_places(Type type, std::int64_t offset, std::vector<std::int64_t>& places) {
-    if (type.is_struct()) {
-        for (const Type::Field& field : type.fields()) add_places(field.type, offset + field.offset, places);
-        return;
-    }
-    const bool has_ids = (type.is_scalar() || type.is_numeric_aggregate()) && type.scalar() == Scalar::u64;
-    for (std::int64_t i = 0; has_ids && i * 8 < type.size_bytes(); ++i) places.push_back(offset + i * 8);
-}
-
-void read_ids(const std::byte* from, std::span<const std::int64_t> places, std::vector<std::uint64_t>& ids) {
-    for (const std::int64_t place : places) {
-        std::uint64_t id = 0;
-        std::memcpy(&id, from + place, sizeof id);
-        id &= ~kTreeOfMesh;  // the tree of that mesh
-        const std::uint64_t kind = id >> 56;
-        if (kind >= 1 && kind <= kObjectKinds) ids.push_back(id);
-    }
-}
-
 // False if the array is too long, or has no ids although `has_ids` says so.
 bool read_array(const runtime::Array& array, bool has_ids, std::vector<std::uint64_t>& ids) {
-    std::vector<std::int64_t> places;
-    add_places(array.dtype, 0, places);
-    if (has_ids && places.empty()) return false;
+    std::vector<std::int64_t> offsets;
+    add_id_offsets(array.dtype, 0, offsets);
+    if (has_ids && offsets.empty()) return false;
     const std::int64_t count = array.size();
-    if (count * static_cast<std::int64_t>(places.size()) > kMostRead) return false;
-    if (places.empty() || count == 0) return true;
+    if (count * static_cast<std::int64_t>(offsets.size()) > kMostRead) return false;
+    if (offsets.empty() || count == 0) return true;
     const runtime::Array host = runtime::on_host(array);
     std::vector<std::int64_t> index(static_cast<std::size_t>(host.ndim), 0);
     for (std::int64_t i = 0; i < count; ++i) {
         std::int64_t offset = 0;
         for (std::size_t axis = 0; axis < index.size(); ++axis) offset += index[axis] * host.strides()[axis];
-        read_ids(runtime::host_data(host) + offset, places, ids);
+        read_ids(runtime::host_data(host) + offset, offsets, ids);
         for (std::size_t axis = index.size(); axis-- > 0 && ++index[axis] == host.shape()[axis];) index[axis] = 0;
     }
     return true;
 }
 
 }  // namespace
-
-bool may_hold_ids(Type type) {
-    if (type.is_array()) return may_hold_ids(type.element());
-    if (type.is_struct())
-        return std::ranges::any_of(type.fields(), [](const Type::Field& field) { return may_hold_ids(field.type); });
-    return (type.is_scalar() || type.is_numeric_aggregate()) && type.scalar() == Scalar::u64;
-}
-
-std::vector<std::uint64_t> ids_for(const CompiledKernel& kernel, const std::byte* block) {
-    const auto* const of_cpu = std::get_if<CpuEntry>(&kernel.description.code);
-    if (!of_cpu || !of_cpu->finds_objects) return {};
-    std::vector<std::uint64_t> ids;
-    const std::vector<ParameterEffects>& effects = kernel.description.effects;
-    for (std::size_t i = 0; i < kernel.parameter_types.size() && i < effects.size(); ++i) {
-        if (!effects[i].names_objects) continue;
-        const Type type = kernel.parameter_types[i];
-        // A parameter that cannot hold ids is marked when the source of an id is unknown (ir::effects()).
-        if (!may_hold_ids(type) || type.is_array() || ir::holds_array(type)) return spatial::all_ids();
-        std::vector<std::int64_t> places;
-        add_places(type, kernel.layout.offsets[i], places);
-        read_ids(block, places, ids);
-    }
-    return ids;
-}
 
 ReferencedObjects::ReferencedObjects(const Kernel& kernel, const KernelFacts& facts, const std::byte* block,
                                      std::span<const Variable* const> arrays, const ArraysOf& arrays_of)
@@ -90,9 +46,9 @@ ReferencedObjects::ReferencedObjects(const Kernel& kernel, const KernelFacts& fa
     const std::vector<Type>& types = kernel.types();
     for (std::size_t i = 0; i < types.size(); ++i) {
         if (!facts.effects[i].names_objects) continue;
-        std::vector<std::int64_t> places;
-        add_places(types[i], kernel.layout().offsets[i], places);
-        read_ids(block, places, ids);
+        std::vector<std::int64_t> offsets;
+        add_id_offsets(types[i], kernel.layout().offsets[i], offsets);
+        read_ids(block, offsets, ids);
         // If the source of an id is unknown, all parameters are marked (ir::effects()), also those that cannot hold
         // ids.
         are_all_known &= may_hold_ids(types[i]);

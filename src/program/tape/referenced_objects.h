@@ -23,13 +23,6 @@
 
 namespace weft::program {
 
-// Whether ids may lie in a parameter of this type: unsigned numbers of 64 bits, at any depth.
-bool may_hold_ids(Type type);
-
-// The ids that a launch of compiled code with this block may find at any time: those among its numbers; all existing
-// ids if it may have them from an array or from elsewhere. Empty if it finds no objects.
-std::vector<std::uint64_t> ids_for(const CompiledKernel& kernel, const std::byte* block);
-
 class ReferencedObjects {
 public:
     // The arrays of an object in the order of its descriptor; null for one that it has not. The callee keeps them
