@@ -13,7 +13,7 @@ import types as _types
 import warp._weft as _weft
 
 version: str = "1.19.0"
-"""Release of the API that programs are written for: they compare it with what they need."""
+"""Release of the API that programs are written for, and compare with the release that they need."""
 
 weft_version: str = _weft.build_info()["version"]
 """Version of Weft itself."""
@@ -95,7 +95,7 @@ verbose: bool = False
 """Another name for ``log_level <= wp.LOG_DEBUG``; False is the default level where True was set."""
 
 quiet: bool = False
-"""Another name for ``log_level >= wp.LOG_WARNING``; False is ``wp.LOG_INFO``, or ``wp.LOG_DEBUG`` where it was set."""
+"""Another name for ``log_level >= wp.LOG_WARNING``; False is ``wp.LOG_INFO``, or ``wp.LOG_DEBUG`` if it was set."""
 
 enable_backward: bool = True
 """False means that no gradient will be asked for of kernels that are declared afterwards, unless they, or their module,
@@ -229,7 +229,7 @@ _WITHOUT_EFFECT = {
     "deterministic_max_records": "no records are kept: launches whose results depend on it keep their order",
     "enable_cuda_smem_spilling": "kernels use no shared memory of blocks",
     "enable_cpu_blocks": "threads of a CPU have no blocks",
-    "enable_graph_capture_module_load_by_default": "a capture compiles what it needs",
+    "enable_graph_capture_module_load_by_default": "a capture compiles the kernels that it needs",
     "enable_mathdx_fft": "there is no Fourier transform yet",
     "enable_mathdx_gemm": _MATHDX,
     "enable_mathdx_solver": _MATHDX,

@@ -104,7 +104,7 @@ void bind_windows(nb::module_& m) {
         "syntax", [](nb::handle function) { return syntax::print(*read_function(function)->tree); },
         nb::arg("function"), "The syntax tree of a Python function, as text.");
     m.def("meaning", &meaning, nb::arg("function"), nb::arg("name"),
-          "What a name, or a dotted one, means in a Python function, as a dict.");
+          "The meaning of a name, or of a dotted one, in a Python function, as a dict.");
     m.def("value_of_expression", &value_of_expression, nb::arg("function"), nb::arg("id"),
           nb::arg("constants") = nb::dict(), "The value of an expression of a function, by its number in the tree.");
     m.def("parameters", &parameters, nb::arg("function"),

@@ -459,15 +459,14 @@ void refuse_beside_recording(const Device& device, std::string_view api, std::st
         const Device& captured = recording->stream().device();
         if (&captured == &device) continue;
         throw UsageError(api, std::string(what) + " is of '" + device.alias + "', and a graph is being captured on '" +
-                                  captured.alias + "', which would not have it. help: what is of '" + captured.alias +
+                                  captured.alias + "', which would not have it. help: one of '" + captured.alias +
                                   "', or call " + std::string(api) + " outside of the capture");
     }
 }
 
 void refuse_recording(const Device& device, std::string_view api, std::string_view help) {
     if (!current_recording(device)) return;
-    throw UsageError(api,
-                     "a graph is being captured, and what was launched in it has not run. help: " + std::string(help));
+    throw UsageError(api, "a graph is being captured, and its launches have not run. help: " + std::string(help));
 }
 
 }  // namespace weft::runtime

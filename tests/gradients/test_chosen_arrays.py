@@ -105,5 +105,5 @@ def test_a_choice_of_an_array_made_in_the_kernel_that_it_wrote_is_refused():
     x, y = doubles([0.5, 2.0], requires_grad=True), doubles([0.0, 0.0], requires_grad=True)
     wp.launch(either, dim=2, inputs=[x, y, 1])
     np.testing.assert_array_equal(y.numpy(), [0.5**4, 2.0**4])
-    with pytest.raises(wp.CompileError, match="reads what it may have written itself"), wp.Tape():
+    with pytest.raises(wp.CompileError, match="reads elements that it may have written itself"), wp.Tape():
         wp.launch(either, dim=2, inputs=[x, y, 1])

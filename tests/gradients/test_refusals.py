@@ -156,7 +156,7 @@ def test_a_loop_that_changes_which_array_it_reads():
 
 @wp.func
 def ticket(c: wp.array[wp.float64], x: wp.float64):
-    k = wp.atomic_add(c, 0, wp.float64(1.0))  # error: it uses what this atomic gave, which depends ...
+    k = wp.atomic_add(c, 0, wp.float64(1.0))  # error: it uses the result of this atomic, which depends ...
     return x * k
 
 
@@ -177,7 +177,7 @@ def test_a_function_whose_values_depend_on_the_order_of_the_threads_is_not_compu
 @wp.func
 def bump(v: wp.array[wp.float64], i: int):
     v[i] = v[i] + wp.float64(1.0)
-    return v[i + 1] * v[i]  # error: it reads what it may have written itself
+    return v[i + 1] * v[i]  # error: it reads elements that it may have written itself
 
 
 @wp.func_grad(bump)
@@ -188,7 +188,7 @@ def bump_gradient(v: wp.array[wp.float64], i: int, adj: wp.float64):
 @wp.func
 def bump_with_a_replay(v: wp.array[wp.float64], i: int):
     v[i] = v[i] + wp.float64(1.0)
-    return v[i + 1] * v[i]  # error: it reads what it may have written itself
+    return v[i + 1] * v[i]  # error: it reads elements that it may have written itself
 
 
 @wp.func_replay(bump_with_a_replay)
@@ -212,7 +212,7 @@ def test_a_sweep_that_would_pass_an_array_to_a_function_with_a_derivative_of_its
         i = wp.tid()
         v[i] = x[i] * x[i]
         w = v[i + 1] * v[i + 1]
-        y[i] = w * product(x, i)  # error: it reads what it may have written itself, and passes an array to ...
+        y[i] = w * product(x, i)  # error: it reads elements that it may have written itself, and passes an array to ...
 
     check(passes)
 

@@ -391,7 +391,7 @@ def test_a_kernel_without_a_derivative_is_an_error():
     function = wp.jax_kernel(running, num_outputs=2, output_dims={"total": 1, "y": 3})
     assert function(jnp.ones(3))[0].tolist() == [3.0]
     slope = jax.jit(jax.grad(lambda x: jnp.sum(function(x)[1])))
-    with pytest.raises(wp.CompileError, match="kernel 'running' has no gradient: it uses what this atomic gave"):
+    with pytest.raises(wp.CompileError, match="kernel 'running' has no gradient: it uses the result of this atomic"):
         slope.lower(jnp.ones(3))  # when it is traced
 
 

@@ -594,7 +594,7 @@ def test_what_kernels_of_a_foreign_graph_say_comes_with_the_next_wait(other, cap
 def test_captures_that_belong_to_somebody_else(other):
     stream = wp.Stream(DEVICE)
     handle = ctypes.c_void_p(stream.cuda_stream)
-    with pytest.raises(RuntimeError, match="external=True, and nobody captures this stream"):
+    with pytest.raises(RuntimeError, match="external=True, and this stream is not captured"):
         wp.capture_begin(stream=stream, external=True)
     other.begin(handle)
     with pytest.raises(RuntimeError, match="is being captured already"):

@@ -141,7 +141,7 @@ def test_a_capture_that_a_thread_leaves_open_is_thrown_away_when_the_thread_ends
         thread = threading.Thread(target=capture, name="left open")
         thread.start()
         thread.join(60)
-    text = f"the thread 'left open' has ended without capture_end(): what it has captured from a stream of '{device}' "
+    text = f"the thread 'left open' has ended without capture_end(): its capture from a stream of '{device}' "
     assert len(warnings) == 2 and all(warning.startswith(text) for warning in warnings)
     assert not (origin.is_capturing or joined.is_capturing or wp.get_device(device).is_capturing)
     for stream in (origin, joined, wp.get_stream(device)):

@@ -245,7 +245,7 @@ class _Members:
         if len(key) == self.ndim and all(hasattr(item, "__index__") and not isinstance(item, array) for item in key):
             if self.device.is_capturing:
                 raise usage_error(
-                    "array[]: a graph is being captured, and what was launched in it has not run. help: look at arrays "
+                    "array[]: a graph is being captured, and its launches have not run. help: look at arrays "
                     "after wp.capture_launch()",
                     RuntimeError,
                 )

@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 DeviceLike = Device | str | None
-"""What an argument ``device`` may be: a device, its name, or None for the default device. For annotations."""
+"""The values of an argument ``device``: a device, its name, or None for the default device. For annotations."""
 
 
 class ScopedDevice:

@@ -23,7 +23,7 @@ class CaptureMode(enum.IntEnum):
 
 
 class MemoryKind(enum.IntEnum):
-    """Where the memory of an array lies."""
+    """The kind of memory that an array has."""
 
     UNKNOWN = 0
     HOST = 1

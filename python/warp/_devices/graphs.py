@@ -45,7 +45,7 @@ class _EndOfThread:
             return
         for alias in _graphs.end_of_thread():
             _log_warning(
-                f"the thread {self.name!r} has ended without capture_end(): what it has captured from a stream of "
+                f"the thread {self.name!r} has ended without capture_end(): its capture from a stream of "
                 f"{alias!r} is thrown away, and the stream can be used again. help: wp.ScopedCapture(), which ends the "
                 "capture in any case"
             )

@@ -170,7 +170,7 @@ def refuse_function(api: str, function: Callable) -> None:
     """Refuses user operations (Tape.record_func), which have only the derivative that the user wrote."""
     raise usage_error(
         f"{api}: the function records <function {getattr(function, '__name__', function)}> by Tape.record_func(), and "
-        "what that does, and so its derivative, nobody knows here. help: launch a kernel that does it",
+        "Weft knows neither its work nor its derivative. help: launch a kernel that does it",
         RuntimeError,
     )
 

@@ -66,7 +66,7 @@ def to_jax(warp_array: Any = None, *, wp_array: Any = None) -> Any:
     except jax.errors.JaxRuntimeError as error:
         raise UsageError(
             f"to_jax(): the array has the shape {array.shape} and strides of {array.strides} bytes, and JAX uses "
-            f"memory in place only where it has no gaps. help: to_jax(wp.clone(array)) copies\n{error}"
+            f"memory in place only if it has no gaps. help: to_jax(wp.clone(array)) copies\n{error}"
         ) from None
 
 

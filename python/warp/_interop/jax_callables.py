@@ -133,7 +133,7 @@ class JaxCallable:
             return alike(call(*arrays, call=import_library("numpy").int64(number)), arrays)
 
         text = (
-            f"{_API}(): function '{self.name}' has no derivative: JAX does not see what it launches. help: "
+            f"{_API}(): function '{self.name}' has no derivative: JAX does not see its launches. help: "
             "jax.custom_vjp with a gradient of your own, or wp.jax_kernel, which knows its kernel's"
         )
         return refusing(run, text)(*alike(list(arguments.arrays.values())))

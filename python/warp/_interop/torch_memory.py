@@ -56,8 +56,8 @@ def places_of_memory() -> tuple[int, int, int, int, int, int] | None:
     thread.join()
     if not found or found[0] is None:
         log_warning(
-            f"PyTorch {torch.__version__} does not show where a tensor keeps its memory: an array from a tensor that"
-            " gets other memory (resize_, set_, .data = ...) would use what is freed, and no error would say so."
+            f"PyTorch {torch.__version__} does not show the memory of a tensor: an array from a tensor that"
+            " gets other memory (resize_, set_, .data = ...) would use freed memory without an error."
             " help: leave such tensors as they are while arrays show them"
         )
         return None

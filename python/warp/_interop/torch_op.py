@@ -207,7 +207,7 @@ class TorchOp:
         if self.in_out:
             raise self.error(
                 "it has no second derivative as an operator, because of in_out_argnames. help: give it an input and an "
-                "output in place of what is both",
+                "output in place of an argument that is both",
                 NotImplementedError,
             )
 

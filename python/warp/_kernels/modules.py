@@ -174,7 +174,7 @@ class Module:
         "_functions": "",
         "_kernels": "",
         "_declared": "",
-        "chosen": "The options that were set for the module, where they differ from ``wp.config``.",
+        "chosen": "The options that were set for the module and differ from ``wp.config``.",
         "name": "Name of the Python module, or the one given in ``@wp.kernel(module=...)``.",
     }
 

@@ -213,11 +213,11 @@ PyGetSetDef array_attributes[] = {
     {"ndim", get_ndim, array_set_ndim, "Number of dimensions, without those of an element.", nullptr},
     {"shape", get_shape, set_shape,
      "Number of elements along each dimension. Setting it shows the same memory in another way: packed elements as by\n"
-     "reshape(), else with the strides as they are. An error where the memory does not reach so far.",
+     "reshape(), else with the strides as they are. An error if the memory ends before.",
      nullptr},
     {"strides", get_strides, array_set_strides,
      "Distance in bytes between neighbours along each dimension. Setting it shows the same memory in another way; an\n"
-     "error where the memory does not reach so far. With another number of them, shape and ndim have to follow before\n"
+     "error if the memory ends before. With another number of them, shape and ndim have to follow before\n"
      "the array is used.",
      nullptr},
     {"size", get_size, array_set_size, "Number of elements. That of one dimension can be set.", nullptr},
@@ -228,7 +228,8 @@ PyGetSetDef array_attributes[] = {
      nullptr},
     {"device", get_device, array_set_device, "The Device whose memory it is.", nullptr},
     {"memory_kind", get_memory_kind, nullptr,
-     "A wp.MemoryKind: HOST, PINNED, CUDA_DEVICE, CUDA_MEMPOOL, or what the program's own allocator says.", nullptr},
+     "A wp.MemoryKind: HOST, PINNED, CUDA_DEVICE, CUDA_MEMPOOL, or the kind that the allocator of the program names.",
+     nullptr},
     {"pinned", get_pinned, array_set_pinned,
      "Whether pinned memory of the CPU was asked for, which CUDA devices copy from and to while Python goes on; "
      "without such a device it is ordinary memory.",
@@ -238,13 +239,13 @@ PyGetSetDef array_attributes[] = {
     {"deleter", get_deleter, nullptr,
      "The function that frees the memory, as wp.array(ptr=..., deleter=...) was given it; else None.", nullptr},
     {"T", get_transposed, nullptr, "View with the dimensions reversed.", nullptr},
-    {"vars", get_vars, nullptr, "Types of the fields by name where the elements are structs; else empty.", nullptr},
+    {"vars", get_vars, nullptr, "Types of the fields by name if the elements are structs; else empty.", nullptr},
     {"grad", get_grad, set_grad, "The array of gradients, or None.", nullptr},
     {"requires_grad", get_requires_grad, set_requires_grad,
      "Whether gradients are kept. Setting it makes a gradient of zeros, or drops it.", nullptr},
     {"retain_grad", get_retain_grad, set_retain_grad,
      "Whether the gradient is still there after the backward pass of the launch that wrote the array, to be looked at. "
-     "Otherwise that pass leaves zeros: what is overwritten has no part in what follows.",
+     "Otherwise that pass leaves zeros: later results do not depend on overwritten values.",
      nullptr},
     {"__array_interface__", array_interface, nullptr, "NumPy's description of the memory.", nullptr},
     {"__cuda_array_interface__", cuda_array_interface, nullptr, "Description of CUDA memory.", nullptr},

@@ -380,14 +380,14 @@ PyMethodDef functions[] = {
             "empty($module, shape=None, dtype=None",
             "An array whose elements are not set.\n\n"
             "Args:\n    shape: number of elements, or a tuple of up to four. `n` and `length` are older names.\n"
-            "    dtype: type of the elements, float32 if it is not given.\n    device: where the memory lies.\n"
+            "    dtype: type of the elements, float32 if it is not given.\n    device: the owner of the memory.\n"
             "    requires_grad: makes an array of gradients, of zeros.\n"
             "    retain_grad: tapes leave it the gradient of its last contents, to be looked at.\n"
             "    pinned: memory of the CPU that a CUDA device copies from and to while Python goes on; without such a "
             "device it is ordinary memory.\n"
             "    strides: in bytes, one for each dimension; the memory that they need is allocated.\n"
             "    ndim: accepted; the shape says it.\n\n"
-            "Raises: UsageError for negative or impossible sizes, a MemoryError where there is no memory.")),
+            "Raises: UsageError for negative or impossible sizes, a MemoryError if there is no memory.")),
     entry("zeros", &zeros,
           creation_doc("zeros($module, shape=None, dtype=None",
                        "An array of zeros. The arguments are those of empty().")),
@@ -395,15 +395,15 @@ PyMethodDef functions[] = {
           creation_doc("ones($module, shape=None, dtype=None",
                        "An array of ones, also in all components of vectors, matrices, quaternions and transforms. The "
                        "arguments are those of empty().")),
-    entry(
-        "full", &full,
-        creation_doc(
-            "full($module, shape=None, value=0, dtype=None",
-            "An array of equal elements.\n\n"
-            "Args:\n    value: the element; a number fills all components. Numbers convert as in C: ints wrap.\n"
-            "    dtype: where not given, what the value has: int32 for an int, float32 for a float; for a sequence a\n"
-            "        vector or matrix of what NumPy makes of it, int64 or float64.\n"
-            "The others are those of empty().")),
+    entry("full", &full,
+          creation_doc(
+              "full($module, shape=None, value=0, dtype=None",
+              "An array of equal elements.\n\n"
+              "Args:\n    value: the element; a number fills all components. Numbers convert as in C: ints wrap.\n"
+              "    dtype: by default that of the value: int32 for an int, float32 for a float; for a sequence a vector "
+              "or\n"
+              "        matrix of the numbers that NumPy makes of it, int64 or float64.\n"
+              "The others are those of empty().")),
     entry("empty_like", &empty_like,
           "empty_like($module, src, device=None, requires_grad=None, pinned=None, retain_grad=False)\n--\n\n"
           "An array of the shape and dtype of another, not set. Options that are not given come from `src`.\n"

@@ -243,7 +243,7 @@ int array_set_device(PyObject* self, PyObject* value, void*) {
         constexpr const char* kApi = "array.device";
         PyArray& array = array_of(self, value, kApi);
         if (&device_from_python(value, kApi) == array.array.device) return;
-        refuse(kApi, "says where the memory lies, on '" + array.array.device->alias + "'", value,
+        refuse(kApi, "is the owner of the memory, '" + array.array.device->alias + "'", value,
                "a.to(device) copies to another device");
     });
 }

@@ -527,20 +527,21 @@ PyMethodDef array_methods[] = {
     fast("__dlpack__", array_dlpack,
          "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
          "A DLPack capsule of the memory, for other libraries. stream must be None or -1 on the CPU; copy=True makes a "
-         "copy first. Raises BufferError for another device, and for a read-only array where the consumer does not "
+         "copy first. Raises BufferError for another device, and for a read-only array if the consumer does not "
          "know versions."),
     {"__jax_array__", array_for_jax, METH_NOARGS,
      "A copy as an array of JAX, of the same device: for jax.numpy.asarray(array) and functions of jax.numpy."},
     {"__dlpack_device__", array_dlpack_device, METH_NOARGS, "(kind, number) of the device, as DLPack numbers them."},
     fast("reshape", reshape,
          "reshape($self, *shape)\n--\n\n"
-         "A view of another shape, of as many elements; -1 stands for what is left. The array must be contiguous."),
+         "A view of another shape, of as many elements; -1 stands for the remaining factor. The array must be "
+         "contiguous."),
     {"flatten", flatten, METH_NOARGS,
      "flatten($self)\n--\n\n"
      "A one-dimensional view. The array must be contiguous."},
     fast("transpose", transpose,
-         "transpose($self, axes=None)\n--\n\nA view with the dimensions in another order; reversed where `axes` is not "
-         "given."),
+         "transpose($self, axes=None)\n--\n\nA view with the dimensions in another order; by default "
+         "reversed."),
     fast("view", view,
          "view($self, dtype)\n--\n\n"
          "A view of the same bytes as another dtype of the same size. Vectors and matrices as scalars add their\n"

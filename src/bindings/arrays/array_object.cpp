@@ -108,7 +108,7 @@ constexpr const char* kDoc =
     "Args:\n"
     "    data: numbers in lists or tuples, a NumPy array, another array, or an object with __array_interface__ or the\n"
     "        buffer protocol. Inner dimensions become the components of a vector or matrix dtype.\n"
-    "    dtype: type of the elements; where it is not given the scalars that NumPy sees in the data: [1.0] is "
+    "    dtype: type of the elements; by default the scalars that NumPy sees in the data: [1.0] is "
     "float64,\n"
     "        [1] int64, a list of n vec3 becomes (n, 3) floats.\n"
     "    shape: of the result, in elements.\n"
@@ -116,8 +116,8 @@ constexpr const char* kDoc =
     "    length: the shape of a one-dimensional array.\n"
     "    ptr: address of memory to use as it is, with dtype and shape.\n"
     "    capacity: bytes of the memory at ptr.\n"
-    "    device: where the memory lies; the default device where it is not given.\n"
-    "    copy: False uses the memory of the data where its type and layout allow it, else copies.\n"
+    "    device: the owner of the memory; by default the default device.\n"
+    "    copy: False uses the memory of the data if its type and layout allow it, else copies.\n"
     "    owner: False means that deleter is not to be called.\n"
     "    ndim: number of dimensions of an annotation, or of empty data; other data say it themselves.\n"
     "    grad: the array of gradients.\n"
@@ -126,7 +126,7 @@ constexpr const char* kDoc =
     "    deleter: function of (address, bytes), called when the last view of the memory at ptr is gone.\n\n"
     "Without data, ptr and shape it is the annotation of a kernel's parameter: wp.array(dtype=float, ndim=2), also\n"
     "written wp.array2d[float].\n\n"
-    "Raises: UsageError where data, shape and dtype do not fit each other.";
+    "Raises: UsageError if data, shape and dtype do not fit each other.";
 
 PyType_Slot slots[] = {
     {Py_tp_doc, const_cast<char*>(kDoc)},

@@ -211,11 +211,12 @@ void bind_adjoint(nb::module_& m) {
         "arrays to be read in place of the values (None: the value itself) where contents from before or after the "
         "launch are needed, `returned` what its atomics returned; all laid out as the values. `meshes` has pairs of "
         "an array of a mesh that the launch may look into, and its tangent. `entry` is the launch on "
-        "`tape` that an adjoint belongs to, and finds what that found by ids.");
+        "`tape` that an adjoint belongs to; ids mean the objects that this launch found.");
     m.def("arrays_of_objects", &arrays_of_objects, nb::arg("kernel"), nb::arg("values"), nb::arg("device").none(),
           "The arrays of the meshes that a launch may look into.");
     m.def("hessian_needs_launch", &hessian_needs_launch, nb::arg("kernel"), nb::arg("values"), nb::arg("tangents"),
-          nb::arg("device").none(), "Whether the adjoint with tangents needs what only the launch itself gives.");
+          nb::arg("device").none(),
+          "Whether the adjoint with tangents needs atomic results, which only the launch itself gives.");
     m.def(
         "field_names",
         [](nb::handle value) {

@@ -237,7 +237,7 @@ PyType_Slot entry_slots[] = {
 };
 
 void bind_entries(nb::module_& m) {
-    nb::class_<TapeEntry>(m, "TapeEntry", nb::type_slots(entry_slots), "What stands on a tape.")
+    nb::class_<TapeEntry>(m, "TapeEntry", nb::type_slots(entry_slots), "An entry of a tape.")
         .def(
             "arrays",
             [](const TapeEntry& self) {
@@ -271,10 +271,10 @@ void bind_entries(nb::module_& m) {
     nb::class_<PyWrite, TapeEntry>(m, "RecordedWrite", nb::type_slots(entry_slots),
                                    "A copy by the host on a tape, or numbers from elsewhere.")
         .def_prop_ro(
-            "to", [](const PyWrite& self) { return object_of(self.to()); }, "What was written.")
+            "to", [](const PyWrite& self) { return object_of(self.to()); }, "The array that was written.")
         .def_prop_ro(
             "source", [](const PyWrite& self) { return self.from() ? object_of(*self.from()) : nb::none(); },
-            "What was copied; None for numbers from elsewhere.");
+            "The array that was copied; None for numbers from elsewhere.");
     nb::class_<PyOperation, TapeEntry>(m, "RecordedOperation", nb::type_slots(entry_slots),
                                        "An operation on whole arrays, on a tape.")
         .def_prop_ro(
@@ -287,13 +287,14 @@ void bind_entries(nb::module_& m) {
         .def_prop_rw(
             "result", [](const PyOperation& self) { return self.result; },
             [](PyOperation& self, nb::object result) { self.result = std::move(result); },
-            nb::for_setter(nb::arg("result").none()), "What it gave back.")
+            nb::for_setter(nb::arg("result").none()), "Its result.")
         .def("parts", &PyOperation::parts, "Those that gradients go through. Known when it has run.")
         .def("factors", &PyOperation::factors, nb::arg("part"), "Of a part, as they were before the operation.")
-        .def("take", &PyOperation::take, nb::arg("gradient_of"),
-             "The gradients of what was written, as arrays of their own, by its id. They are used up: zeros are left.");
+        .def(
+            "take", &PyOperation::take, nb::arg("gradient_of"),
+            "The gradients of the written array, by its id, as arrays of their own. They are used up: zeros are left.");
     nb::class_<PyFunction, TapeEntry>(m, "RecordedFunction", nb::type_slots(entry_slots),
-                                      "What the user does by hand, on a tape: record_func().");
+                                      "A backward function of the program, on a tape: record_func().");
     m.def(
         "reverse_copy",
         [](nb::handle to, nb::handle source) {
@@ -302,7 +303,7 @@ void bind_entries(nb::module_& m) {
         nb::arg("to"), nb::arg("source").none(),
         "The backward pass of a copy: adds the gradient of `to` to that of the source, and leaves zeros.");
     m.def("run_verified", &run_verified, nb::arg("api"), nb::arg("writer"), nb::arg("what"), nb::arg("arrays"),
-          nb::arg("run"), "Calls run(), which writes these arrays, and raises where wp.config.verify_fp asks for it.");
+          nb::arg("run"), "Calls run(), which writes these arrays, and raises if wp.config.verify_fp asks for it.");
 }
 
 }  // namespace weft::bindings

@@ -319,7 +319,7 @@ void bind_need(nb::module_& m) {
         .def(
             "contents",
             [](const SavedPrimal& self) { return self.copy ? nb::steal(make_array(*self.copy)) : object_of(*self.of); },
-            "An array with what the entry saw.");
+            "An array with the contents that the entry saw.");
 }
 
 }  // namespace
@@ -332,7 +332,8 @@ void bind_recorded_launch(nb::module_& m) {
             "kernel", [](const PyRecordedLaunch& self) { return self.kernel_object(); }, "The kernel.")
         .def_prop_ro("dim", &dim, "The grid, a tuple of 1 to 4 extents.")
         .def_prop_ro(
-            "device", [](const PyRecordedLaunch& self) { return device_to_python(self.device()); }, "Where it ran.")
+            "device", [](const PyRecordedLaunch& self) { return device_to_python(self.device()); },
+            "The device on which it ran.")
         .def_prop_ro("values", &PyRecordedLaunch::values,
                      "Its arguments. Structs, vectors and matrices, which may be changed later, are copies.")
         .def_prop_ro(
@@ -360,7 +361,7 @@ void bind_recorded_launch(nb::module_& m) {
                 for (nb::handle one : kept)
                     self.returned.push_back(array_argument(one.ptr(), "Tape", "returned").array);
             },
-            "What its atomics returned: arrays.")
+            "The atomic results, as arrays.")
         .def("known_arrays", &known_arrays, "The arrays that the program has given.");
 }
 

@@ -102,11 +102,11 @@ void bind_recording(nb::module_& m) {
     m.def("memory_of", &memory_of_array, nb::arg("array"));
     m.def(
         "count_write", [](nb::handle array) { count_write(array_argument(array.ptr(), "Tape", "array")); },
-        nb::arg("array"), "For writes through NumPy's views, which are seen by nobody else.");
+        nb::arg("array"), "Counts a write through a view of NumPy, which Weft does not see otherwise.");
     m.def("memory_like", &memory_like, nb::arg("array"), nb::arg("zeros"),
           "The memory that an array is a part of, as bytes: a copy of it, or zeros.");
     m.def("view_in_memory", &view_in_memory, nb::arg("array"), nb::arg("memory"),
-          "What an array is in its own memory, in one from memory_like().");
+          "The view of a memory from memory_like() that the array is of its own memory.");
     m.def(
         "holds_arrays",
         [](nb::handle array) { return ir::holds_array(array_argument(array.ptr(), "Tape", "array").array.dtype); },

@@ -236,13 +236,13 @@ void bind_tape(nb::module_& m) {
         "active_tape", [] { return active ? nb::borrow(active) : nb::none(); },
         "The tape that records in this thread, or None.");
     m.def("set_active_tape", &set_active_tape, nb::arg("tape").none(),
-          "Makes a tape record what this thread does, or none.");
-    nb::class_<PyTape>(m, "TapeRecorder", nb::type_slots(kSlots), "The base of wp.Tape: what it has recorded.")
+          "Makes a tape record the work of this thread; None: no tape.");
+    nb::class_<PyTape>(m, "TapeRecorder", nb::type_slots(kSlots), "The base of wp.Tape: the recorded entries.")
         .def(nb::init<>())
         .def_rw("_takes_all", &PyTape::takes_all,
                 "Whether all is handed to _record_launch(), _record_write() and _record_operation() of the class, and "
                 "not recorded without it.")
-        .def_prop_ro("_entries", &entries, "What was recorded, in order.")
+        .def_prop_ro("_entries", &entries, "The recorded entries, in order.")
         .def(
             "_entry", [](PyTape& self, std::size_t index) { return to_python(self, self.tape.entries().at(index)); },
             nb::arg("index"), "One of these.")
@@ -258,27 +258,25 @@ void bind_tape(nb::module_& m) {
         .def("_retaining", &retaining, "The arrays that something recorded writes and that retain their gradients.")
         .def("_record_launch", &record_launch, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"),
              nb::arg("device").none(), nb::arg("is_seen"),
-             "Records a launch that is about to run. Gives the arrays in which it has to keep what its atomics give; "
-             "none "
-             "may be where the launch is made elsewhere, unseen. Classes that run it themselves give None.")
+             "Records a launch that is about to run. Returns the arrays that the launch fills with its atomic results; "
+             "it has none if the launch is made unseen. Classes that run the launch themselves return None.")
         .def("_record_write", &record_write_of, nb::arg("to"), nb::arg("source").none(),
-             "Records what the host is about to write to all elements: those of the source, or others.")
+             "Records that the host is about to write all elements: those of the source, or others.")
         .def("_record_operation", &record_operation, nb::arg("operation"), nb::arg("run"),
-             "Records an operation on whole arrays and runs it. What fails is not on the tape.")
+             "Records an operation on whole arrays and runs it. An operation that fails is not on the tape.")
         .def(
             "_record_function",
             [](PyTape& self, nb::object backward, nb::list arrays) {
                 self.tape.record(std::make_shared<PyFunction>(std::move(backward), std::move(arrays)));
             },
-            nb::arg("backward"), nb::arg("arrays"), "Records what the user does by hand.")
-        .def("_forget_last", &forget_last, "What was recorded last has failed.")
-        .def("_implied_loss", &implied_loss,
-             "What to start from where the caller says nothing; None where gradients are there already.")
+            nb::arg("backward"), nb::arg("arrays"), "Records a backward function of the program.")
+        .def("_forget_last", &forget_last, "Removes the last entry, which has failed.")
+        .def("_implied_loss", &implied_loss, "The loss if the caller names none; None if gradients are there already.")
         .def("_give_gradient", &give_gradient, nb::arg("of"),
              "An array without a gradient gets one, and with it those on the tape that stand for it.")
         .def(
             "_may_stop_gradients", [](PyTape& self) { return program::may_stop_gradients(self.tape); },
-            "0 where no gradient can stop; else the same number for tapes of the same launches.")
+            "0 if no gradient can stop; else the same number for tapes of the same launches.")
         .def(
             "_stopped_gradients",
             [](PyTape& self, nb::list seeds) {
@@ -292,18 +290,18 @@ void bind_tape(nb::module_& m) {
             nb::arg("seeds"),
             "Where gradients from these arrays stop, because an array between has none; of no seeds, from all.")
         .def("_reader_of", &reader_of, nb::arg("of"), nb::arg("gradient"), nb::arg("others"),
-             "The launch that may read a gradient from where the caller has it, and its argument, by number, or None. "
+             "The launch that may read a gradient in the memory of the caller, and its argument, by number, or None. "
              "`others` have gradients given too.")
         .def("_reverse_entry", &reverse, nb::arg("index"), nb::arg("supplied"),
              "Goes back through an entry. `supplied` has gradients that are read in place of array.grad, by number of "
              "an entry, then by number of an argument.")
         .def("_reverse_many", &reverse_many, nb::arg("end"), nb::arg("supplied"),
-             "Goes back through entries before entry `end`. Gives the number of the first entry that is left; -1 "
-             "where none is.")
+             "Goes back through entries before entry `end`. Returns the number of the first entry that is left, or -1."
+             "")
         .def("_zero", &zero, "Sets the gradients of all arrays on the tape to zero.")
         .def(
             "_check_versions", [](PyTape& self) { self.tape.memory().check_versions(); },
-            "Raises where recorded and present values would mix.")
+            "Raises if recorded and present values would mix.")
         .def_prop_rw(
             "_tells_kept", [](PyTape& self) { return self.tape.memory().on_keep != nullptr; },
             [](PyTape& self, bool tells) {
@@ -315,18 +313,18 @@ void bind_tape(nb::module_& m) {
             },
             "Whether a _kept_now() of the class is told of needs whose contents were just copied, which lie in one "
             "memory.")
-        .def("_clear", &forget_all, "Forgets what was recorded.");
+        .def("_clear", &forget_all, "Removes all entries.");
     m.def(
         "check_loss",
         [](nb::handle loss) { program::check_loss(array_argument(loss.ptr(), "Tape.backward()", "loss")); },
-        nb::arg("loss"), "Raises where a backward pass cannot start from it.");
+        nb::arg("loss"), "Raises if a backward pass cannot start from it.");
     m.def(
         "check_gradient",
         [](nb::handle of, nb::handle gradient) {
             program::check_gradient(array_argument(of.ptr(), "Tape.backward()", "array"),
                                     array_argument(gradient.ptr(), "Tape.backward()", "gradient").array);
         },
-        nb::arg("of"), nb::arg("gradient"), "Raises where a backward pass cannot start from it.");
+        nb::arg("of"), nb::arg("gradient"), "Raises if a backward pass cannot start from it.");
     m.def(
         "clear_gradient",
         [](nb::handle of) { program::clear_gradient(array_argument(of.ptr(), "Tape.backward()", "array")); },
@@ -340,7 +338,7 @@ void bind_tape(nb::module_& m) {
         nb::arg("of"), nb::arg("memory"),
         "Whether the gradient of an array, which has one, shares memory with another.");
     m.def("check_known_zeros", &program::check_known_zeros, nb::arg("on"),
-          "For tests: whether gradients that are known to be zero are read, and raise an InternalError where they are "
+          "For tests: whether gradients that are known to be zero are read, and raise an InternalError if they are "
           "not.");
     m.def("recorded", &recorded, nb::arg("name"), nb::arg("run"), nb::arg("reads"), nb::arg("writes"), nb::arg("needs"),
           nb::arg("parts"),

@@ -377,22 +377,23 @@ PyMethodDef functions[] = {
      "An array over the memory of another library's array, without a copy.\n\n"
      "Args:\n"
      "    source: an object with __dlpack__, or a capsule, which can be used once.\n"
-     "    dtype: of the elements; the numbers that are there where it is missing. Vectors and matrices take the last\n"
+     "    dtype: of the elements; by default the type of the numbers that are there. Vectors and matrices take the "
+     "last\n"
      "        dimensions; integers of one size stand for each other.\n"
-     "    hint: accepted; what the source is, which is looked at.\n\n"
+     "    hint: accepted and ignored: the source itself is looked at.\n\n"
      "The array keeps the memory alive. One that its owner lends to be read only (JAX) is read-only here too.\n"
      "Gradients are not carried over: from_torch() and from_paddle() do that.\n\n"
      "Memory of a CUDA device: an object is asked to let the current stream of that device wait for its work, so that\n"
-     "the array can be used at once. With a capsule nobody waits: who takes one puts the streams in order.\n\n"
-     "Raises: a TypeError where the source is no such object or its numbers are none that Weft has (complex, ...),\n"
-     "UsageError (a RuntimeError) where shape, dtype or device do not fit."},
+     "the array can be used at once. Nothing waits for a capsule: its consumer orders the streams.\n\n"
+     "Raises: a TypeError if the source is no such object or has numbers that Weft does not have (complex, ...),\n"
+     "UsageError (a RuntimeError) if shape, dtype or device do not fit."},
     {"to_dlpack", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&to_dlpack)), METH_FASTCALL | METH_KEYWORDS,
      "to_dlpack($module, wp_array)\n--\n\n"
      "A DLPack capsule of the array's memory, without a copy, for functions of other libraries that take one; newer\n"
      "ones take the array itself. It can be used once, and keeps the memory alive. Vectors and matrices add their\n"
      "dimensions at the end. Gradients are not carried over.\n\n"
-     "Of an array on a CUDA device nobody waits for the work that was launched before: who gives a capsule away puts\n"
-     "the streams in order, or uses array.__dlpack__(), which does.\n\n"
+     "A capsule of an array on a CUDA device does not wait for work that was launched before: its producer orders the\n"
+     "streams, or uses array.__dlpack__(), which does.\n\n"
      "Raises: a TypeError for arrays of structs, a ValueError for read-only memory."},
 };
 

@@ -47,7 +47,7 @@ nb::object capsule_for_jax(nb::handle source, bool has_64_bits) {
     const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(array.view.data) % kAlignment;
     if (past != 0) {
         throw UsageError(kApi, "the array begins " + std::to_string(past) +
-                                   " bytes behind a multiple of 64, and JAX uses memory in place only where it begins "
+                                   " bytes behind a multiple of 64, and JAX uses memory in place only if it begins "
                                    "at one. help: to_jax(wp.clone(array)) copies");
     }
     const bool has_numbers = array.dtype.is_scalar() || array.dtype.is_numeric_aggregate();
@@ -67,10 +67,10 @@ PyMethodDef function = {
     "It waits until JAX has computed the numbers. It has no gradient: wp.jax_kernel is differentiated by JAX.\n\n"
     "Args:\n"
     "    jax_array: an array that holds numbers, on one device.\n"
-    "    dtype: of the elements; the array's numbers where it is missing. Vectors and matrices take the last\n"
+    "    dtype: of the elements; by default that of the array. Vectors and matrices take the last\n"
     "        dimensions; integers of one size stand for each other.\n\n"
-    "Raises: a TypeError where `jax_array` is no array of JAX, is traced (inside of jax.jit) or has numbers that Weft\n"
-    "has not, UsageError (a RuntimeError) where dtype, shape or device do not fit."};
+    "Raises: a TypeError if `jax_array` is no array of JAX, is traced (inside of jax.jit) or has numbers that Weft\n"
+    "does not have, UsageError (a RuntimeError) if dtype, shape or device do not fit."};
 
 }  // namespace
 

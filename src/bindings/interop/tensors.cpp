@@ -214,17 +214,17 @@ PyObject* to_entry(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject*
         " tensor, without a copy; it keeps the tensor alive.\n\n"                                                      \
         "Args:\n"                                                                                                      \
         "    t: the tensor.\n"                                                                                         \
-        "    dtype: of the elements; the tensor's numbers where it is missing. Vectors and matrices take the last\n"   \
+        "    dtype: of the elements; by default that of the tensor. Vectors and matrices take the last\n"              \
         "        dimensions, which must lie side by side; integers of one size stand for each other.\n"                \
-        "    requires_grad: whether the array has a gradient; that of the tensor where it is missing. The tensor's\n"  \
+        "    requires_grad: whether the array has a gradient; by default as the tensor. The tensor's\n"                \
         "        gradient is then shared. One that it has not yet is made, of zeros, and set as its gradient, "        \
         "unless\n"                                                                                                     \
         "        the framework records no gradients now (in its own functions) or the tensor was computed: then the\n" \
         "        array has a gradient of its own.\n"                                                                   \
         "    grad: the gradient to use, an array or a tensor, which is shared.\n"                                      \
         "    return_ctype: returns a small structure instead, which launches take and nothing else.\n\n"               \
-        "Raises: a TypeError where `t` is no tensor or of numbers that Weft has not, a ValueError where `grad` is\n"   \
-        "neither, UsageError (a RuntimeError) where dtype, shape, strides or device do not fit."
+        "Raises: a TypeError if `t` is no tensor or has numbers that Weft does not have, a ValueError if `grad` is\n"  \
+        "neither, UsageError (a RuntimeError) if dtype, shape, strides or device do not fit."
 #define WEFT_TO_DOC(name, framework)                                                                                   \
     name                                                                                                               \
         "($module, a, requires_grad=None)\n--\n\n"                                                                     \
@@ -233,9 +233,9 @@ PyObject* to_entry(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject*
         "Args:\n"                                                                                                      \
         "    a: the array. Vectors and matrices add their dimensions at the end; unsigned integers of 16, 32 and 64\n" \
         "        bits become signed ones.\n"                                                                           \
-        "    requires_grad: whether the tensor is a leaf that requires a gradient; that of the array where it is\n"    \
-        "        missing. The gradient of an array that has one is the tensor's, in one memory.\n\n"                   \
-        "Raises: UsageError (a RuntimeError) for arrays of structs, and for arrays on a CUDA device where " framework  \
+        "    requires_grad: whether the tensor is a leaf that requires a gradient; by default as the\n"                \
+        "        array. The gradient of an array that has one is the tensor's, in one memory.\n\n"                     \
+        "Raises: UsageError (a RuntimeError) for arrays of structs, and for arrays on a CUDA device if " framework     \
         "\n"                                                                                                           \
         "has none; a ValueError for read-only memory."
 

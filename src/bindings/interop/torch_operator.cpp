@@ -367,12 +367,12 @@ void bind_torch_operator(nb::module_& m) {
         m, "TorchOperator",
         "A kernel as an operator of PyTorch: its first parameters are inputs, the others outputs, "
         "and so are the inputs of the numbers `changed`. Tensors of the classes `plain_types` are "
-        "what they seem.")
+        "no wrappers of other tensors.")
         .def(nb::init<nb::object, std::size_t, std::vector<std::size_t>, nb::tuple>(), nb::arg("kernel"),
              nb::arg("inputs"), nb::arg("changed"), nb::arg("plain_types"))
         .def("prepare", &TorchOperator::prepare, nb::arg("arguments"), nb::arg("launch_dims").none(),
              nb::arg("output_dims").none(),
-             "What a call with plain tensors comes to: (dims, shapes, values, tensors). None where its arguments are "
+             "The launch of a call with plain tensors: (dims, shapes, values, tensors). None if its arguments are "
              "anything else, or do not fit.")
         .def("launch", &TorchOperator::launch, nb::arg("dims"), nb::arg("shapes"), nb::arg("values"),
              nb::arg("tensors"), "The outputs of a launch, a tuple of new tensors: those of `changed` first.")

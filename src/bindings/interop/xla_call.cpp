@@ -353,9 +353,9 @@ void bind_xla_calls(nb::module_& m) {
           "item "
           "for each parameter: numbers, and (shape, is an input, is an output).");
     m.def("require_xla_adjoint", &require_adjoint, nb::arg("call"),
-          "Raises a CompileError or a UsageError where the kernel of such a call has no gradient.");
+          "Raises a CompileError or a UsageError if the kernel of such a call has no gradient.");
     m.def("require_xla_tangent", &require_tangent, nb::arg("call"), nb::arg("of_adjoint"),
-          "Raises a CompileError where the kernel of such a call, or its adjoint, has no forward mode.");
+          "Raises a CompileError if the kernel of such a call, or its adjoint, has no forward mode.");
     m.def(
         "require_xla_unchanged", [](std::int64_t id) { require_unchanged(registry().at(id)); }, nb::arg("call"),
         "Raises UsageError where functions that the kernel of such a call calls have been redefined since.");

@@ -224,8 +224,8 @@ void bind_kernels(nb::module_& m) {
             "A kernel of a Python function, without the decorator.\n\n"
             "Args:\n"
             "    func: the function.\n"
-            "    key: the kernel's name in its module; made from the function's where it is None.\n"
-            "    module: a wp.Module, or its name; that of the function where it is None.\n"
+            "    key: the kernel's name in its module; by default made from the function's.\n"
+            "    module: a wp.Module, or its name; by default that of the function.\n"
             "    options: options of the kernel itself, a dict.\n"
             "    code_transformers, source: not supported; None.")
         .def(
@@ -248,9 +248,9 @@ void bind_kernels(nb::module_& m) {
                 PyKernel& kernel = *kernel_pointer(self);
                 return kernel.is_generic() ? kernel.overload(types) : nb::borrow(self);
             },
-            nb::arg("arg_types"), "The instance of a generic kernel for these types, made where it is new.")
+            nb::arg("arg_types"), "The instance of a generic kernel for these types, made if it is new.")
         .def("get_overload", &PyKernel::find_overload, nb::arg("arg_types"),
-             "The instance of a generic kernel for these types, or None where none has been made.")
+             "The instance of a generic kernel for these types, or None if none has been made.")
         .def(
             "infer_argument_types",
             [](PyKernel& self, nb::sequence arguments) {
@@ -268,11 +268,13 @@ void bind_kernels(nb::module_& m) {
                 return digest_bytes(self.core().hash());
             },
             [](PyKernel& self, nb::object hash) { self.given_hash = std::move(hash); }, nb::arg("hash").none(),
-            "Tells what the kernel compiles to, as bytes; None while it is not known. What a program sets is kept, and "
-            "decides about nothing.")
+            "A digest of all that decides the machine code, as bytes; None while it is not known. A program may set "
+            "it; "
+            "this has no effect."
+            "")
         .def(
             "_content_hash", [](PyKernel& self) { return digest_bytes(self.core().hash()); },
-            "The same, analysing the kernel where it has not been compiled.")
+            "The same; analyses the kernel if it has not been compiled.")
         .def_ro("func", &PyKernel::function, "The Python function.")
         .def_rw("key", &PyKernel::module_key, "The kernel's name in its module. Another one can be set.")
         .def_ro("module", &PyKernel::module, "The wp.Module that it belongs to.")
@@ -302,9 +304,9 @@ void bind_kernels(nb::module_& m) {
                 return report;
             },
             nb::arg("device") = nb::none(),
-            "Compiles the kernel for a device now, and loads it there, where a launch would at its first run; for the "
-            "default device where none is named. Returns a dict: milliseconds, from_cache, shared (with another "
-            "closure of the same function), lanes, remarks (why it was not vectorised, where it was not).")
+            "Compiles the kernel for a device and loads it there, as its first launch would; by default for the "
+            "default device. Returns a dict: milliseconds, from_cache, shared (with another "
+            "closure of the same function), lanes, remarks (the reasons if it was not vectorised).")
         .def(
             "suggested_block",
             [](PyKernel& self, nb::handle on) {

@@ -222,7 +222,7 @@ nb::object make_launch_command(nb::object kernel, std::vector<std::byte> block, 
 }
 
 void bind_launch_command(nb::module_& m) {
-    nb::class_<LaunchCommand>(m, "Launch", "A launch command: what wp.launch(..., record_cmd=True) gives.")
+    nb::class_<LaunchCommand>(m, "Launch", "A launch command: the result of wp.launch(..., record_cmd=True).")
         .def("set_dim", &LaunchCommand::set_dim, nb::arg("dim"), "Changes the grid.")
         .def(
             "set_param_at_index",
@@ -270,7 +270,7 @@ void bind_launch_command(nb::module_& m) {
             },
             nb::arg("kernel"), nb::arg("device") = nb::none(),
             "A launch without threads and arguments, to be filled by set_dim() and set_params().")
-        .def_prop_ro("device", &LaunchCommand::device, "Where it runs.")
+        .def_prop_ro("device", &LaunchCommand::device, "The device on which it runs.")
         .def_prop_ro("params", &LaunchCommand::parameters, "The bounds, then the arguments as they were given: a list.")
         .def_prop_ro(
             "max_blocks", [](const LaunchCommand&) { return 0; }, "0: the CPU has no blocks.")

@@ -112,7 +112,8 @@ void bind_cuda_properties(nb::class_<Device>& device) {
     };
     for (auto [name, meaning, value] : {
              Name{"uuid", "The identity of a CUDA device; None for the CPU.", &CudaProperties::uuid},
-             Name{"pci_bus_id", "Where a CUDA device sits; None for the CPU.", &CudaProperties::pci_bus_id},
+             Name{"pci_bus_id", "The address of a CUDA device on the PCI bus; None for the CPU.",
+                  &CudaProperties::pci_bus_id},
          })
         device.def_prop_ro(
             name,
@@ -163,11 +164,11 @@ nb::object device_to_python(runtime::Device& device) {
 }
 
 void bind_devices(nb::module_& m) {
-    nb::class_<Allocator>(m, "Allocator", "Where the memory of a device's arrays comes from.")
+    nb::class_<Allocator>(m, "Allocator", "The source of the memory of a device's arrays.")
         .def("allocate", &Allocator::allocate, nb::arg("size_in_bytes"),
              "The address of that many bytes, at a multiple of 64; they are freed by deallocate().")
         .def("deallocate", &Allocator::deallocate, nb::arg("ptr"), nb::arg("size_in_bytes"),
-             "Frees what allocate() gave.")
+             "Frees memory of allocate().")
         .def_prop_ro("memory_kind", &Allocator::memory_kind,
                      "A wp.MemoryKind: HOST or PINNED; of a CUDA device CUDA_DEVICE or CUDA_MEMPOOL.");
 
@@ -197,7 +198,7 @@ void bind_devices(nb::module_& m) {
         .def_prop_ro(
             "has_stream", [](const Device&) { return true; }, "Whether the device has streams.")
         .def_prop_ro("total_memory", &Device::total_memory, "Bytes of memory that the device has.")
-        .def_prop_ro("free_memory", &Device::free_memory, "Bytes of memory that nobody uses at the moment.")
+        .def_prop_ro("free_memory", &Device::free_memory, "Bytes of memory that are free at the moment.")
         .def(
             "can_access",
             [](Device& self, nb::handle other) {
@@ -207,7 +208,7 @@ void bind_devices(nb::module_& m) {
             nb::arg("other"), "Whether kernels of this device can read and write the memory of another.")
         .def(
             "get_allocator", [](Device& self, bool pinned) { return Allocator{&self, pinned && self.is_cpu}; },
-            nb::arg("pinned") = false, "What the memory of arrays on this device comes from.")
+            nb::arg("pinned") = false, "The allocator of the memory of arrays on this device.")
         .def("__eq__", &equals, nb::arg("other").none())
         .def(
             "__ne__", [](const Device& self, nb::handle other) { return !equals(self, other); },
@@ -220,7 +221,7 @@ void bind_devices(nb::module_& m) {
         "get_device", [](nb::handle name) { return device_to_python(device_from_python(name, "get_device()")); },
         nb::arg("ident") = nb::none(),
         "The device of a name (or a Device itself); without an argument, the default device.\n\n"
-        "Raises: UsageError where there is no such device.");
+        "Raises: UsageError if there is no such device.");
     m.def(
         "set_device", [](nb::handle name) { runtime::set_default_device(device_from_python(name, "set_device()")); },
         nb::arg("ident"), "Makes a device the default, in all threads.");
@@ -292,7 +293,7 @@ void bind_devices(nb::module_& m) {
             const std::vector<Device*> gpus = runtime::cuda_devices();
             return device_to_python(gpus.empty() ? runtime::host_device() : *gpus.front());
         },
-        "The first CUDA device where there is one, else the CPU.");
+        "The first CUDA device if there is one, else the CPU.");
     m.def(
         "synchronize",
         [] {

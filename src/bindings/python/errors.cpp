@@ -15,9 +15,9 @@ namespace {
 enum class ErrorKind { compile, usage, internal };
 constexpr const char* kKindNames[] = {"CompileError", "UsageError", "InternalError"};
 constexpr const char* kKindDocs[] = {
-    "A kernel or function is wrong. `path`, `line` and `column` say where, `message` what.",
-    "A call of the API is wrong. Where a debug build found the mistake in a kernel, `path`, `line` and `column` say "
-    "where.",
+    "A kernel or function is wrong. `path`, `line` and `column` name the place, `message` the mistake.",
+    "A call of the API is wrong. If debug mode found the mistake in a kernel, `path`, `line` and `column` name "
+    "the place.",
     "Weft itself is wrong: please report it.",
 };
 

@@ -102,10 +102,10 @@ std::string place_of_allocation() {
 void bind_watch(nb::module_& memory) {
     using runtime::MemoryWatch;
     runtime::set_place_of_allocation(&place_of_allocation);
-    nb::class_<MemoryWatch>(memory, "MemoryWatch", "What arrays take of each device's memory, while it lives.")
+    nb::class_<MemoryWatch>(memory, "MemoryWatch", "Counts the memory of each device that arrays take during its life.")
         .def(nb::init<>())
         .def("stop", &MemoryWatch::stop, "Adds nothing from now on.")
-        .def("clear", &MemoryWatch::clear, "Forgets what it knows.")
+        .def("clear", &MemoryWatch::clear, "Drops all counts.")
         .def(
             "state",
             [](const MemoryWatch& self) {

@@ -169,7 +169,7 @@ nb::dict build_info() {
 void bind_settings(nb::module_& m) {
     program::cache_driver_images();
     m.def("set_option", &set_option, nb::arg("name"), nb::arg("value").none());
-    m.def("log_level", [] { return program::settings().log_level; }, "What wp.config.log_level is.");
+    m.def("log_level", [] { return program::settings().log_level; }, "The value of wp.config.log_level.");
     m.def("build_info", &build_info, "Versions, processor, vector width, threads and cache folder, as a dict.");
     m.def(
         "clear_kernel_cache", [] { jit::DiskCache(jit::cache_folder(program::settings().cache_folder)).clear(); },

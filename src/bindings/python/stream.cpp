@@ -137,14 +137,14 @@ runtime::Recording& recording_of_condition(nb::handle condition) {
 
 void bind_graphs(nb::module_& m) {
     nb::class_<runtime::Graph>(m, "Graph",
-                               "Work that was captured, to be run by wp.capture_launch(): what ScopedCapture.graph is.")
+                               "Captured work, to be run by wp.capture_launch(); the type of ScopedCapture.graph.")
         .def("__init__",
              [](nb::handle, nb::args, nb::kwargs) {
                  throw UsageError("Graph()", "graphs come from wp.capture_end() and wp.ScopedCapture");
              })
         .def_prop_ro(
             "device", [](const runtime::Graph& self) { return device_to_python(self.device()); },
-            "Where it was captured, and runs.");
+            "The device of its capture, on which it runs.");
 
     nb::module_ graphs = m.def_submodule("graphs");
     graphs.def(
@@ -180,7 +180,7 @@ void bind_graphs(nb::module_& m) {
         [](const std::shared_ptr<runtime::Graph>& graph, nb::handle stream) {
             if (active_tape()) {
                 throw UsageError("capture_launch()",
-                                 "a tape is recording, and does not know what a graph does. help: launch the graph "
+                                 "a tape is recording, and cannot record the work of a graph. help: launch the graph "
                                  "outside of 'with tape:', or capture tape and backward() in the graph");
             }
             const PyStream of =
@@ -274,7 +274,7 @@ void bind_streams(nb::module_& m) {
     nb::class_<PyEvent>(m, "Event",
                         "A moment in a stream, to wait for and to measure from.\n\n"
                         "Args:\n"
-                        "    device: whose streams; the default device where it is None.\n"
+                        "    device: the device of its streams; by default the default device.\n"
                         "    cuda_event: the handle of an event of another library, an int, which lives as long as "
                         "this object; None for a new one.\n"
                         "    enable_timing: whether wp.get_event_elapsed_time() may ask for its time. Of an event of "
@@ -297,9 +297,9 @@ void bind_streams(nb::module_& m) {
             "Its handle for other libraries, which may record it and wait for it; None on the CPU.");
 
     nb::class_<PyStream>(m, "Stream",
-                         "An order of work on a device. What is put into one stream is done one after the other.\n\n"
+                         "An order of work on a device. Work of one stream is done in order.\n\n"
                          "Args:\n"
-                         "    device: the default device where it is None.\n"
+                         "    device: by default the default device.\n"
                          "    priority: of CUDA devices: the lower, the more urgent; 0 for most, -1 for urgent work. "
                          "The driver takes the nearest that the device has.\n"
                          "    cuda_stream: the handle of a stream of another library, an int, which lives as long as "
@@ -324,7 +324,7 @@ void bind_streams(nb::module_& m) {
             "Whether all of its work is done.")
         .def_prop_ro(
             "priority", [](const PyStream& self) { return self.stream->priority(); },
-            "How urgent its work is: 0 for most, less for what is more urgent.")
+            "The urgency of its work: 0 for most, less for more urgent work.")
         .def(
             "record_event",
             [](PyStream& self, nb::object event, bool external) {
@@ -337,12 +337,12 @@ void bind_streams(nb::module_& m) {
             "external: in a capture each launch of the graph records it, for those outside of the graph; so it can "
             "measure time. Without it the event orders streams of the capture.")
         .def("wait_event", &wait_event, nb::arg("event"), nb::arg("external") = false,
-             "What is put into the stream from now on is done after the event, which may be of another CUDA "
+             "Later work of the stream is done after the event, which may be of another CUDA "
              "device.\n\n"
-             "external: in a capture each launch of the graph waits for what the event means then.")
+             "external: in a capture each launch of the graph waits for the meaning that the event has then.")
         .def("wait_stream", &wait_stream, nb::arg("other_stream"), nb::arg("event") = nb::none(),
              nb::arg("external") = false,
-             "What is put into the stream from now on is done after the work that is in the other one, which may be "
+             "Later work of the stream is done after the present work of the other one, which may be "
              "of another CUDA device.\n\n"
              "external: as of wait_event().")
         .def("__eq__",

@@ -94,10 +94,10 @@ void bind_hash_grid(nb::module_& m) {
         "Args:\n"
         "    dim_x, dim_y, dim_z: cells along each axis, before they are counted from 0 again; space has no border.\n"
         "        Points that are further apart than that share cells, which costs time and nothing else.\n"
-        "    device: where it is built and used; the default device where it is None.\n"
+        "    device: the device of the grid; by default the default device.\n"
         "    dtype: float16, float32 (None) or float64: the type of the points' coordinates.\n\n"
         "Errors: RuntimeError for another device than the CPU; ValueError for dimensions below 1 and for more than\n"
-        "2^31 - 2 cells. Queries have no gradient: what a kernel computes from the points that they give has one.");
+        "2^31 - 2 cells. Queries have no gradient; values that a kernel computes from their points have one.");
     define_del(grid);
     grid.def("__init__", &construct, nb::arg("dim_x") = 128, nb::arg("dim_y") = 128, nb::arg("dim_z") = 128,
              nb::arg("device") = nb::none(), nb::arg("dtype") = nb::none())

@@ -271,10 +271,10 @@ constexpr const char* kMeshDoc =
     "    groups: int32 array, a number for each face: queries may be restricted to one, see\n"
     "        wp.mesh_get_group_root(); or None.\n\n"
     "Faces without area and equal faces are allowed; faces with a coordinate that is not finite are never found.\n\n"
-    "Errors: TypeError and ValueError where the arrays do not fit each other; an index of no point is named.\n\n"
-    "Gradient: what queries give has derivatives towards the query and, where points have requires_grad, towards "
-    "them;\n"
-    "which face it is and on which side counts as constant. A tape keeps the mesh as each of its launches saw it.";
+    "Errors: TypeError and ValueError if the arrays do not fit each other; an index of no point is named.\n\n"
+    "Gradient: results of queries have derivatives with respect to the query and, if the points have "
+    "requires_grad,\n"
+    "to the points; the face and the side count as constant. A tape keeps the mesh as each of its launches saw it.";
 
 constexpr const char* kBvhDoc =
     "Boxes, for queries by kernels: which of them meet a box, a ray, a sphere (wp.bvh_query_aabb() and the like).\n\n"

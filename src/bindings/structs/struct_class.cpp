@@ -249,8 +249,7 @@ PyType_Slot kSlots[] = {
 }  // namespace
 
 void bind_structs(nb::module_& m) {
-    nb::class_<StructValue>(m, "StructValue", nb::type_slots(kSlots),
-                            "What the classes made by @wp.struct are derived from.")
+    nb::class_<StructValue>(m, "StructValue", nb::type_slots(kSlots), "The base of classes made by @wp.struct.")
         .def("__init__", &construct)
         .def("__repr__", &repr_of)
         .def("__copy__", &copy_of)

@@ -55,7 +55,7 @@ nb::list builtin_groups() {
 }  // namespace
 
 void bind_builtins(nb::module_& m) {
-    m.def("builtin", &builtin, nb::arg("name"), "The builtin function of this name, or None where the table has none.");
+    m.def("builtin", &builtin, nb::arg("name"), "The builtin function of this name, or None if the table has none.");
     m.def("builtin_overloads", &builtin_overloads, nb::arg("name"),
           "The table's entries of this name: a list of (signature, doc, has_expansion, differentiable).");
     m.def("builtin_is_for_kernels", &builtins::is_for_kernels, nb::arg("name"),

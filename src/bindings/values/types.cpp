@@ -287,8 +287,7 @@ void bind_types(nb::module_& m) {
             const std::optional<Type> type = named_type(name);
             return type ? dtype_to_python(*type) : nb::none();
         },
-        nb::arg("name"),
-        "The class that `warp.<name>` is (\"vec3f\", \"float64\"), or None where there is no such type.");
+        nb::arg("name"), "The class that `warp.<name>` is (\"vec3f\", \"float64\"), or None if there is no such type.");
     m.def(
         "named_types",
         [] {
@@ -307,7 +306,7 @@ void bind_types(nb::module_& m) {
         },
         "The classes of all scalar types, in the order of Weft's table of them.");
     m.def("type_info", &type_info, nb::arg("dtype").none(),
-          "Facts about a type of numbers as a dict, or None where it is none.");
+          "Facts about a type of numbers as a dict, or None for other types.");
     m.def(
         "type_size_bytes", [](nb::handle dtype) { return require_dtype(dtype, "type_size_in_bytes()").size_bytes(); },
         nb::arg("dtype").none(), "Bytes of one value of the type in an array.");

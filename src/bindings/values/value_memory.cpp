@@ -142,7 +142,7 @@ PyMethodDef class_method(const char* name, Function* function, const char* doc) 
 PyMethodDef kValueMethods[] = {
     {"__reduce__", reduce, METH_NOARGS, nullptr},
     {"from_ptr", from_ptr, METH_O | METH_CLASS,
-     "from_ptr($type, address)\n--\n\nA copy of the value at an address, which nobody checks but for null."},
+     "from_ptr($type, address)\n--\n\nA copy of the value at an address, which is checked only for null."},
     class_method("from_buffer", from_buffer,
                  "from_buffer($type, source, offset=0)\n--\n\nA value in the memory of a writable buffer."),
     class_method("from_buffer_copy", from_buffer_copy,

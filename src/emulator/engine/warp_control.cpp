@@ -90,7 +90,7 @@ int Warp::called_function(const CallSite& site, Mask& active) {
     const Program& program = *block_.launch().program;
     if (index >= program.functions.size() || !program.functions[index].source->defined ||
         program.functions[index].source->entry) {
-        throw Fault(FaultKind::BadCall, lane, "a call of " + hexadecimal(address) + ", where there is no function");
+        throw Fault(FaultKind::BadCall, lane, "a call of " + hexadecimal(address) + ", an address of no function");
     }
     const CodeFunction& callee = program.functions[index];
     if (site.sizes != callee.parameter_sizes || (site.result_size && site.result_size != callee.return_size)) {

@@ -201,7 +201,7 @@ void record_run(runtime::Recording& recording, const CompiledKernel& kernel, run
         throw UsageError("Tape.backward()",
                          "kernel '" + name +
                              "' looked into a mesh, a BVH, a grid or a volume: in a graph capture a tape cannot say "
-                             "what that will be when the graph runs. help: go back outside of the capture");
+                             "its state at the graph's launch. help: call backward() outside of the capture");
     }
     for (const std::uint64_t id : ids_for(kernel, block)) recording.memory().hold(std::make_shared<KeptObject>(id));
     std::vector<const void*> addresses;

@@ -22,7 +22,7 @@ void verify(const CompiledKernel& kernel, runtime::Stream& stream) {
         throw UsageError("launch()",
                          "kernel '" + kernel.description.name + "'" +
                              (kernel.place.empty() ? "" : " (" + kernel.place + ")") + " failed on '" +
-                             stream.device().alias + "', or what was put into its stream before: " + error.what(),
+                             stream.device().alias + "', or earlier work of its stream: " + error.what(),
                          error.category);
     }
 }

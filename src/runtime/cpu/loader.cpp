@@ -196,7 +196,7 @@ void CpuExecutable::link_native(const std::vector<std::byte>& object, std::unord
         throw UsageError("func_native()", "the C++" + kernel + " uses " + result.missing +
                                               ", which this process does not have. help: load the library that has it "
                                               "before: in Python with ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL), in a "
-                                              "C++ program by linking with it (what the program itself defines must be "
+                                              "C++ program by linking with it (symbols of the program itself must be "
                                               "exported: -rdynamic)");
     if (!result.error.empty())
         throw UsageError("func_native()", "the C++" + kernel + " cannot be linked: " + result.error);

@@ -421,7 +421,7 @@ void CudaRecording::add_child(CudaGraph& graph, CudaStream& stream) {
         if (lost_.empty()) lost_ = "a graph with conditions could not become a part of it";
         throw UsageError("capture_launch()",
                          "the graph has conditions, and work of another library, which only that one can capture once "
-                         "more. help: in its place, call what it was captured from");
+                         "more. help: call the captured function itself");
     }
     const CudaDevice::Inside inside(cuda_);
     const CUstream into = handle(stream);

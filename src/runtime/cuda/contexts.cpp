@@ -94,7 +94,7 @@ void unmap_cuda_context(const std::string& alias) {
     auto* const device = static_cast<CudaDevice*>(mapped_device(alias));
     if (!device)
         throw UsageError("unmap_cuda_device()",
-                         "'" + alias + "' names no context. help: what wp.map_cuda_device() has named");
+                         "'" + alias + "' names no context. help: a name that wp.map_cuda_device() gave");
     const Uninterrupted uninterrupted;
     if (!device->is_primary()) device->synchronize();
     const std::lock_guard lock(mapped().mutex);

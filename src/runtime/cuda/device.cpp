@@ -246,7 +246,7 @@ void CudaDevice::copy_line(void* to, const void* from, std::int64_t size_bytes, 
 void CudaDevice::to_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream) {
     if (stream.recording())
         throw UsageError("copy()",
-                         "a graph is being captured, and what was launched in it has not run: nothing can be copied "
+                         "a graph is being captured, and its launches have not run: nothing can be copied "
                          "from '" +
                              alias + "' to the host. help: copy after wp.capture_launch()");
     auto& queue = static_cast<CudaStream&>(stream);

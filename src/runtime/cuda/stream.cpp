@@ -88,7 +88,7 @@ void CudaStream::begin_external() {
     share_handle();
     const Recording* const found = recording();
     if (!found)
-        throw UsageError("capture_begin()", "external=True, and nobody captures this stream of '" + cuda_.alias +
+        throw UsageError("capture_begin()", "external=True, and this stream is not captured, of '" + cuda_.alias +
                                                 "'. help: begin the capture in the other library first, or leave "
                                                 "external out");
     if (!found->is_external()) refuse_second_recording(*this);
@@ -154,9 +154,8 @@ void CudaStream::end_side_stream() noexcept {
 void CudaStream::synchronize() {
     if (recording()) {
         reports_.forget_faults();  // of launches from before another library began a capture
-        throw UsageError("synchronize()",
-                         "a graph is being captured from a stream of '" + cuda_.alias +
-                             "', and what was launched in it has not run. help: wait after the capture");
+        throw UsageError("synchronize()", "a graph is being captured from a stream of '" + cuda_.alias +
+                                              "', and its launches have not run. help: wait after the capture");
     }
     if (handle_.load(std::memory_order_acquire) == nullptr) return;  // no work yet
     try {
@@ -182,7 +181,7 @@ void CudaStream::wait() {
 bool CudaStream::is_complete() {
     if (recording())
         throw UsageError("Stream.is_complete", "a graph is being captured from the stream of '" + cuda_.alias +
-                                                   "', and what was launched in it has not run. help: ask after the "
+                                                   "', and its launches have not run. help: ask after the "
                                                    "capture");
     if (handle_.load(std::memory_order_acquire) == nullptr) return true;  // no work yet
     const CudaDevice::Inside inside(cuda_);
@@ -240,7 +239,7 @@ void CudaEvent::record(Stream& stream, bool by_graph) {
 void CudaEvent::require_no_capture(const char* api) const {
     if (capture_ == 0 && !is_external_) return;
     throw UsageError(api,
-                     "the event was recorded in a capture, where it orders streams and has no time. help: record it "
+                     "the event was recorded in a capture: it orders streams there, and has no time. help: record it "
                      "with external=True, by which each launch of the graph records it, or in a stream that is not "
                      "captured");
 }
@@ -316,7 +315,7 @@ double CudaEvent::ms_since(const Event& earlier) const {
     if (result == kInvalidHandle && (is_shared_ || before.is_shared_))
         throw UsageError(api,
                          "an event of another library was not recorded, or was made without time. help: its library "
-                         "makes events that measure time where it is told to");
+                         "makes events that measure time on request");
     device_.check(result, "cuEventElapsedTime");
     return ms;
 }

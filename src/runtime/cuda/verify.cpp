@@ -15,7 +15,7 @@ void CudaDevice::verify(Stream& stream, const char* api) {
     try {
         stream.synchronize();
     } catch (const UsageError& error) {
-        throw UsageError(api, "it failed on '" + alias + "', or what was put into its stream before: " + error.what(),
+        throw UsageError(api, "it failed on '" + alias + "', or earlier work of its stream: " + error.what(),
                          error.category);
     }
 }

@@ -203,7 +203,7 @@ Value FunctionAnalyzer::call_language_builtin(const std::string& name, const syn
         return call_builtin(name, arguments, span);
     }
     if (name == "range" || name == "reversed" || name == "enumerate" || name == "zip") {
-        fail(span, name + "() can only be what a for loop runs over in kernels",
+        fail(span, name + "() can only be the iterable of a for loop in kernels",
              {help("write for i in " + name + "(...)")});
     }
     handled = false;

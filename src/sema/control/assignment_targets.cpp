@@ -229,7 +229,7 @@ void FunctionAnalyzer::write(const AssignmentTarget& place, const Value& value, 
     if (!place.steps.empty() && place.steps.back().kind == PartStep::Kind::several) {
         const auto& components = place.steps.back().components;
         if (std::set<std::int64_t>(components.begin(), components.end()).size() != components.size()) {
-            fail(place.span, "a component appears twice in what is assigned", {}, ErrorCategory::value);
+            fail(place.span, "a component appears twice as a target", {}, ErrorCategory::value);
         }
     }
     if (is_memory(place)) {

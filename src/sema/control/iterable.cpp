@@ -221,7 +221,9 @@ std::optional<std::vector<Value>> FunctionAnalyzer::unrolled_values(const syntax
         if (unrolled_bodies_ + *length > kMostUnrolledBodies) return std::nullopt;
     }
     if (!length) {
-        fail(over.span, "a tuple, a list or a vector beside what has a length at run time only cannot be looped over",
+        fail(over.span,
+             "a loop cannot run over a tuple, a list or a vector beside an iterable whose length is known only at run "
+             "time",
              {help("loop over range(n) and index")});
     }
     unrolled_bodies_ += *length;

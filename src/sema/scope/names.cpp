@@ -245,7 +245,7 @@ InoutNames FunctionAnalyzer::inout_finder() {
 void FunctionAnalyzer::assign_name(const std::string& name, Value value, Span span) {
     value = bound(std::move(value), span);
     if (const Local* reference = is_reference(name) ? find_local(name) : nullptr)
-        value = expect(value, type_of(reference->value), span, "what is assigned to '" + name + "'");
+        value = expect(value, type_of(reference->value), span, "the value of '" + name + "'");
     if (value.is_nothing())
         fail(span, "there is no value to assign to '" + syntax::spelled(name) + "': the call returns nothing");
     if (value.is_runtime() && !value.pending.empty()) value = Value::runtime(array_of(value));

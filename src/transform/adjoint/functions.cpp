@@ -62,7 +62,8 @@ void write_reverse(ir::Module& module, const Function& of, Function& gradient, G
     inline_into(module, copy, Calls::custom_derivatives);
     simplify(copy);
     const std::unordered_set<const Operation*> to_be_recorded = to_be_recorded_loads(copy, /*noalias=*/true);
-    if (!to_be_recorded.empty()) fail(**to_be_recorded.begin(), of, "it reads what it may have written itself");
+    if (!to_be_recorded.empty())
+        fail(**to_be_recorded.begin(), of, "it reads elements that it may have written itself");
     AdjointOptions options;
     options.gradients.assign(copy.parameters().size(), arrays);
     options.order = wanted.order;
@@ -107,7 +108,7 @@ void silence(Region& region, const Function& of, const std::unordered_set<const 
     for (Operation* operation : region.operations) {
         for (Region* inner : operation->regions) silence(*inner, of, used);
         if (ir::is_atomic(operation->op) && used.contains(operation->result()))
-            fail(*operation, of, "it uses what this atomic gave, which depends on the order of the threads");
+            fail(*operation, of, "it uses the result of this atomic, which depends on the order of the threads");
         if (operation->op == Op::call_library && !operation->library->pure)
             fail(*operation, of, "it calls a function whose effects are not known");
     }
@@ -196,7 +197,8 @@ void add_replay(ir::Module& module, Function& function) {
     inline_into(module, copy, Calls::all);
     if (!has_effects(copy)) return remove(module, copy);
     const std::unordered_set<const Operation*> to_be_recorded = to_be_recorded_loads(copy, /*noalias=*/true);
-    if (!to_be_recorded.empty()) fail(**to_be_recorded.begin(), function, "it reads what it may have written itself");
+    if (!to_be_recorded.empty())
+        fail(**to_be_recorded.begin(), function, "it reads elements that it may have written itself");
     silence(copy.body, function, ir::used_values(copy));
     function.replay = &copy;
 }

@@ -47,7 +47,7 @@ void refuse_unknown(const ir::Function& kernel) {
         throw CompileError(
             operation.span,
             subject +
-                " has no gradient: it uses what this atomic gave, in a function whose gradient stands by itself, "
+                " has no gradient: it uses the result of this atomic, in a function whose gradient stands by itself, "
                 "which depends on the order of the threads and is not recorded",
             {{Note::Kind::help,
               "give the function a replay (@wp.func_replay) that calls no atomic, or call it in the kernel",
@@ -92,7 +92,7 @@ void refuse_differentiable_results(const ir::Function& kernel, const AdjointOpti
         throw CompileError(
             operation.span,
             "kernel '" + kernel.name +
-                "' has no gradient: it uses what this atomic gave, whose derivative depends on the order "
+                "' has no gradient: it uses the result of this atomic, whose derivative depends on the order "
                 "of the threads",
             {{Note::Kind::help, "count with integers, or combine in a kernel of its own", {}}});
     });

@@ -51,13 +51,14 @@ void refuse_call_to_record(const ir::Function& kernel, const Operation& call, co
     const std::vector<ParameterEffects> effects = ir::effects(callee);
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
         if (!effects[i].reads || !is_written(ir::root_of(call.operands[i]))) continue;
-        throw CompileError(call.span,
-                           "kernel '" + kernel.name + "' has no gradient: '" + callee.name +
-                               "' has a derivative of its own, and reads what the kernel may have written itself",
-                           {{Note::Kind::help,
-                             "give it a replay (@wp.func_replay) and a gradient (@wp.func_grad) that need no such "
-                             "reading, or read in the kernel and pass the values",
-                             {}}});
+        throw CompileError(
+            call.span,
+            "kernel '" + kernel.name + "' has no gradient: '" + callee.name +
+                "' has a derivative of its own, and reads elements that the kernel may have written itself",
+            {{Note::Kind::help,
+              "give it a replay (@wp.func_replay) and a gradient (@wp.func_grad) that need no such "
+              "reading, or read in the kernel and pass the values",
+              {}}});
     }
 }
 
@@ -177,7 +178,7 @@ private:
     [[noreturn]] void fail(const Operation& operation) const {
         throw CompileError(operation.span,
                            "kernel '" + source_.name +
-                               "' has no gradient: it reads what it may have written itself, "
+                               "' has no gradient: it reads elements that it may have written itself, "
                                "through an array that lies in memory or is chosen at run time",
                            {{Note::Kind::help, "pass the array as an argument of its own", {}}});
     }
@@ -265,9 +266,10 @@ private:
         const bool has_arrays = std::any_of(call.operands.begin(), call.operands.end(),
                                             [](const Value* operand) { return ir::holds_array(operand->type); });
         if (has_arrays) {
-            throw CompileError(call.span, "kernel '" + source_.name +
-                                              "' has no gradient: it reads what it may have written itself, and passes "
-                                              "an array to a function with a derivative of its own");
+            throw CompileError(call.span,
+                               "kernel '" + source_.name +
+                                   "' has no gradient: it reads elements that it may have written itself, and passes "
+                                   "an array to a function with a derivative of its own");
         }
         if (is_prepass_ && call.function->replay) call.function = call.function->replay;
     }
@@ -303,7 +305,7 @@ private:
         if (operation.op == Op::while_ && has_loop_to_record(operation.body(0))) {
             throw CompileError(operation.span, "kernel '" + source_.name +
                                                    "' has no gradient: the condition of this loop has a loop inside "
-                                                   "that reads what the kernel may have written itself");
+                                                   "that reads elements that the kernel may have written itself");
         }
         const Positions before = positions;
         Positions in_condition(positions.size(),

@@ -3,5 +3,5 @@ import warp as wp
 
 @wp.kernel
 def kernel(x: wp.array[float], n: int):
-    for v, w in zip(x, (1.0, 2.0)):  # error: a tuple, a list or a vector beside what has a length at run time only cannot be looped over
+    for v, w in zip(x, (1.0, 2.0)):  # error: a loop cannot run over a tuple, a list or a vector beside an iterable whose length is known only at run time
         x[0] += v * w

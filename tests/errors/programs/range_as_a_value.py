@@ -4,4 +4,4 @@ import warp as wp
 @wp.kernel
 def kernel(x: wp.array[float], n: int):
     i = wp.tid()
-    y = range(3)  # error: range() can only be what a for loop runs over in kernels
+    y = range(3)  # error: range() can only be the iterable of a for loop in kernels

@@ -3,7 +3,7 @@ import warp as wp
 
 @wp.func
 def grow(x: wp.ref[float], n: int):
-    x = n  # error: what is assigned to 'x' is int32, expected float32
+    x = n  # error: the value of 'x' is int32, expected float32
 
 
 @wp.kernel

@@ -210,7 +210,7 @@ std::string name_of(Bytes grid, const std::vector<BlindData>& blind, const Walk:
             continue;
         return text(grid.data() + blind[n].offset, blind[n].value_count, wrong, "its name");
     }
-    wrong("its name is said to be in blind data, where it is not");
+    wrong("its name should be in blind data, and is not there");
     return {};
 }
 
