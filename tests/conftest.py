@@ -4,8 +4,10 @@ import importlib.machinery
 import importlib.util
 import json
 import os
+import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -175,6 +177,23 @@ def device(request):
     if request.param == protected_device.NAME:
         protected_device.add()
     return request.param
+
+
+@pytest.fixture
+def run(tmp_path):
+    """The output of a program that runs in a process of its own: with other settings of the environment, without a
+    default device, or because an error of the device ends its use of CUDA."""
+
+    def run(code, **environment):
+        program = tmp_path / "program.py"
+        program.write_text("import gc, numpy as np\nimport warp as wp\n" + textwrap.dedent(code))
+        done = subprocess.run(
+            [sys.executable, program], capture_output=True, text=True, env={**os.environ, **environment}, timeout=120
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
 
 
 @pytest.fixture

@@ -10,15 +10,17 @@
                                                    (tests/support/other_numbers)
 
 A test uses one processor nearly all of its time. The parts of the CPU are all of tests/ in folders, so that a new file
-belongs to one without being named here. The others are suites that run once more, with another default device. A test
-that is skipped in one part and passes in another has passed: tests that need a CUDA device run on the emulated one.
-Every file runs there or is listed in NOT_ON_CUDA with the reason (tests/tools/test_run_tests.py).
+belongs to one without being named here. The others are suites that run once more, with another default device. Marks
+in a file's `pytestmark` say which (pyproject.toml describes them): each file runs on the emulated CUDA device, but for
+those with `cpu_only`; those with `protected` run on `cpu:protected`. A test that is skipped in one part and passes in
+another has passed: tests that need a CUDA device run on the emulated one.
 """
 
 import argparse
+import ast
+import functools
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -30,118 +32,68 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 MOST_AT_A_TIME = 4
 
-# Tests of arrays, launches and gradients, which run on every device.
-ON_ALL_DEVICES = {
-    "python": "second_device array_create array_data array_shapes array_use launch commands arithmetic indexed structs"
-    " struct_lifetime struct_methods products utils kernel_arrays references overlap optim graphs graph_programs"
-    " reductions",
-    "gradients": "tape tape_use atomics scattered kernels nested tangents hessians autograd verify starts"
-    " atomic_results operations custom augmented second_derivatives checkpoints adjoint_launch stopped_gradients",
-}
-# The language and its builtins, and features of CUDA alone.
-LANGUAGE = {
-    "python": "cuda cuda_arrays cuda_thread_coarsening cuda_failures cuda_image_cache cuda_machine_code cuda_memory"
-    " cuda_primitives cuda_texts ptx cuda_events cuda_threads cuda_contexts cuda_bad_input"
-    " deterministic large_vectors large_matrices large_parameters indexing control_flow generics large_kernels"
-    " functions bfloat float8"
-    " kernels vectors types values raise statements sequences rotations operators partial_paths tid augmented"
-    " class_patterns expressions_of_python kernel_objects negative_indices none_arrays number_range"
-    " array_layout array_keywords pickling huge_arrays"
-    " names_and_constructors slice_steps noinline_functions partial_groups options scattered serial"
-    " option_effects changed_globals robustness minima_of_generators graph_coloring cuda_graphs modules type_questions"
-    " captured_copies cuda_ipc inspection formats names"
-    " address_of allocators code_transformers cuda_options memory_tracker"
-    " gathered_vectors launch_fusion data_classes language_forms",
-    "errors": "error_classes faults programs pointers mistakes_at_launches",
-    "builtins": "table typed atomics fast_math libraries_of_gpus bfloat16 geometry noise utility decompositions random"
-    " host_calls",
-    "documents": "rotations documents programs gradients",
-    "interop": "cuda_streams cuda_order",
-    "examples": "examples",
-}
-MORE_GRADIENTS = {
-    "gradients": "generated programs patterns conventions matrices neighbours builtins known_zeros chosen_arrays"
-    " refusals special_inputs supplied tape_graph tape_threads devices_agree random_tapes random_reach copies",
-}
-PROGRAMS = {"examples": "cloth descent isosurface rigid", "geometry": "marching_cubes triangles"}
-# Two parts of about the same length.
-ON_CUDA = {"arrays, gradients and programs": [ON_ALL_DEVICES, MORE_GRADIENTS, PROGRAMS], "language": [LANGUAGE]}
-# These take minutes there: only with --long. Tests beside them take the same kernels and their gradients.
-LONG_ON_CUDA = [
-    "tests/examples/test_descent.py::test_balls_and_light_are_recovered_from_their_picture",
-    "tests/examples/test_descent.py::test_descent_finds_a_splash_whose_waves_make_the_picture",
-    "tests/examples/test_descent.py::test_the_throw_hits_the_ring",
-]
-# Why the other files do not run there.
-NOT_ON_CUDA = {
-    "geometry comes to GPUs later": {
-        "examples": "dam_break mountain_lake puzzle_ball sculpt",
-        "geometry": "devices grid_order hash_grid judge_grids judge_meshes judge_volumes mesh moving_meshes"
-        " neighbour_loops precisions query_groups query_invariants query_sides tapes volume volume_objects"
-        " volume_precisions",
-    },
-    "other frameworks are built for the CPU here; their GPUs come later": {
-        "interop": "all_libraries bad_tensors benchmarks conventions direct distributed dlpack dlpack_module"
-        " dlpack_programs exports jax_arrays jax_callable jax_devices jax_kernel jax_transformations memory"
-        " moved_memory numba_cupy numpy paddle tensor_programs torch torch_op",
-        "documents": "old_jax tensor_documents",
-    },
-    "needs a GPU, and other frameworks for it: `make gpu-check`": {"interop": "gpu_frameworks"},
-    "has bounds for the CPU's roundings; GPUs have other ones": {"gradients": "special_table"},
-    "is about the CPU's lanes": {"builtins": "lanes", "python": "lane_choice"},
-    "is about functions in C++, which are the CPU's": {"python": "native"},
-    "is about a process without a GPU: its default device, what it logs and answers": {
-        "api": "probes",
-        "python": "check_mode conflict device interrupts logging main profilers progress start",
-    },
-    "runs no kernel: names, syntax trees, errors of the compiler": {
-        "builtins": "listing mutants",
-        "python": "frontend packages signatures",
-    },
-    "takes the emulated device by itself, whatever the default device is": {
-        "embed": "embed library_wheel",
-        "python": "devlib_ptx",
-    },
-    "is about tools of the repository": {
-        "tools": "check_docs check_layers check_prose check_skips check_status clang continuous_integration draw_guide"
-        " draw_ways"
-        " gpu_benchmarks gpu_check interop_page language_page metadata_wheel mutate mutations names_of_programs"
-        " other_numbers private_library ptx_tools reference release run_tests setup stubs test_clients tile_stand_ins"
-        " wheel_targets",
-    },
-}
-# Not with other numbers: tests that count launches, order them or make them fail, and programs whose numbers keep
-# threads apart, as the colours of a graph do.
-NUMBERS_MATTER = re.compile(r"test_(cuda_|captured_copies|graphs|graph_programs|tape_threads)|/examples/")
+# Folders of tests that run no kernels of their own: they run on the CPU only, and their files need no mark.
+WITHOUT_KERNELS = {"tools"}
+# The emulated device runs these in one part and the other folders in a second one, which takes about as long.
+ARRAYS = {"arrays", "examples", "geometry", "gradients", "graphs", "launches", "structs"}
 
 
-def files(*suites):
-    return [f"tests/{folder}/test_{name}.py" for suite in suites for folder in suite for name in suite[folder].split()]
+@functools.cache
+def marks(file):
+    """{name: arguments} of the marks in the `pytestmark` of a file."""
+    found, text = {}, (ROOT / file).read_text()
+    for node in ast.parse(text).body if "pytestmark" in text else ():
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and node.targets[0].id == "pytestmark"
+        ):
+            for mark in node.value.elts if isinstance(node.value, ast.List) else [node.value]:
+                called = isinstance(mark, ast.Call)
+                name = mark.func if called else mark
+                if isinstance(name, ast.Attribute):
+                    found[name.attr] = [ast.literal_eval(argument) for argument in mark.args] if called else []
+    return found
+
+
+def files():
+    """All files of tests, by name."""
+    return sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("test_*.py"))
+
+
+def folder_of(file):
+    return file.split("/")[1]
 
 
 def files_on_cuda():
-    return [file for suites in ON_CUDA.values() for file in files(*suites)]
+    return [file for file in files() if folder_of(file) not in WITHOUT_KERNELS and "cpu_only" not in marks(file)]
 
 
 def folders():
     """The folders of tests/ that have tests of their own, the long ones first."""
-    longest = ["builtins", "interop", "python", "gradients", "geometry"]
-    every = sorted({path.relative_to(ROOT / "tests").parts[0] for path in ROOT.glob("tests/*/**/test_*.py")})
-    return longest + [name for name in every if name not in longest]
+    longest = ["builtins", "interop", "gradients", "geometry", "language"]
+    return longest + sorted({folder_of(file) for file in files()} - set(longest))
 
 
 def parts(keep_ptx=None, other_numbers=False, long=False):
     """(name, arguments of pytest, settings of the environment, whether it belongs to the report)"""
     no_gpu = {"WARP_CUDA_DRIVER": "none"}  # that of the machine would be the default device
-    yield "second device", ["--device", "cpu:protected", *files(ON_ALL_DEVICES)], no_gpu, False
+    yield (
+        "second device",
+        ["--device", "cpu:protected", *(file for file in files() if "protected" in marks(file))],
+        no_gpu,
+        False,
+    )
     settings = {"WARP_CUDA_DRIVER": "emulated", **({"WEFT_KEEP_PTX": str(keep_ptx)} if keep_ptx else {})}
     options = ["--device", "cuda:0", *(["--other-numbers"] if other_numbers else [])]
-    left_out = [] if long else [f"--deselect={test}" for test in LONG_ON_CUDA]
-    for (name, suites), arch in zip(ON_CUDA.items(), (90, 75), strict=True):
+    left_out = [*(["own_launches"] if other_numbers else []), *([] if long else ["minutes_on_cuda"])]
+    if left_out:
+        options += ["-m", " and ".join(f"not {mark}" for mark in left_out)]
+    chosen = [file for file in files_on_cuda() if not (other_numbers and "own_launches" in marks(file))]
+    for name, is_arrays, arch in (("arrays, gradients and programs", True, 90), ("language", False, 75)):
         on_arch = {**settings, "WEFT_EMULATED_ARCH": os.environ.get("WEFT_EMULATED_ARCH", str(arch))}
-        chosen = [file for file in files(*suites) if not (other_numbers and NUMBERS_MATTER.search(file))]
-        unwanted = [option for option in left_out if option.split("=")[1].split("::")[0] in chosen]
-        yield f"emulated CUDA: {name}", [*options, *unwanted, *chosen], on_arch, True
+        suites = [file for file in chosen if (folder_of(file) in ARRAYS) == is_arrays]
+        yield f"emulated CUDA: {name}", [*options, *suites], on_arch, True
     for folder in folders():
         yield folder, [f"tests/{folder}"], no_gpu, True
 

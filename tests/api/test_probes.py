@@ -15,6 +15,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import harness  # noqa: E402
 
+pytestmark = pytest.mark.cpu_only("is about a process without a GPU: its default device, what it logs and answers")
+
 PROBES = [(path.stem, name) for path in harness.FILES for name in harness.names_in(path)]
 
 

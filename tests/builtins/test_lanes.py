@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from programs import THREADS, Program, by_python, inputs
 from sweep import load
 
+pytestmark = pytest.mark.cpu_only("is about the CPU's lanes")
+
 HEADER = "from typing import Any, Callable\n\nimport warp as wp\n\n\n"
 WAYS = ["", '(module_options={"lanes": 1})', '(module_options={"lanes": 16})']
 

@@ -10,6 +10,8 @@ import warp as wp
 from sweep import read_signature, split
 from warp import _weft
 
+pytestmark = pytest.mark.cpu_only("runs no kernel: names, syntax trees, errors of the compiler")
+
 # Groups that come with later work, and what users never call.
 LATER = ("Geometry", "Volumes", "Textures", "Tile", "Lowering helpers")
 # Part of the language, with rules that no signature says: tested with the language.

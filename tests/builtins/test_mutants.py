@@ -9,6 +9,8 @@ from mutants import mutant
 from programs import Program
 from sweep import load
 
+pytestmark = pytest.mark.cpu_only("runs no kernel: names, syntax trees, errors of the compiler")
+
 DECORATOR = "@wp.func\n"
 # What Python and wp.array[...] say of a module that cannot be read: of names, calls and numbers in annotations and
 # defaults, of files. Anything else is a fault of ours.

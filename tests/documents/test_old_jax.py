@@ -13,7 +13,10 @@ import pytest
 import warp as wp
 
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = pytest.mark.interop_old
+pytestmark = [
+    pytest.mark.interop_old,
+    pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later"),
+]
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ import pytest
 import torch
 import warp as wp
 
+pytestmark = pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later")
+
 HEADER = "import warp as wp\nimport numpy as np\nimport torch\nimport paddle\n"
 SAXPY = """
 @wp.kernel

@@ -12,6 +12,8 @@ import pytest
 import warp as wp
 from cuda_tools import needs_ptxas
 
+pytestmark = pytest.mark.cpu_only("takes the emulated device by itself, whatever the default device is")
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 CMAKE = shutil.which("cmake", path=str(Path(sys.executable).parent)) or shutil.which("cmake")

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import warp as wp
 
+pytestmark = pytest.mark.cpu_only("takes the emulated device by itself, whatever the default device is")
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 CMAKE = Path(sys.executable).with_name("cmake")

@@ -1,8 +1,11 @@
 """The cloth's physics: what its constraints keep, what contact forbids, what the search for neighbours finds."""
 
 import numpy as np
+import pytest
 import warp as wp
 from warp.examples import cloth
+
+pytestmark = pytest.mark.own_launches("its numbers keep threads apart")
 
 
 def free(across=16, cloths=1, **changes):

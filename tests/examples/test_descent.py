@@ -6,6 +6,8 @@ import warp as wp
 from scipy.ndimage import minimum_filter
 from warp.examples import _descent, lagoon, rocket, shape_wave, still_life, throw
 
+pytestmark = pytest.mark.own_launches("its numbers keep threads apart")
+
 
 def slope_along(loss, at, direction, step):
     """The slope of a loss along a direction, by central differences of the fourth order."""
@@ -53,6 +55,7 @@ def test_no_splash_is_the_lagoon_as_it_is(splash):
     np.testing.assert_array_equal(splash.water.depth.numpy(), water.depth.numpy())
 
 
+@pytest.mark.minutes_on_cuda
 def test_descent_finds_a_splash_whose_waves_make_the_picture():
     splash = shape_wave.Splash(shape_wave.word("WE", 64), 30)
     _, losses = _descent.descend(splash.gradient, np.zeros(splash.shape), 40, 0.04, "splash")
@@ -107,6 +110,7 @@ def test_the_sphere_of_the_ball_is_closed_and_round():
     assert 0.9 < np.einsum("ij,ij->i", a, np.cross(b, c)).sum() / 6.0 / (4.0 / 3.0 * np.pi) < 1.0
 
 
+@pytest.mark.minutes_on_cuda
 def test_the_throw_hits_the_ring():
     thrower = throw.Thrower(1, 600)
     assert thrower.missed(throw.FIRST_GUESS) > 1.5
@@ -170,6 +174,7 @@ def test_a_ball_is_where_the_camera_sees_it():
     assert not changed[int(row), int(column) + 13] and changed[int(row), int(column) + 6]
 
 
+@pytest.mark.minutes_on_cuda
 def test_balls_and_light_are_recovered_from_their_picture():
     studio = still_life.Studio(still_life.truth(), 48)
     near = still_life.truth() + np.random.default_rng(2).uniform(-0.06, 0.06, still_life.truth().size)

@@ -8,6 +8,8 @@ import pytest
 import warp as wp
 from warp.examples import _show, gray_scott, karman, lagoon, mandelbrot, nbody
 
+pytestmark = pytest.mark.own_launches("its numbers keep threads apart")
+
 RUNS = {
     "lagoon": (["--size", "128", "--pixels", "64", "--frames", "3", "--steps", "5"], ["lagoon.png", "lagoon.gif"]),
     "mandelbrot": (["--size", "64"], ["mandelbrot.png"]),

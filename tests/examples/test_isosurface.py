@@ -7,6 +7,8 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from warp.examples import _cubes, _mesh, _raster, isosurface
 
+pytestmark = pytest.mark.own_launches("its numbers keep threads apart")
+
 SIZE = 40
 GRID = np.mgrid[0:SIZE, 0:SIZE, 0:SIZE] - 19.3
 

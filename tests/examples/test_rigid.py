@@ -7,6 +7,8 @@ import pytest
 from warp.examples import rigid
 from warp.examples.rigid import BALL, BRICK
 
+pytestmark = pytest.mark.own_launches("its numbers keep threads apart")
+
 NO_TURN = (0.0, 0.0, 0.0, 1.0)
 
 

@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_in_threads import run_in_threads
 
+pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
+
 
 @wp.kernel
 def rays(

@@ -10,6 +10,8 @@ import warp as wp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
+
 LANES = (4, 8, 16)
 
 

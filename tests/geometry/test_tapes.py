@@ -8,6 +8,8 @@ from brute_force import sphere
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
+
 f64 = wp.float64
 
 

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import warp as wp
 
+pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
+
 
 def dense(shape=(10, 10, 10), seed=0):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)

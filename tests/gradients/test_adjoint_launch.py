@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import warp as wp
 
+pytestmark = pytest.mark.protected
+
 
 @wp.struct
 class Spring:

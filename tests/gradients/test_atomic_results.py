@@ -5,6 +5,8 @@ import pytest
 import warp as wp
 from tapes import doubles, gradients
 
+pytestmark = pytest.mark.protected
+
 RNG = np.random.default_rng(0)
 
 

@@ -6,6 +6,8 @@ import warp as wp
 from differences import check_program
 from tapes import doubles, gradients
 
+pytestmark = pytest.mark.protected
+
 
 @wp.kernel
 def compact(

@@ -7,6 +7,8 @@ import warp as wp
 from differences import check_program
 from tapes import doubles
 
+pytestmark = pytest.mark.protected
+
 N = 6
 rng = np.random.default_rng(17)
 

@@ -5,6 +5,8 @@ import pytest
 import warp as wp
 import warp.autograd
 
+pytestmark = pytest.mark.protected
+
 RNG = np.random.default_rng(5)
 
 

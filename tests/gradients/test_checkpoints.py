@@ -9,6 +9,8 @@ import pytest
 import warp as wp
 from tapes import doubles, gradients
 
+pytestmark = pytest.mark.protected
+
 PLENTY = 1 << 26
 
 

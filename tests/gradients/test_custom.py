@@ -7,6 +7,8 @@ import pytest
 import warp as wp
 from tapes import doubles, gradients
 
+pytestmark = pytest.mark.protected
+
 
 def derivative(function, *at, h=1e-20):
     """Exact to rounding, by a step into the complex plane: of a sum of analytic functions, one for each element."""

@@ -7,6 +7,8 @@ from runs import check_hessian
 from tapes import doubles, gradients
 from test_tangents import KERNELS, arguments, difference, one_of_two
 
+pytestmark = pytest.mark.protected
+
 RNG = np.random.default_rng(17)
 
 

@@ -8,6 +8,8 @@ import warp as wp
 from differences import check_program
 from tapes import gradients
 
+pytestmark = pytest.mark.protected
+
 RNG = np.random.default_rng(7)
 
 

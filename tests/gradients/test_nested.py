@@ -6,6 +6,8 @@ import warp as wp
 import warp.autograd
 from tapes import doubles
 
+pytestmark = pytest.mark.protected
+
 
 @wp.struct
 class Holder:

@@ -7,6 +7,8 @@ import warp.utils
 from differences import check_program
 from tapes import square
 
+pytestmark = pytest.mark.protected
+
 RNG = np.random.default_rng(11)
 
 

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import warp as wp
 
+pytestmark = pytest.mark.protected
+
 RNG = np.random.default_rng(0)
 
 

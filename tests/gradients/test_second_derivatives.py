@@ -13,6 +13,8 @@ from tapes import doubles
 from test_builtins import SINGLE, directed, points, rounded, size, swept, weighting
 from warp import _weft
 
+pytestmark = pytest.mark.protected
+
 STEP = 2e-3
 # Functions of the device library have an adjoint and a tangent, and no derivative of these.
 LIBRARY = ["closest_point_edge_edge"]

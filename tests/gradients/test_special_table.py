@@ -10,6 +10,8 @@ import warp as wp
 from test_builtins import SINGLE, rounded, size, swept, weighting, widened
 from warp import _weft
 
+pytestmark = pytest.mark.cpu_only("has bounds for the CPU's roundings; GPUs have other ones")
+
 ROWS = 64
 LARGE_ROWS = 1024
 NEIGHBOURS = 16

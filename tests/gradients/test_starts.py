@@ -6,6 +6,8 @@ import warp as wp
 from kept_warnings import Warnings
 from tapes import doubles, multiply, square
 
+pytestmark = pytest.mark.protected
+
 
 @wp.kernel
 def total(x: wp.array[wp.float64], loss: wp.array[wp.float64]):

@@ -7,6 +7,8 @@ import pytest
 import warp as wp
 import warp.utils
 
+pytestmark = pytest.mark.protected
+
 
 class Heard:
     """A logger that keeps warnings."""

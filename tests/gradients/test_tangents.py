@@ -15,6 +15,8 @@ from test_kernels import (
     squares_until,
 )
 
+pytestmark = pytest.mark.protected
+
 RNG = np.random.default_rng(11)
 
 

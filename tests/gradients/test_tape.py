@@ -6,6 +6,8 @@ import warp as wp
 from differences import check_program
 from tapes import doubles, multiply, square
 
+pytestmark = pytest.mark.protected
+
 RNG = np.random.default_rng(3)
 
 

@@ -1,8 +1,11 @@
 """Several threads that go back at once."""
 
 import numpy as np
+import pytest
 import warp as wp
 from run_in_threads import run_in_threads
+
+pytestmark = pytest.mark.own_launches("counts launches, orders them or makes them fail")
 
 
 @wp.kernel

@@ -16,6 +16,8 @@ from kept_warnings import Warnings
 from run_in_threads import run_in_threads
 from tapes import multiply, square
 
+pytestmark = pytest.mark.protected
+
 RNG = np.random.default_rng(17)
 
 

@@ -13,6 +13,8 @@ import warp as wp
 
 from tests.interop.conftest import framework
 
+pytestmark = pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later")
+
 PACKAGES = {"torch": "torch", "jax": "jax", "paddle": "paddlepaddle"}
 
 

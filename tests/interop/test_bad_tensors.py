@@ -11,7 +11,10 @@ import pytest
 import torch
 import warp as wp
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # torch's about its sparse and quantized tensors
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later"),
+]  # torch's about its sparse and quantized tensors
 
 
 @wp.kernel

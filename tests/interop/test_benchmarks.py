@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later")
+
 
 @pytest.mark.seed("P-20", "P-43", "S-BEN-001", "S-BEN-002", "S-BEN-003", "S-BEN-004", waits="cuda")
 @pytest.mark.parametrize("framework", ["torch", "paddle"])

@@ -15,7 +15,7 @@ import pytest
 import warp as wp
 from emulated_driver import other_library
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.own_launches("counts launches, orders them or makes them fail")]
 DEVICE = "cuda:0"
 COUNT = 1000
 OLD, NEW = {0.0}, {7.0}

@@ -9,7 +9,7 @@ import pytest
 import warp as wp
 from emulated_driver import other_library
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.own_launches("counts launches, orders them or makes them fail")]
 DEVICE, OTHER = "cuda:0", "cuda:1"
 
 

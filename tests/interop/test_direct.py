@@ -17,6 +17,8 @@ import warp as wp
 
 from tests.interop.conftest import framework
 
+pytestmark = pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later")
+
 
 @wp.kernel
 def saxpy(a: float, x: wp.array[float], y: wp.array[float]):

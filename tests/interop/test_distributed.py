@@ -13,7 +13,10 @@ import pytest
 import warp as wp
 from warp.examples.distributed import gradients, halo
 
-pytestmark = pytest.mark.distributed
+pytestmark = [
+    pytest.mark.distributed,
+    pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later"),
+]
 
 TIMEOUT = 240  # seconds, for machines on which other work runs
 

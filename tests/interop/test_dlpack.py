@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import warp as wp
 
+pytestmark = pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later")
+
 SCALARS = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 bfloat16".split()
 
 

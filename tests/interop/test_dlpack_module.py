@@ -11,6 +11,8 @@ import pytest
 import warp as wp
 import warp.dlpack as wd
 
+pytestmark = pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later")
+
 # Kind and bits of each scalar type, from the protocol's own text.
 TYPES = {
     "bool": (6, 8),

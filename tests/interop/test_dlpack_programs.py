@@ -13,6 +13,8 @@ import pytest
 import torch
 import warp as wp
 
+pytestmark = pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later")
+
 
 def capsule_name(capsule) -> str:
     get = ctypes.pythonapi.PyCapsule_GetName

@@ -18,6 +18,8 @@ import numpy as np
 import pytest
 import warp as wp
 
+pytestmark = pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later")
+
 PAGE = Path(__file__).resolve().parents[2] / "docs/interop.md"
 NUMBERS = np.arange(24, dtype=np.float32)
 

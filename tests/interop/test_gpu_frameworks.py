@@ -1,7 +1,7 @@
 """PyTorch and CuPy on a GPU: one process, one context, shared memory, streams, graphs and gradients.
 
 They need builds of these for CUDA, so only `make gpu-check` on a machine that has them runs this file. What it shows is
-shown with stand-ins everywhere (test_cuda_streams.py, test_cuda_order.py, python/test_cuda_graphs.py).
+shown with stand-ins everywhere (test_cuda_streams.py, test_cuda_order.py, cuda/test_graphs.py).
 """
 
 import importlib.util
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.cpu_only("needs a GPU, and other frameworks for it: `make gpu-check`")]
 DEVICE = "cuda:0"
 COUNT = 1 << 20
 

@@ -14,6 +14,8 @@ import pytest
 import warp as wp
 from warp._interop import jax_arrays
 
+pytestmark = pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later")
+
 SCALARS = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16".split()
 
 

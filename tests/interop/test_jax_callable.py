@@ -11,6 +11,8 @@ import warp as wp
 from jax.sharding import PartitionSpec
 from run_in_threads import run_in_threads
 
+pytestmark = pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later")
+
 
 @wp.kernel
 def scale(x: wp.array[float], factor: float, y: wp.array[float]):

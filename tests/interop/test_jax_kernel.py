@@ -15,6 +15,8 @@ import warp.jax_experimental
 from jax_programs import agree, pair, wave
 from run_in_threads import run_in_threads
 
+pytestmark = pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later")
+
 
 @wp.kernel
 def triple_kernel(input: wp.array(dtype=float), output: wp.array(dtype=float)):

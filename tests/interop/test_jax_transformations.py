@@ -9,7 +9,10 @@ import warp as wp
 from jax.sharding import PartitionSpec
 from jax_programs import CASES, Case, agree, loss
 
-pytestmark = pytest.mark.seed("S-JAX-013")
+pytestmark = [
+    pytest.mark.seed("S-JAX-013"),
+    pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later"),
+]
 
 
 @pytest.fixture(params=CASES, ids=[case.name for case in CASES])

@@ -13,6 +13,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from warp._interop import torch_memory
 from warp._interop.torch_memory import places_of_memory
 
+pytestmark = pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later")
+
 
 @wp.kernel
 def double(x: wp.array[float], y: wp.array[float]):

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import warp as wp
 
+pytestmark = pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later")
+
 
 @pytest.fixture(autouse=True)
 def device_of_the_test(request, device_of_the_run):

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import warp as wp
 
+pytestmark = pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later")
+
 # Names and values of Python's header for buffers.
 FLAGS = {
     "simple": 0,

@@ -10,6 +10,8 @@ import paddle
 import pytest
 import warp as wp
 
+pytestmark = pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later")
+
 
 @wp.kernel
 def square_loss(x: wp.array[float], loss: wp.array[float]):

@@ -11,6 +11,8 @@ import pytest
 import torch
 import warp as wp
 
+pytestmark = pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later")
+
 
 @wp.kernel
 def loss_kernel(xs: wp.array(dtype=float, ndim=2), l: wp.array(dtype=float)):

@@ -11,6 +11,8 @@ import pytest
 import torch
 import warp as wp
 
+pytestmark = pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later")
+
 
 @wp.kernel
 def square_loss(x: wp.array[float], loss: wp.array[float]):

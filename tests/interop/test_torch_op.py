@@ -10,6 +10,8 @@ import torch
 import warp as wp
 from run_in_threads import run_in_threads
 
+pytestmark = pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later")
+
 
 @wp.kernel
 def wave(a: float, x: wp.array[wp.float64], y: wp.array[wp.float64]):

@@ -47,11 +47,24 @@ def test_an_item_with_tests_is_done_and_names_the_first(tool):
 
 def test_the_counts_at_the_top(tool):
     rows = [{"id": item, "state": state} for item, state in (("S-A", "done"), ("S-B", "part"), ("P-1", "open"))]
-    text = tool("check_status").summary(rows)
-    assert text == (
+    assert " ".join(tool("check_status").summary(rows)) == (
         "Done: 1 of 2 contract items (S-…), 0 of 1 programs (P-…), 0 of 0 pairs of an old and a new form (D-…); "
         "1 more in part."
     )
+
+
+def test_an_update_writes_the_counts_as_a_paragraph_of_120_columns(tool, tmp_path, monkeypatch):
+    status, page, results = tool("check_status"), tmp_path / "status.md", tmp_path / "report.json"
+    results.write_text(json.dumps({"a.py::test_x": report(seeds=[{"ids": ["S-INI-001"], "waits": None}])}))
+    rows = [f"| {item} | a subject | open | core |" for item in sorted(status.contract())]
+    page.write_text("\n".join(["# Status", "", "Done: of a run", "before.", "", *rows, ""]))
+    monkeypatch.setattr(status, "PAGE", page)
+    monkeypatch.setattr("sys.argv", ["check_status.py", str(results), "--update"])
+    for _ in range(2):
+        assert status.main() == 0
+        _, _, first, second, empty, *after = page.read_text().splitlines()
+        assert first.startswith("Done: 1 of 353 contract items") and len(first) <= 120
+        assert f"{first} {second}".endswith("0 more in part.") and empty == "" and len(after) == len(rows)
 
 
 def test_the_page_has_the_items_of_the_contract(tool):

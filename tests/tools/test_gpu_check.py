@@ -27,12 +27,12 @@ def test_it_writes_one_report(tmp_path):
     report = tmp_path / "report.json"
     command = [sys.executable, ROOT / "tools/gpu/gpu_check.py", "--driver", "emulated", "--report", report]
     done = subprocess.run(
-        [*command, "--suites", "tests/python/test_cuda.py"], capture_output=True, text=True, env=os.environ
+        [*command, "--suites", "tests/cuda/test_cuda.py"], capture_output=True, text=True, env=os.environ
     )
     found = json.loads(report.read_text())
     assert done.returncode == 0, done.stdout + done.stderr
     assert found["opcodes"]["agree"] > 1490 and found["opcodes"]["differ"] == {} and found["device"].startswith("Weft")
-    assert found["suites"]["tests/python/test_cuda.py"]["passed"] > 40
+    assert found["suites"]["tests/cuda/test_cuda.py"]["passed"] > 40
 
 
 WITHOUT_PACKAGES = """
@@ -49,7 +49,7 @@ def test_a_machine_with_pytest_alone_runs_what_it_can(tmp_path):
     report = tmp_path / "report.json"
     (tmp_path / "sitecustomize.py").write_text(WITHOUT_PACKAGES)
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    names = ["python/test_second_device", "python/test_array_shapes", "python/test_array_data", "gradients/test_verify"]
+    names = ["launches/test_second_device", "arrays/test_shapes", "arrays/test_data", "gradients/test_verify"]
     suites = [f"tests/{name}.py" for name in names]
     done = subprocess.run(
         [

@@ -99,8 +99,12 @@ def test_the_fastest_tests_run_first_until_one_fails(campaign):
 
 def test_tests_that_noticed_a_change_nearby_and_those_of_its_name_run_first(campaign):
     mutate = campaign.mutate
-    units = [(0.1, "tests/python/test_names.py"), (0.2, "tests/python/test_launch.py"), (2.0, "build/test_transform")]
-    units += [(3.0, "tests/gradients/test_kernels.py"), (4.0, "tests/python/test_lanes.py")]
+    units = [
+        (0.1, "tests/modules/test_names.py"),
+        (0.2, "tests/launches/test_launch.py"),
+        (2.0, "build/test_transform"),
+    ]
+    units += [(3.0, "tests/gradients/test_kernels.py"), (4.0, "tests/language/test_lanes.py")]
 
     def order(path, noticed=()):
         return [unit.split("test_")[1].split(".")[0] for _, unit in mutate.ordered(units, path, noticed)]
@@ -109,7 +113,7 @@ def test_tests_that_noticed_a_change_nearby_and_those_of_its_name_run_first(camp
     assert order("src/program/launch/launch.cpp")[:2] == ["launch", "names"]
     assert set(order("src/transform/adjoint/to_be_recorded.cpp")[:2]) == {"transform", "kernels"}
     assert set(order("src/transform/analysis/phi.cpp")[:3]) == {"transform", "kernels", "lanes"}
-    seen = [("src/ir/block.cpp", "tests/python/test_lanes.py")]
+    seen = [("src/ir/block.cpp", "tests/language/test_lanes.py")]
     assert order("src/ir/value.cpp", seen)[0] == "lanes"
     assert order("src/runtime/cpu/value.cpp", seen)[0] == "names"  # far away
 

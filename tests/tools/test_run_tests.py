@@ -1,5 +1,6 @@
 """The parts in which `make test` runs the Python tests."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,40 +22,63 @@ def test_files_of_other_devices_are_there(tool):
     assert len(named) > 50 and all((ROOT / name).exists() for name in named)
 
 
-def test_every_file_runs_on_the_emulated_device_or_says_why_not(tool):
+# What a file holds that stays on the CPU for this reason. A reason that is true no longer has no such file.
+REASONS = {
+    "geometry comes to GPUs later": r"mesh|bvh|hash_?grid|volume|warp\.examples",
+    "other frameworks are built for the CPU here; their GPUs come later": (
+        r"torch|jax|paddle|numba|dlpack|mpi|from_numpy|library|framework"
+    ),
+    "needs a GPU, and other frameworks for it: `make gpu-check`": r"torch|jax",
+    "has bounds for the CPU's roundings; GPUs have other ones": r"\bulps?\b|bound|tolerance",
+    "is about the CPU's lanes": r"lane",
+    "is about functions in C++, which are the CPU's": r"func_native",
+    "is about a process without a GPU: its default device, what it logs and answers": r"sys\.executable|cpu|logg",
+    "runs no kernel: names, syntax trees, errors of the compiler": r"^(?![\s\S]*wp\.launch\()",
+    "takes the emulated device by itself, whatever the default device is": r"emulated|ptxas",
+}
+
+
+def test_files_that_stay_on_the_cpu_say_why_and_the_reason_is_true(tool):
+    marks = tool("run_tests").marks
+    reasons = {file: marks(file)["cpu_only"] for file in tool("run_tests").files() if "cpu_only" in marks(file)}
+    assert {reason for (reason,) in reasons.values()} == set(REASONS)
+    untrue = [
+        file
+        for file, (reason,) in reasons.items()
+        if not re.search(f"(?i){REASONS[reason]}", (ROOT / file).read_text())
+    ]
+    assert not untrue
+
+
+def test_files_without_kernels_need_no_mark_and_the_others_run_on_the_emulated_device(tool):
     run_tests = tool("run_tests")
-    on_cuda = run_tests.files_on_cuda()
-    left_out = run_tests.files(*run_tests.NOT_ON_CUDA.values())
-    listed = [*on_cuda, *left_out]
-    there = {str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*.py")}
-    assert sorted(listed) == sorted(there), "a file that is in no list, is in two, or is gone"
-    assert all(len(reason) > 10 for reason in run_tests.NOT_ON_CUDA)
+    assert set(run_tests.folders()) >= run_tests.WITHOUT_KERNELS | run_tests.ARRAYS
+    parts = [arguments for name, arguments, _, _ in run_tests.parts() if name.startswith("emulated CUDA")]
+    first, second = ({argument for argument in arguments if argument.startswith("tests/")} for arguments in parts)
+    assert not first & second and first | second == set(run_tests.files_on_cuda())
+    assert {"tests/cuda/test_cuda.py", "tests/gradients/test_kernels.py"} < first | second
+    assert not [file for file in first | second if file.startswith(("tests/tools/", "tests/interop/test_torch"))]
 
 
-def test_tests_of_minutes_are_there_and_left_out_of_short_runs(tool):
-    run_tests = tool("run_tests")
-
-    def options(**chosen):
-        parts = run_tests.parts(**chosen)
-        return [option for name, given, _, _ in parts if name.startswith("emulated CUDA") for option in given]
-
-    for test in run_tests.LONG_ON_CUDA:
-        file, name = test.split("::")
-        assert f"\ndef {name}(" in (ROOT / file).read_text() and file in run_tests.files_on_cuda()
-        assert options().count(f"--deselect={test}") == 1
-    assert not [option for option in options(long=True) if option.startswith("--deselect")]
-    assert set(options(long=True)) < set(options())
+def test_marks_are_read_without_importing_the_file(tool, tmp_path):
+    file = tmp_path / "test_a.py"
+    file.write_text('import no_such_module\npytestmark = [pytest.mark.gpu, pytest.mark.cpu_only("why"), needs_it]\n')
+    assert tool("run_tests").marks(str(file)) == {"gpu": [], "cpu_only": ["why"]}
+    file = tmp_path / "test_b.py"
+    file.write_text("pytestmark = pytest.mark.protected\ndef test_b(): pytestmark = pytest.mark.gpu\n")
+    assert tool("run_tests").marks(str(file)) == {"protected": []}
 
 
-def test_other_numbers_are_for_what_kernels_compute(tool):
+def test_tests_of_minutes_and_those_with_launches_of_their_own_are_left_out_where_nobody_asks_for_them(tool):
     def on_cuda(**options):
         parts = tool("run_tests").parts(**options)
-        return {file for name, arguments, _, _ in parts if name.startswith("emulated CUDA") for file in arguments}
+        return {word for name, arguments, _, _ in parts if name.startswith("emulated CUDA") for word in arguments}
 
-    plain, others = on_cuda(), on_cuda(other_numbers=True)
-    assert "--other-numbers" in others and others - plain == {"--other-numbers"}
-    assert {Path(file).name for file in plain - others} >= {"test_cuda_failures.py", "test_graphs.py"}
-    assert "tests/gradients/test_kernels.py" in others and "tests/python/test_cuda.py" in others
+    plain, every, others = on_cuda(), on_cuda(long=True), on_cuda(other_numbers=True)
+    assert plain - every == {"-m", "not minutes_on_cuda"}
+    assert others - plain == {"--other-numbers", "not own_launches and not minutes_on_cuda"}
+    assert {Path(file).name for file in plain - others} >= {"test_failures.py", "test_graphs.py"}
+    assert "tests/gradients/test_kernels.py" in others and "tests/cuda/test_cuda.py" in others
 
 
 def test_a_test_that_one_part_skips_and_another_shows_has_passed(tool):

@@ -13,9 +13,11 @@ in build/) and fails if the page differs from it.
 
 import re
 import sys
+import textwrap
 from collections import Counter
 from pathlib import Path
 
+import check_docs
 import run_report
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,12 +102,13 @@ def columns(item, tests, waits):
 
 
 def summary(rows):
-    """The counts at the top of the page."""
+    """The counts at the top of the page, as the lines of a paragraph."""
     counts = Counter((row["id"][0], row["state"]) for row in rows)
     kinds = {"S": "contract items (S-…)", "P": "programs (P-…)", "D": "pairs of an old and a new form (D-…)"}
     all_of = {kind: sum(counts[kind, state] for state in ("open", "part", "done")) for kind in kinds}
     done = ", ".join(f"{counts[kind, 'done']} of {all_of[kind]} {name}" for kind, name in kinds.items())
-    return f"Done: {done}; {sum(counts[kind, 'part'] for kind in kinds)} more in part."
+    text = f"Done: {done}; {sum(counts[kind, 'part'] for kind in kinds)} more in part."
+    return textwrap.wrap(text, check_docs.COLUMNS, break_long_words=False, break_on_hyphens=False)
 
 
 def main():
@@ -126,8 +129,8 @@ def main():
             wrong.append(f"{item} is '{row['state']}' ({row['where']}), the tests say '{state}' ({where})")
         lines[number] = f"| {item} | {row['subject']} | {state} | {where} |"
         rows.append(ROW.match(lines[number]))
-    counts = next(number for number, line in enumerate(lines) if line.startswith("Done: "))
-    lines[counts] = summary(rows)
+    begin = next(number for number, line in enumerate(lines) if line.startswith("Done: "))
+    lines[begin : lines.index("", begin)] = summary(rows)
     unknown = [f"{test}: the contract has no item {item}" for item in tests.keys() - contract() for test in tests[item]]
     unknown += [f"docs/status.md has no row {item}" for item in contract() - found]
     unknown += [f"docs/status.md has a row {item}, the contract has not" for item in found - contract()]

@@ -14,7 +14,7 @@ writes nothing. Additions of 0 to a number in memory have no effect, nor have st
 Functions of libdevice's own have tests of their own. The number that takes the place of a divisor is arbitrary if the
 quotient does not count. If all threads do the same, it does not matter which of them run. And the steps of the loop
 over the grid are left out, which a launch of few threads never repeats: tests of their own are about these
-(tests/python/test_cuda.py, tests/python/test_tid.py). A survivor that computes the same for every input that the
+(tests/cuda/test_cuda.py, tests/launches/test_tid.py). A survivor that computes the same for every input that the
 compiler allows is a line of tools/mutation/equivalent_ptx_mutants.txt, with the reason, and does not count either.
 
 Each run is a process that is forked from one that has imported everything, and takes a second or so.
@@ -38,9 +38,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 EQUIVALENT = Path(__file__).with_name("equivalent_ptx_mutants.txt")
 FILES = (
-    "tests/python/test_arithmetic.py tests/python/test_control_flow.py tests/python/test_structs.py"
-    " tests/python/test_vectors.py tests/python/test_kernel_arrays.py tests/python/test_indexing.py"
-    " tests/python/test_functions.py tests/python/test_statements.py tests/python/test_cuda.py tests/python/test_ptx.py"
+    "tests/arrays/test_arithmetic.py tests/language/test_control_flow.py tests/structs/test_structs.py"
+    " tests/types/test_vectors.py tests/arrays/test_kernel_arrays.py tests/language/test_indexing.py"
+    " tests/language/test_functions.py tests/language/test_statements.py tests/cuda/test_cuda.py tests/cuda/test_ptx.py"
     " tests/gradients/test_kernels.py tests/gradients/test_atomics.py tests/gradients/test_tape.py"
     " tests/gradients/test_hessians.py tests/gradients/test_tangents.py tests/builtins/test_geometry.py"
 )

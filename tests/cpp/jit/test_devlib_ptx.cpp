@@ -1,5 +1,5 @@
 // The device library as code for GPUs: its bitcode through LLVM's NVPTX back end to PTX. With $WEFT_PTX, a folder, the
-// texts are left there, and tests/python/test_devlib_ptx.py gives them to ptxas.
+// texts are left there, and tests/cuda/test_devlib_ptx.py gives them to ptxas.
 #include <gtest/gtest.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/LegacyPassManager.h>

@@ -1,0 +1,51 @@
+"""The device library's PTX, which the C++ tests write, is what NVIDIA's assembler takes."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from cuda_tools import PTXAS, needs_ptxas
+
+pytestmark = pytest.mark.cpu_only("takes the emulated device by itself, whatever the default device is")
+
+ROOT = Path(__file__).resolve().parents[2]
+PROCESSORS = ("sm_75", "sm_90")
+KERNELS = {
+    "inlined": [f"call_closest_edge_edge{derivative}" for derivative in ("", "_tangent", "_adjoint")],
+    "traversals": [
+        *(f"call_mesh_ray_{what}" for what in ("nearest", "any", "count")),
+        *(f"call_mesh_point_{what}" for what in ("closest", "side", "furthest")),
+        *(f"call_bvh_next_{shape}" for shape in ("box", "sphere", "ray", "capsule")),
+        *(f"call_mesh_next_{shape}" for shape in ("box", "sphere")),
+        *(f"call_volume_{what}" for what in ("stencil", "lookup", "store")),
+        *(f"call_mesh_{what}" for what in ("winding", "parity", "group_root")),
+        "call_bvh_group_root",
+        "call_triangles_meet",
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """The folder of PTX texts."""
+    folder = tmp_path_factory.mktemp("ptx")
+    tests = ROOT / os.environ.get("BUILD", "build") / "test_jit"
+    command = [str(tests), "--gtest_filter=*DevlibPtx*"]
+    done = subprocess.run(command, env={**os.environ, "WEFT_PTX": str(folder)}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@needs_ptxas
+@pytest.mark.parametrize("part", KERNELS)
+@pytest.mark.parametrize("processor", PROCESSORS)
+def test_ptxas_takes_the_library(texts, tmp_path, processor, part):
+    for kind in ("f32", "f64"):
+        cubin = tmp_path / f"{kind}.cubin"
+        command = [PTXAS, f"--gpu-name={processor}", "--verbose", str(texts / f"{processor}_{kind}_{part}.ptx")]
+        done = subprocess.run([*command, "-o", str(cubin)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert cubin.read_bytes()[:4] == b"\x7fELF"
+        for kernel in KERNELS[part]:
+            assert f"'{kernel}_{kind}' for '{processor}'" in done.stderr

@@ -1,0 +1,681 @@
+"""@wp.func_native: functions whose body is C++, compiled by a clang of the machine where there is one."""
+
+import inspect
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import warp as wp
+
+pytestmark = pytest.mark.cpu_only("is about functions in C++, which are the CPU's")
+
+NAMES = ["clang++-22", "clang++", *(f"clang++-{n}" for n in range(21, 13, -1)), "clang"]
+needs_clang = pytest.mark.skipif(
+    not os.environ.get("WEFT_CLANG") and not any(map(shutil.which, NAMES)), reason="there is no clang on this machine"
+)
+LANES = [{}, {"lanes": 1}, {"mode": "debug"}]
+
+INTEGERS = [wp.int8, wp.uint8, wp.int16, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64]
+FLOATS = [wp.float8_e4m3fn, wp.float8_e5m2, wp.float16, wp.bfloat16, wp.float32, wp.float64]
+
+
+@wp.func_native("""
+    if (x > 1e30f) return y;
+    return x * x + y;
+""")
+def square(x: float, y: float) -> float: ...
+
+
+@needs_clang
+@pytest.mark.parametrize("options", LANES)
+def test_kernels_call_the_snippet_for_each_thread(options):
+    @wp.kernel(module_options=options, module="unique")
+    def squares(x: wp.array[float], y: wp.array[float]):
+        i = wp.tid()
+        if i % 3 != 1:
+            y[i] = square(x[i], 1.0)
+
+    x = np.arange(37, dtype=np.float32)
+    y = wp.zeros(37, dtype=float)
+    wp.launch(squares, dim=37, inputs=[wp.array(x), y])
+    np.testing.assert_array_equal(y.numpy(), np.where(np.arange(37) % 3 != 1, x * x + 1, 0))
+
+
+def test_what_a_function_keeps():
+    @wp.func_native("return x;", adj_snippet="adj_x += adj_ret;", replay_snippet="return x + 0;")
+    def same(x: float) -> float:
+        """The same."""
+
+    assert isinstance(same, wp.Function) and same.__doc__ == "The same."
+    assert same.native_snippet == "return x;"
+    assert same.adj_native_snippet == "adj_x += adj_ret;" and same.replay_snippet == "return x + 0;"
+    assert square.adj_native_snippet is None and square.replay_snippet is None
+    assert wp.func(lambda: 1).native_snippet is None
+    assert list(inspect.signature(wp.func_native).parameters) == ["snippet", "adj_snippet", "replay_snippet"]
+
+
+def make_scalar_kernel(dtype):
+    @wp.func_native("return flag ? x : y;")
+    def pick(x: dtype, y: dtype, flag: bool) -> dtype: ...
+
+    @wp.func_native("return !flag;")
+    def negated(flag: bool) -> bool: ...
+
+    @wp.kernel(module="unique")
+    def scalars(x: wp.array[dtype], y: wp.array[dtype], out: wp.array[dtype]):
+        i = wp.tid()
+        out[i] = pick(x[i], y[i], negated(i % 3 == 0))
+
+    return scalars
+
+
+@needs_clang
+@pytest.mark.parametrize("dtype", [wp.bool, *INTEGERS, *FLOATS])
+def test_every_scalar_type_goes_in_and_out(dtype):
+    numbers = np.arange(41) * 3 % 127
+    x, y = wp.array(numbers, dtype=dtype), wp.array(numbers[::-1].copy(), dtype=dtype)
+    out = wp.zeros(41, dtype=dtype)
+    wp.launch(make_scalar_kernel(dtype), dim=41, inputs=[x, y, out])
+    x, y, out = (a.numpy() for a in (x, y, out))
+    assert np.where(np.arange(41) % 3 != 0, x, y).tobytes() == out.tobytes()
+
+
+@wp.struct
+class Inner:
+    small: wp.int8
+    v: wp.vec2d
+
+
+@wp.struct
+class Body:
+    ok: bool
+    x: wp.vec3
+    inner: Inner
+    samples: wp.array[float]
+
+
+@wp.func_native("""
+    Body r = b;
+    r.ok = !b.ok;
+    r.x = b.x * 2.0f + vec3(1, 2, 3) - cross(b.x, vec3(0, 0, 1));
+    r.inner.small += 1;
+    r.inner.v[1] = t.p[0] + t.q[3] + q.w + m[1][2] + dot(b.inner.v, b.inner.v) + length(b.x);
+    if (b.samples) r.samples[i] = float(b.samples.shape[0]);
+    return r;
+""")
+def change(b: Body, t: wp.transform, q: wp.quat, m: wp.mat33, i: int) -> Body: ...
+
+
+@needs_clang
+@pytest.mark.parametrize("options", LANES)
+def test_vectors_matrices_and_structs_have_the_layout_of_kernels(options):
+    @wp.kernel(module_options=options, module="unique")
+    def bodies(b: wp.array[Body], m: wp.mat33):
+        i = wp.tid()
+        t = wp.transform(wp.vec3(float(i), 0.0, 0.0), wp.quat_identity())
+        b[i] = change(b[i], t, wp.quat(0.0, 0.0, 0.0, 2.0), m, i)
+
+    samples = wp.zeros(19, dtype=float)
+    made = []
+    for i in range(19):
+        inner = Inner(small=i, v=wp.vec2d(0.5 * i, 1.0))
+        made.append(Body(ok=i % 2 == 0, x=wp.vec3(i, 4.0, 3.0), inner=inner, samples=samples if i % 5 else None))
+    array = wp.array(made, dtype=Body)
+    wp.launch(bodies, dim=19, inputs=[array, wp.mat33(*range(9))])
+    found = array.numpy()
+    i = np.arange(19)
+    assert np.array_equal(found["ok"], i % 2 != 0)
+    np.testing.assert_array_equal(found["x"], np.stack([2 * i + 1 - 4, 10 + i, 9 + 0 * i], axis=1))
+    assert np.array_equal(found["inner"]["small"], i + 1)
+    expected = i + 1.0 + 2.0 + 5.0 + (0.25 * i * i + 1) + np.sqrt((i * i + 25).astype(np.float32))
+    np.testing.assert_allclose(found["inner"]["v"][:, 1], expected, rtol=1e-6)
+    np.testing.assert_array_equal(samples.numpy(), np.where(i % 5 != 0, 19, 0))
+
+
+@wp.func_native("""
+    for (int64 k = 0; k < a.shape[1]; ++k) {
+        out[i][k] = a(i, k) * 10 + a[i][k];
+        out[i][k] += a.strides[1] + *b.data;
+    }
+""")
+def rows(a: wp.array2d[int], b: wp.array[int], out: wp.array2d[int], i: int): ...
+
+
+@wp.kernel
+def all_rows(a: wp.array2d[int], b: wp.array[int], out: wp.array2d[int]):
+    rows(a, b, out, wp.tid())
+
+
+@needs_clang
+def test_arrays_are_views_with_shape_strides_and_address():
+    numbers = np.arange(48, dtype=np.int32).reshape(8, 6)
+    array = wp.array(numbers)
+    for view, part in ((array, numbers), (array[::2, 1::2], numbers[::2, 1::2]), (array.transpose(), numbers.T)):
+        out = wp.zeros(part.shape, dtype=int)
+        wp.launch(all_rows, dim=part.shape[0], inputs=[view, wp.array([7], dtype=int), out])
+        np.testing.assert_array_equal(out.numpy(), part * 11 + view.strides[1] + 7)
+
+
+@wp.func_native("""
+    whole[0] = uint64(a.data);
+    element[i] = uint64(&a(i, 1));
+    part[i] = uint64(&a(i, 1)[2]);
+""")
+def note_addresses(
+    a: wp.array2d[wp.vec3], i: int, whole: wp.array[wp.uint64], element: wp.array[wp.uint64], part: wp.array[wp.uint64]
+): ...
+
+
+@wp.kernel
+def addresses(
+    a: wp.array2d[wp.vec3], whole: wp.array[wp.uint64], element: wp.array[wp.uint64], part: wp.array[wp.uint64]
+):
+    note_addresses(a, wp.tid(), whole, element, part)
+
+
+@needs_clang
+def test_addresses_of_elements_are_those_of_the_host():
+    array = wp.zeros((9, 4), dtype=wp.vec3)
+    for view in (array, array[1::3], array[::-1, ::2], array.transpose()):
+        rows = view.shape[0]
+        whole, element, part = (wp.zeros(n, dtype=wp.uint64) for n in (1, rows, rows))
+        wp.launch(addresses, dim=rows, inputs=[view, whole, element, part])
+        expected = view.ptr + np.arange(rows) * view.strides[0] + view.strides[1]
+        assert whole.numpy()[0] == view.ptr
+        np.testing.assert_array_equal(element.numpy(), expected)
+        np.testing.assert_array_equal(part.numpy(), expected + 8)
+
+
+@wp.func_native("""
+    array_t<float, 2> plane = a[i];
+    atomic_add(&total[0], 1);
+    atomic_add(&sum[0], plane[1][2]);
+""")
+def count(a: wp.array3d[float], total: wp.array[int], sum: wp.array[float], i: int): ...
+
+
+@needs_clang
+def test_threads_add_at_the_same_time():
+    @wp.kernel
+    def counted(a: wp.array3d[float], total: wp.array[int], sum: wp.array[float]):
+        count(a, total, sum, wp.tid())
+
+    n = 20000
+    total, sum = wp.zeros(1, dtype=int), wp.zeros(1, dtype=float)
+    wp.launch(counted, dim=n, inputs=[wp.full((n, 2, 3), 0.5, dtype=float), total, sum])
+    assert total.numpy()[0] == n and sum.numpy()[0] == n / 2
+
+
+@needs_clang
+def test_16_bit_floats_convert_as_numpy_and_kernels_do():
+    @wp.func_native("return x;")
+    def to_half(x: float) -> wp.float16: ...
+
+    @wp.func_native("return x;")
+    def to_float(x: wp.float16) -> float: ...
+
+    @wp.func_native("return x;")
+    def to_brain(x: float) -> wp.bfloat16: ...
+
+    @wp.func_native("return x;")
+    def from_brain(x: wp.bfloat16) -> float: ...
+
+    @wp.kernel
+    def convert(
+        x: wp.array[float],
+        h: wp.array[wp.float16],
+        half: wp.array[wp.float16],
+        brain: wp.array[wp.bfloat16],
+        ours: wp.array[wp.bfloat16],
+        wide: wp.array[float],
+        back: wp.array[float],
+    ):
+        i = wp.tid()
+        half[i] = to_half(x[i])
+        brain[i] = to_brain(x[i])
+        ours[i] = wp.bfloat16(x[i])
+        wide[i] = to_float(h[i])
+        back[i] = from_brain(brain[i])
+
+    halves = np.arange(65536, dtype=np.uint16).view(np.float16)
+    # Every half, what lies between two, and any bits.
+    between = halves.view(np.uint16).astype(np.uint32) << 13
+    random = np.random.default_rng(2)
+    x = np.concatenate([halves.astype(np.float32), (between + 0x38000FFF).view(np.float32)])
+    x = np.concatenate([x, random.integers(0, 2**32, 65536, dtype=np.uint32).view(np.float32)])
+    x = np.concatenate([x, random.normal(0, 1e-6, 65536).astype(np.float32)])
+    h = np.resize(halves, x.size)
+    outputs = [wp.zeros(x.size, dtype=t) for t in (wp.float16, wp.bfloat16, wp.bfloat16, float, float)]
+    wp.launch(convert, dim=x.size, inputs=[wp.array(x), wp.array(h), *outputs])
+    half, wide, back = (outputs[k].numpy() for k in (0, 3, 4))
+    brain, ours = (outputs[k].view(wp.uint16).numpy() for k in (1, 2))
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(half, x.astype(np.float16))
+    np.testing.assert_array_equal(wide, h.astype(np.float32))
+    assert np.all((brain == ours) | np.isnan(x))
+    np.testing.assert_array_equal(back.view(np.uint32), brain.astype(np.uint32) << 16)
+
+
+@needs_clang
+@pytest.mark.parametrize("dtype", [wp.float8_e4m3fn, wp.float8_e5m2, wp.float16, wp.bfloat16])
+def test_small_floats_convert_as_kernels_do(dtype):
+    @wp.func_native("return x;")
+    def narrowed(x: float) -> dtype: ...
+
+    @wp.func_native("return x;")
+    def widened(x: dtype) -> float: ...
+
+    @wp.kernel(module="unique")
+    def convert(
+        x: wp.array[float], small: wp.array[dtype], ours: wp.array[dtype], wide: wp.array[float], back: wp.array[float]
+    ):
+        i = wp.tid()
+        small[i] = narrowed(x[i])
+        ours[i] = dtype(x[i])
+        wide[i] = widened(ours[i])
+        back[i] = float(ours[i])
+
+    random = np.random.default_rng(3)
+    near_one = (random.normal(0, 1, 40000) * 2.0 ** random.integers(-30, 20, 40000)).astype(np.float32)
+    bits = random.integers(0, 2**32, 20000, dtype=np.uint32)
+    x = np.concatenate([near_one, bits.view(np.float32), (bits & 0xFFF00000).view(np.float32)])
+    small, ours = wp.zeros(x.size, dtype=dtype), wp.zeros(x.size, dtype=dtype)
+    wide, back = wp.zeros(x.size, dtype=float), wp.zeros(x.size, dtype=float)
+    wp.launch(convert, dim=x.size, inputs=[wp.array(x), small, ours, wide, back])
+    as_bits = wp.uint8 if wp.types.type_size_in_bytes(dtype) == 1 else wp.uint16
+    assert np.all((small.view(as_bits).numpy() == ours.view(as_bits).numpy()) | np.isnan(x))
+    np.testing.assert_array_equal(np.isnan(wide.numpy()), np.isnan(back.numpy()))
+    np.testing.assert_array_equal(wide.numpy(), back.numpy())
+    np.testing.assert_array_equal(np.isnan(small.astype(float).numpy()), np.isnan(ours.astype(float).numpy()))
+
+
+@needs_clang
+def test_mathematics_includes_and_static_variables():
+    @wp.func_native("""
+        #include <algorithm>
+        #include <vector>
+        static int calls = 0;
+        ++calls;
+        std::vector<float> v = {x, 2.0f, sqrt(x), pow(x, 2.0f), float(calls > 0)};
+        std::sort(v.begin(), v.end());
+        return v.back() + min(x, 1.0f) + abs(-x) + clamp(x, 0.0f, 0.5f) + floor(x);
+    """)
+    def mixed(x: float) -> float: ...
+
+    @wp.kernel
+    def run(x: wp.array[float], out: wp.array[float]):
+        i = wp.tid()
+        out[i] = mixed(x[i])
+
+    x = np.linspace(2, 5, 9, dtype=np.float32)
+    out = wp.zeros(9, dtype=float)
+    wp.launch(run, dim=9, inputs=[wp.array(x), out])
+    np.testing.assert_allclose(out.numpy(), x * x + 1 + x + 0.5 + np.floor(x), rtol=1e-6)
+
+
+@needs_clang
+@pytest.mark.parametrize("header", ["", "#include <cmath>\n#include <cfloat>"])
+def test_names_of_c(header):
+    @wp.func_native(
+        header
+        + """
+        float v = sqrtf(x) + fabsf(-x) + powf(x, 2.0f) + fmaxf(x, 1.0f) + fminf(x, 1.0f) + floorf(x);
+        if (FLT_MAX < INFINITY && NAN != NAN) v += float(M_PI);
+        return v + *wp::address(a, i, 1) + *address(b, i);
+        """
+    )
+    def mixed(x: float, a: wp.array2d[float], b: wp.array[float], i: int) -> float: ...
+
+    @wp.kernel(module="unique")
+    def run(x: wp.array[float], a: wp.array2d[float], out: wp.array[float]):
+        i = wp.tid()
+        out[i] = mixed(x[i], a, x, i)
+
+    x = np.linspace(0.5, 5, 9, dtype=np.float32)
+    a = np.arange(18, dtype=np.float32).reshape(9, 2)
+    out = wp.zeros(9, dtype=float)
+    wp.launch(run, dim=9, inputs=[wp.array(x), wp.array(a), out])
+    expected = np.sqrt(x) + x + x * x + np.maximum(x, 1) + np.minimum(x, 1) + np.floor(x) + np.pi + a[:, 1] + x
+    np.testing.assert_allclose(out.numpy(), expected, rtol=1e-6)
+
+
+@needs_clang
+@pytest.mark.parametrize("options", [{"lanes": 1}, {"lanes": 8}])
+def test_parameters_that_are_passed_by_reference(options):
+    @wp.struct
+    class Body:
+        mass: float
+        velocity: wp.vec3
+        hits: wp.int8
+
+    @wp.func_native("int old = count; ++count; body.velocity[1] += by; body.hits += 2; by = -by; return old;")
+    def hit(count: wp.ref[int], body: wp.ref[Body], by: float) -> int: ...
+
+    @wp.func_native("v = cross(v, w);")
+    def turn(v: wp.ref[wp.vec3], w: wp.vec3): ...
+
+    @wp.kernel(module="unique", module_options=options)
+    def run(counts: wp.array[int], bodies: wp.array[Body], out: wp.array[int], v: wp.array2d[wp.vec3]):
+        i = wp.tid()
+        count = int(10)
+        for k in range(i % 3):
+            out[i] += hit(count, bodies[i], float(k) + 0.5)
+        body = Body(mass=2.0)
+        if i % 2 == 0:
+            hit(counts[i], body, 3.0)
+        turn(body.velocity, wp.vec3(0.0, 0.0, 1.0))
+        turn(v[i, 1], wp.vec3(1.0, 0.0, 0.0))
+        counts[i] += 100 * count + int(body.velocity[0]) + 1000 * int(body.hits)
+
+    n = 11
+    counts, out = wp.zeros(n, dtype=int), wp.zeros(n, dtype=int)
+    bodies, v = wp.zeros(n, dtype=Body), wp.full((n, 2), wp.vec3(0.0, 2.0, 0.0), dtype=wp.vec3)
+    wp.launch(run, dim=n, inputs=[counts, bodies, out, v])
+    i = np.arange(n)
+    even = i % 2 == 0
+    np.testing.assert_array_equal(counts.numpy(), 100 * (10 + i % 3) + np.where(even, 1 + 3 + 2000, 0))
+    np.testing.assert_array_equal(out.numpy(), np.array([0, 10, 21])[i % 3])
+    found = bodies.numpy()
+    np.testing.assert_array_equal(found["velocity"][:, 1], np.array([0, 0.5, 2.0])[i % 3])
+    np.testing.assert_array_equal(found["hits"], 2 * (i % 3))
+    np.testing.assert_array_equal(v.numpy()[:, 1], np.tile([0, 0, -2], (n, 1)))
+    np.testing.assert_array_equal(v.numpy()[:, 0], np.tile([0, 2, 0], (n, 1)))
+
+
+@needs_clang
+def test_generic_parameters_and_overloads():
+    @wp.func_native("return 2 * int(sizeof(a)) + int(a);")
+    def size_of(a: Any) -> int: ...
+
+    @wp.func_native("return 1;")
+    def which(a: float) -> int: ...
+
+    @wp.func_native("return 2;")
+    def which(a: int) -> int: ...  # noqa: F811
+
+    @wp.kernel
+    def run(out: wp.array[int]):
+        out[0] = size_of(wp.float64(3.0))
+        out[1] = size_of(wp.int8(3))
+        out[2] = which(1.5)
+        out[3] = which(out[0])
+
+    out = wp.zeros(4, dtype=int)
+    wp.launch(run, dim=1, inputs=[out])
+    assert out.numpy().tolist() == [19, 5, 1, 2]
+
+
+@needs_clang
+def test_closures_with_other_snippets_are_other_functions():
+    def make(factor):
+        @wp.func_native(f"return {factor} * x;")
+        def times(x: int) -> int: ...
+
+        @wp.kernel
+        def run(out: wp.array[int]):
+            out[0] = times(7)
+
+        return run
+
+    out = wp.zeros(1, dtype=int)
+    for factor in (2, 3, 2):
+        wp.launch(make(factor), dim=1, inputs=[out])
+        assert out.numpy()[0] == 7 * factor
+
+
+@needs_clang
+def test_two_structs_of_one_name():
+    def struct_with(dtype):
+        @wp.struct
+        class Pair:
+            a: dtype
+
+        return Pair
+
+    A, B = struct_with(wp.int8), struct_with(wp.float64)
+
+    @wp.func_native("return int(x.a) + int(y.a);")
+    def total(x: A, y: B) -> int: ...
+
+    @wp.kernel
+    def run(out: wp.array[int]):
+        x = A()
+        y = B()
+        x.a = wp.int8(3)
+        y.a = wp.float64(4.0)
+        out[0] = total(x, y)
+
+    out = wp.zeros(1, dtype=int)
+    wp.launch(run, dim=1, inputs=[out])
+    assert out.numpy()[0] == 7
+
+
+def test_calls_from_python_run_the_python_body():
+    with pytest.raises(wp.UsageError, match=r"square\(\): is written in C\+\+, which kernels can call"):
+        square(1.0, 2.0)
+
+    @wp.func_native("return x + 1;")
+    def next_one(x: int) -> int:
+        return x + 1
+
+    assert next_one(3) == 4
+
+
+def test_snippets_that_are_none():
+    with pytest.raises(TypeError, match=r"func_native\(\): the snippet is 3 of type int, expected a string of C\+\+"):
+        wp.func_native(3)
+    with pytest.raises(TypeError, match=r"write @wp.func_native\(snippet\) above the `def`"):
+
+        @wp.func_native
+        def f(x: int): ...
+
+    with pytest.raises(TypeError, match="adj_snippet is 1"):
+        wp.func_native("", adj_snippet=1)
+    with pytest.raises(TypeError, match="replay_snippet is b''"):
+        wp.func_native("", replay_snippet=b"")
+    with pytest.raises(ValueError, match="no valid Unicode"):
+        wp.func_native("return '\ud800';")
+    with pytest.raises(ValueError, match="null character"):
+        wp.func_native("\0")
+    with pytest.raises(TypeError, match=r"func_native\(\): expected a Python function, found 3"):
+        wp.func_native("return 1;")(3)
+
+
+def kernel_of(function, expression="x[i]", result=True):
+    """A kernel that calls the function with the expression."""
+    scope = {"wp": wp, "function": function}
+    target = "y[i] = " if result else ""
+    source = f"def run(x: wp.array[float], y: wp.array[float]):\n    i = wp.tid()\n    {target}function({expression})\n"
+    import linecache
+
+    path = f"<kernel {len(linecache.cache)}>"
+    linecache.cache[path] = (len(source), None, source.splitlines(True), path)
+    exec(compile(source, path, "exec"), scope)
+    return wp.kernel(scope["run"])
+
+
+def run(kernel):
+    x, y = wp.array([1.0, 2.0, 3.0], dtype=float), wp.zeros(3)
+    wp.launch(kernel, dim=3, inputs=[x, y])
+    return y.numpy().tolist()
+
+
+@needs_clang
+@pytest.mark.parametrize(
+    "snippet, line, column, message",
+    [
+        ("return x + yy;", 1, 12, "use of undeclared identifier 'yy'"),
+        ("\n\n  float z = x;\n  return z +;", 4, 13, "expected expression"),
+        ("return vec3(1, 2, x);", 1, 8, "no viable conversion"),
+        ("return length(vec3(x, x));", 1, 15, "a vector is made of all its components"),
+        ("throw x;", 1, 1, "exceptions disabled"),
+        ("#include <nothing_of_this_name.h>\nreturn x;", 1, 10, "file not found"),
+    ],
+)
+def test_mistakes_of_the_snippet_are_shown_at_its_line(snippet, line, column, message):
+    @wp.func_native(snippet)
+    def wrong(x: float) -> float: ...
+
+    with pytest.raises(wp.CompileError, match=message) as caught:
+        run(kernel_of(wrong))
+    error = caught.value
+    assert (error.path, error.line, error.column) == ("<C++ of 'wrong'>", line, column)
+    text = str(error)
+    assert snippet.splitlines()[line - 1].strip() in text
+    assert "note: 'wrong' is called here" in text and "function(x[i])" in text and "the compiler is " in text
+
+
+@needs_clang
+@pytest.mark.parametrize(
+    "snippet, result, message",
+    [
+        ("x = 2;", float, "not every path of it returns a value"),
+        ("if (x > 0) { return x;", float, "'wrong' does not compile.*braces"),
+        ("return x; } int other() {", float, "'wrong' does not compile"),
+        ("return x;", None, "void function 'wrong' should not return a value.*annotate the Python function"),
+        ("return std::sqrt(x);", float, "'std'.*include its header: a line such as #include <cmath>"),
+    ],
+)
+def test_mistakes_say_what_would_work(snippet, result, message):
+    def wrong(x: float): ...
+
+    wrong.__annotations__["return"] = result
+    if result is not None:
+
+        def wrong(x: float) -> float: ...
+
+    with pytest.raises(wp.CompileError, match=f"(?s){message}"):
+        run(kernel_of(wp.func_native(snippet)(wrong), result=result is not None))
+
+
+def test_types_that_cpp_does_not_have():
+    @wp.func_native("return x;")
+    def f(x) -> float: ...
+
+    with pytest.raises(wp.CompileError, match=r"argument 'x' of the C\+\+ function 'f' is the built-in function 'sin'"):
+        run(kernel_of(f, "wp.sin"))
+    with pytest.raises(wp.CompileError, match=r"argument 'x' of the C\+\+ function 'f' is a tuple"):
+        run(kernel_of(f, "(1.0, 2.0)"))
+
+    @wp.func_native("return x;")
+    def g(x: float) -> tuple[float, float]: ...
+
+    with pytest.raises(wp.CompileError, match=r"cannot return tuple\[float32, float32\]\n(.*\n)*help: return a struct"):
+        run(kernel_of(g))
+
+    @wp.func_native("return x;")
+    def h(x: float) -> wp.array[float]: ...
+
+    with pytest.raises(wp.CompileError, match=r"cannot return array\[float32\]"):
+        run(kernel_of(h))
+
+    @wp.func_native("return x;")
+    def k(x: float) -> Any: ...
+
+    with pytest.raises(wp.CompileError, match="has no single type"):
+        run(kernel_of(k))
+
+    @wp.func_native("return new_;")
+    def m(new: float) -> float: ...
+
+    with pytest.raises(wp.CompileError, match=r"parameter 'new' of the C\+\+ function 'm' is a word of C\+\+"):
+        run(kernel_of(m))
+
+    with pytest.raises(wp.CompileError, match="argument 'x' of 'square' is int32, expected float32"):
+        run(kernel_of(square, "i, 1.0"))
+
+
+@pytest.fixture
+def no_cache(monkeypatch):
+    monkeypatch.setattr(wp.config, "cache_kernels", False)
+
+
+def test_without_a_clang_the_kernel_is_refused(monkeypatch, tmp_path, no_cache):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("WEFT_CLANG", raising=False)
+    message = r"'square' is written in C\+\+, which needs a clang on this machine: there is none in the folders of PATH"
+    with pytest.raises(wp.CompileError, match=message) as caught:
+        run(kernel_of(square, "x[i], 1.0"))
+    text = str(caught.value)
+    assert all(name in text for name in NAMES)
+    assert "wp.config.host_compiler" in text and "WEFT_CLANG" in text
+    assert caught.value.line == 3 and "function(x[i], 1.0)" in text
+    # Everything else needs none.
+    assert "native" in kernel_of(square, "x[i], 1.0").listing("ir")
+
+
+def test_the_clang_can_be_named(monkeypatch, tmp_path, no_cache):
+    monkeypatch.setenv("WEFT_CLANG", "/nowhere/clang++")
+    with pytest.raises(wp.CompileError, match="variable WEFT_CLANG is '/nowhere/clang.*', which is no program"):
+        run(kernel_of(square, "x[i], 1.0"))
+    monkeypatch.setattr(wp.config, "host_compiler", "no-such-clang")
+    with pytest.raises(wp.CompileError, match="wp.config.host_compiler is 'no-such-clang', which is no program"):
+        run(kernel_of(square, "x[i], 1.0"))
+    script = tmp_path / "clang"
+    script.write_text("#!/bin/sh\necho something is broken >&2\nexit 3\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(wp.config, "host_compiler", script)
+    with pytest.raises(wp.CompileError, match="(?s)it ended with status 3.*it says: something is broken"):
+        run(kernel_of(square, "x[i], 1.0"))
+
+
+@needs_clang
+def test_a_named_clang_is_used(monkeypatch, tmp_path, no_cache):
+    real = next(filter(None, [os.environ.get("WEFT_CLANG"), *map(shutil.which, NAMES)]))
+    script = tmp_path / "my-clang"
+    script.write_text(f'#!/bin/sh\ntouch "{tmp_path}/used"\nexec "{real}" "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("WEFT_CLANG", str(script))
+    assert run(kernel_of(square, "x[i], 1.0")) == [2.0, 5.0, 10.0]
+    assert (tmp_path / "used").exists()
+
+
+PROGRAM = """
+import warp as wp
+
+
+@wp.func_native("return x * 3;")
+def triple(x: int) -> int: ...
+
+
+@wp.kernel
+def run(out: wp.array[int]):
+    out[0] = triple(7)
+
+
+out = wp.zeros(1, dtype=int)
+wp.launch(run, dim=1, inputs=[out])
+print(out.numpy()[0])
+"""
+
+
+@needs_clang
+def test_compiled_kernels_need_no_clang_any_more(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    environment = {**os.environ, "WARP_CACHE_PATH": str(tmp_path / "cache")}
+    for paths in (environment["PATH"], str(tmp_path)):
+        result = subprocess.run(
+            [sys.executable, path], env={**environment, "PATH": paths}, capture_output=True, text=True
+        )
+        assert result.stdout == "21\n", result.stderr
+
+
+@needs_clang
+def test_symbols_that_nobody_has(no_cache):
+    @wp.func_native("struct Q { static int f(); }; return float(Q::f());")
+    def lost(x: float) -> float: ...
+
+    with pytest.raises(wp.UsageError, match=r"the C\+\+ of kernel 'run' uses .*, which this process does not have"):
+        run(kernel_of(lost))
+
+
+def test_the_header_names_every_type():
+    text = (Path(__file__).resolve().parents[2] / "include/weft/native.h").read_text()
+    for dtype in [*INTEGERS, *FLOATS]:
+        assert f" {dtype.__name__}" in text
