@@ -1,16 +1,21 @@
-"""Every builtin of the table at small and large arguments of float16 and float32, values and gradients: what float64
-gives for the same arguments, rounded. In float64 no step on the way overflows or vanishes for such arguments. Its own
-values are compared with formulas in test_table.py, and its gradients with differences in test_builtins.py. `--large`
-takes many more arguments."""
+"""Every builtin of the table at small and large arguments, values and gradients. `--large` takes many more arguments.
+
+* float16 and float32: float64 gives the expected numbers for the same arguments, rounded. In float64 no step on the way
+  overflows or vanishes for such arguments. Its own values are compared with formulas in test_table.py, and its
+  gradients with differences in test_builtins.py.
+* Functions of numbers in float64, also of subnormal ones: closed forms in mpmath (exact.py).
+* Gradients at infinities and NaN: limits of the closed forms. Values are compared in test_table.py.
+"""
+
+import itertools
 
 import numpy as np
 import pytest
 import slopes
 import warp as wp
+from exact import EXACT, exactly, has_limit, limit, mp
 from test_builtins import SINGLE, rounded, size, swept, weighting, widened
 from warp import _weft
-
-pytestmark = pytest.mark.cpu_only("has bounds for the CPU's roundings; GPUs have other ones")
 
 ROWS = 64
 LARGE_ROWS = 1024
@@ -72,14 +77,17 @@ def neighbours(arguments, types, narrow):
         ]
 
 
-def wrong_rows(found, expected, moved):
-    """Rows that are further from float64 than a rounding of the arguments and of a few steps explains. A rounding of an
-    exponent, of at most 88, is as many of the result of exp."""
+def wrong_rows(found, expected, moved, scale=0):
+    """Rows that are further from the expected numbers than a rounding of the arguments, of a few steps and of a number
+    of this scale explains. A rounding of an exponent, of at most 88, or 745 in float64, is as many of the result of
+    exp."""
     limits = np.finfo(found.dtype)
+    roundings = 1024 if found.dtype == np.float64 else 128
     with np.errstate(all="ignore"):
         spread = np.max([np.abs(m - expected) for m in moved], axis=0)
         whole = size(np.where(np.isfinite(expected), expected, 0))
-        allowed = 128 * limits.eps * np.maximum(whole, np.abs(expected)) + 32 * spread + 64 * float(limits.tiny)
+        whole = np.maximum(whole, scale)
+        allowed = roundings * limits.eps * np.maximum(whole, np.abs(expected)) + 32 * spread + 64 * float(limits.tiny)
         told = np.isfinite(expected) & np.isfinite(spread) & (np.abs(expected) < float(limits.max) / 8)
         # Where rounding of the arguments decides, as at a kink, neither number is the right one.
         told &= spread < 0.1 * np.abs(expected) + 1e-30
@@ -144,6 +152,107 @@ def test_small_and_large_arguments(name, scalar, tmp_path):
 def test_many_small_and_large_arguments(name, scalar, tmp_path):
     messages = compare(name, scalar, LARGE_ROWS, tmp_path, seed=1)
     assert not messages, "\n".join(messages)
+
+
+def are_numbers(call):
+    return not any(kind.shape for kind in [*call.types, *call.outputs])
+
+
+OF_NUMBERS = [n for n in NAMES if any(are_numbers(c) and c.scalar == "float64" for c in swept(n))]
+
+
+def call_of_numbers(name, scalar):
+    (call,) = [c for c in swept(name) if are_numbers(c) and c.scalar == scalar]
+    return call
+
+
+def found_by(call, columns, folder):
+    """The values and the gradients of a function of numbers, for the seed 1."""
+    kernels = slopes.build([call], folder, f"numbers_{call.name}_{call.scalar}")
+    ones = [np.ones(len(columns[0]), call.outputs[0].numpy)]
+    (values,), (gradients,) = (
+        slopes.values([call], kernels, [columns]),
+        slopes.gradients([call], kernels, [columns], [ones]),
+    )
+    return [*values, *gradients]
+
+
+def in_float64(formula, columns):
+    rows = [exactly(formula, [mp.mpf(float(v)) for v in row]) for row in zip(*columns, strict=True)]
+    return np.array([np.nan if value is None else float(value) for value in rows])
+
+
+def of_every_order(call):
+    """Arguments of each order, and subnormal ones: all pairs of them for two numbers, more numbers at random."""
+    if len(call.types) > 2:
+        return special(call, ROWS, seed=2)
+    limits = np.finfo(np.float64)
+    sizes = [
+        *magnitudes(call, np.float64),
+        float(limits.smallest_subnormal),
+        float(limits.tiny) / 4,
+        0.3,
+        0.9,
+        1.9,
+        30.0,
+    ]
+    ends = np.array([0.0, *sizes, *(-v for v in sizes)])
+    return list(np.array(list(itertools.product(ends, repeat=len(call.types)))).T)
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_float64_beside_closed_forms(name, tmp_path):
+    call = call_of_numbers(name, "float64")
+    columns = of_every_order(call)
+    moved = list(itertools.islice(neighbours(columns, call.types, np.float64), 3))
+    for number, (found, formula) in enumerate(zip(found_by(call, columns, tmp_path), EXACT[name], strict=True)):
+        expected = in_float64(formula, columns)
+        # The derivative of tanh is a difference of numbers near 1.
+        rows = wrong_rows(found, expected, [in_float64(formula, at) for at in moved], scale=name == "tanh")
+        told = [([c[row] for c in columns], found[row], expected[row]) for row in rows]
+        assert not told, f"{call}, {number}: {told}"
+
+
+def with_infinity(call):
+    """Arguments of which at least one is infinite or NaN."""
+    limits = np.finfo(call.types[0].numpy)
+    others = [0.0, 0.3, 1.0, 2.5, 16.0, float(limits.tiny), float(limits.max)] if len(call.types) < 3 else [0.3, 2.5]
+    ends = [np.inf, -np.inf, np.nan, *others, *(-v for v in others)]
+    rows = [row for row in itertools.product(ends, repeat=len(call.types)) if not np.isfinite(row).all()]
+    return list(np.array(rows, call.types[0].numpy).T)
+
+
+@pytest.mark.parametrize("scalar", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_gradients_at_infinities_and_nan(name, scalar, tmp_path):
+    call = call_of_numbers(name, scalar)
+    columns = with_infinity(call)
+    count, wrong = len(call.outputs), []
+    for found, derivative in zip(found_by(call, columns, tmp_path)[count:], EXACT[name][count:], strict=True):
+        for row, value in zip(zip(*columns, strict=True), found, strict=True):
+            at = [mp.mpf(float(v)) for v in row]
+            true = limit(derivative, at) if has_limit(name, at) else None
+            if true is None:
+                continue
+            with np.errstate(over="ignore"):
+                expected = found.dtype.type(float(true))
+            good = np.isclose(value, expected, rtol=16 * np.finfo(found.dtype).eps, atol=0, equal_nan=True)
+            # A function that chooses among its arguments has the gradient 0 by the others, and by NaN.
+            good |= np.isnan(expected) and value == 0
+            # Several infinities, and infinite exponents, make the value itself NaN, or constant.
+            good |= np.isnan(value) and (np.isinf(row).sum() > 1 or name == "pow" and np.isinf(row[1]))
+            if not good:
+                wrong.append(([float(v) for v in row], float(value), float(expected)))
+    assert not wrong, f"{call}: {len(wrong)}: {wrong}"
+
+
+@pytest.mark.parametrize("kind", [wp.float16, wp.float32, wp.float64], ids=lambda kind: kind.__name__)
+def test_powers_of_negative_numbers_with_great_even_exponents_fall(kind, tmp_path):
+    call = call_of_numbers("pow", kind.__name__)
+    even = 2.0 ** (np.finfo(call.types[0].numpy).nmant + 2)
+    columns = [np.array([-1.0, -1.0], call.types[0].numpy), np.array([even, -even], call.types[0].numpy)]
+    _, by_base, _ = found_by(call, columns, tmp_path)
+    np.testing.assert_array_equal(by_base, [-even, even])
 
 
 def test_a_quotient_that_vanishes_rounds_down():

@@ -75,6 +75,19 @@ Rule guarded(Rule rule, int order) {
 
 E square(E x) { return x * x; }
 
+// g · y · x^(y - 1), for q = x^y. The power alone overflows for a small x and y < 1, though the product may not. The
+// difference y - 1 is rounded if y is large: then y is even, and y - 1 odd.
+E power_by_base(std::span<const E> operands, E q, E g, int order) {
+    const E x = operands[0], y = operands[1];
+    const auto slope = [&] { return g * pow(x, y.number(-1.0)); };
+    const E power = pow(x, y - 1.0);
+    const E signed_power = select(abs(y) > 256 && x < 0, binary(Op::copysign, power, -q), power);
+    const E overflows = y < 1 && compare(Op::cmp_gt, abs(power), x.number(largest(x.type().scalar())));
+    const E divides = overflows && compare(Op::cmp_ne, x, x.zero());
+    const E factor = select(divides, q, signed_power);
+    return select(compare(Op::cmp_eq, y, g.zero()), nothing(y, slope, order), g * y * factor / select(divides, x, 1.0));
+}
+
 bool is_one(const Value* value) {
     const ir::Operation* definition = value->definition;
     return definition && definition->op == Op::constant && value->type.is_scalar() && value->type.is_float() &&
@@ -183,14 +196,10 @@ Value* times_partial(ir::Builder& builder, Op op, std::span<Value* const> operan
             });
         case Op::pow:
             if (which == 0) {
-                return guarded_scalars([order](Operands o, E, E g) {
-                    const auto slope = [&] { return g * pow(o[0], o[1].number(-1.0)); };
-                    return select(compare(Op::cmp_eq, o[1], g.zero()), nothing(o[1], slope, order),
-                                  g * o[1] * pow(o[0], o[1] - 1.0));
-                });
+                return guarded_scalars([order](Operands o, E q, E g) { return power_by_base(o, q, g, order); });
             }
             return guarded_scalars([](Operands o, E q, E g) {
-                const E is_zero = compare(Op::cmp_eq, o[0], g.zero());
+                const E is_zero = compare(Op::cmp_eq, o[0], g.zero()) || compare(Op::cmp_eq, q, g.zero());
                 return select(is_zero, 0.0, g * q * log(select(is_zero, 1.0, o[0])));
             });
         case Op::atan2:
