@@ -4,7 +4,7 @@
 # Included by CMakeLists.txt it adds the rule; run as a script (-P) it writes the header.
 if(CMAKE_SCRIPT_MODE_FILE)
     file(GLOB_RECURSE sources RELATIVE ${SOURCE_DIR} ${SOURCE_DIR}/*.h ${SOURCE_DIR}/*.cpp ${SOURCE_DIR}/*.def)
-    list(FILTER sources EXCLUDE REGEX "^(bindings|frontend|interop|emulator)/")
+    list(FILTER sources EXCLUDE REGEX "^(bindings|frontend)/")
     list(SORT sources)
     set(hashes "")
     foreach(source ${sources})
@@ -21,7 +21,7 @@ endif()
 set(compiler_version_header ${CMAKE_BINARY_DIR}/generated/jit/compiler_version.h)
 file(GLOB_RECURSE compiler_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/*.h
      ${CMAKE_CURRENT_SOURCE_DIR}/src/*.cpp ${CMAKE_CURRENT_SOURCE_DIR}/src/*.def)
-list(FILTER compiler_sources EXCLUDE REGEX "/src/(bindings|frontend|interop|emulator)/")
+list(FILTER compiler_sources EXCLUDE REGEX "/src/(bindings|frontend)/")
 add_custom_command(OUTPUT ${compiler_version_header}
     COMMAND ${CMAKE_COMMAND} -DSOURCE_DIR=${CMAKE_CURRENT_SOURCE_DIR}/src -DHEADER=${compiler_version_header}
             -DSLEEF_VERSION=${SLEEF_VERSION} -P ${CMAKE_CURRENT_LIST_DIR}/compiler_version.cmake

@@ -48,10 +48,7 @@ if(NOT SKBUILD)
 endif()
 
 # The emulated CUDA device lies beside the module, where WARP_CUDA_DRIVER=emulated looks for it.
-add_custom_command(TARGET emulated_cuda POST_BUILD
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/py/warp
-    COMMAND ${CMAKE_COMMAND} -E create_symlink $<TARGET_FILE:emulated_cuda> ${CMAKE_BINARY_DIR}/py/warp/weft-emulated-cuda.so
-    VERBATIM)
+set_target_properties(emulated_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/py/warp)
 
 # Links to the Python sources, renewed at each build: new files appear, links to removed ones go. The type stub is made
 # from the module itself.

@@ -88,7 +88,7 @@ struct CudaProperties {
     bool is_uva = false;                  // shares addresses with the host
     bool has_pools = false;               // memory is allocated and freed in the order of streams
     bool has_conditions = false;          // in graphs
-    bool is_emulated = false;             // it is that of src/emulator
+    bool is_emulated = false;             // it is that of emulator/src
     bool is_primary = true;               // its context is the one that libraries share
     std::string uuid, pci_bus_id;
 };

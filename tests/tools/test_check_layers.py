@@ -23,11 +23,10 @@ import pytest
             "runtime/cpu/thread_pool.h may be included only from",
         ),
         ("src/bindings/python/settings.cpp", '"runtime/cpu/thread_pool.h"', None),
-        ("src/emulator/engine/warp.cpp", '"emulator/engine/warp.h"', None),
         (
-            "src/emulator/engine/warp.cpp",
-            '"support/error.h"',
-            "emulator includes support/error.h, and may include only: nothing",
+            "src/runtime/cuda/driver.cpp",
+            '"emulator/src/driver/driver.def"',
+            "runtime includes emulator/src/driver/driver.def, and the emulator is a library of its own",
         ),
         ("src/kitchen/sink.cpp", "<vector>", "the room 'kitchen' is not in the table"),
     ],
@@ -59,6 +58,18 @@ def test_an_include_is_judged_by_the_table(tool, file, include, complaint):
 def test_an_include_of_a_higher_folder_is_an_error(tool, file, include, complaint):
     found = list(tool("check_layers").folder_complaints(Path(file), f"#pragma once\n#include {include}\n"))
     assert [complaint in line for line in found] == ([] if complaint is None else [True])
+
+
+def test_the_emulator_includes_its_own_files_only_and_has_no_circles(tool):
+    check = tool("check_layers").emulator_complaints
+    texts = {Path("engine/block.h"): '#include "engine/warp.h"\n', Path("engine/warp.h"): "#include <vector>\n"}
+    assert list(check(texts)) == []
+    texts[Path("engine/warp.cpp")] = '\n#include "support/error.h"\n'
+    assert list(check(texts)) == ["emulator/src/engine/warp.cpp:2: support/error.h is no file of the emulator"]
+    texts[Path("engine/warp.cpp")] = '#include "engine/block.h"\n'
+    assert list(check(texts)) == ["emulator/src/: modules stand in a circle: engine/block engine/warp"]
+    texts = {Path("a/one.h"): '#include "b/two.h"\n', Path("b/two.h"): "", Path("b/one.h"): '#include "a/two.h"\n'}
+    assert list(check(texts | {Path("a/two.h"): ""})) == ["emulator/src/a/ and emulator/src/b/ include each other"]
 
 
 def test_a_room_of_the_table_that_is_not_there_is_named(tool, tmp_path):

@@ -34,7 +34,7 @@ OUTSIDE = re.compile(r"\b(?:(?:DEVICES|SEEDS|BUILTINS|HOUSE|API-1\.19)\.md|seed 
 # Files of others, files that a build writes, and names of a reader's files.
 FOREIGN = {"cuda.h", "nvJitLink.h", "elf.h", "llvm/Support/TargetSelect.h", "runtime/cuda_kernels.h"}
 EXAMPLES = re.compile(r"(?:^|/)(?:[a-z]|sim|simulation|program)\.(?:py|cpp|h)$")
-COMMENTED = ("src/", "include/", "python/", "tests/", "tools/")
+COMMENTED = ("src/", "emulator/", "include/", "python/", "tests/", "tools/")
 GENERATED = {"docs/reference/functions.md", "docs/reference/runtime.md"}
 COLUMNS = 120
 

@@ -1,4 +1,5 @@
-"""Checks the dependencies of rooms: reads the #includes of src/ and fails on an arrow that the table does not have.
+"""Checks the dependencies of rooms: reads the #includes of src/ and emulator/src/, and fails on an arrow that the
+table does not have.
 
 The table is the architecture: it stands here, docs/architecture.md explains it, and CMakeLists.txt repeats it only as
 the libraries that each room links.
@@ -36,15 +37,14 @@ TABLE = {
     "embed": "types binary runtime program",
     "program": "syntax types ir builtins sema transform codegen binary jit runtime",
     "frontend": "syntax types sema",
-    "emulator": "",
     "bindings": "syntax types ir builtins sema transform codegen binary jit runtime program frontend",
 }
 # Folders of a room, from the lowest: a folder includes itself and those before it.
 FOLDERS = {
     "program": "host kernel launch tape",
 }
-# Rooms that include nothing of the others, not even support: libraries of their own.
-ALONE = {"emulator"}
+# The emulated device, a library of its own: it includes its own files only, and no room includes them.
+EMULATOR = "emulator"
 # From outside the rooms: which files may include it.
 GUARDED = {
     r"llvm(-c)?/": r"src/(codegen|jit)/|src/runtime/cpu/(code_listeners|loader|processor)\.cpp$",
@@ -65,7 +65,6 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTIL
 CIRCLES = {
     "bindings": 26,
     "builtins": 2,
-    "emulator": 6,
     "frontend": 5,
     "jit": 3,
     "runtime": 29,
@@ -137,7 +136,7 @@ def complaints(file, text):
     if room not in TABLE:
         yield f"{path}: the room '{room}' is not in the table of tools/checks/check_layers.py"
         return
-    allowed = {room} if room in ALONE else {room, "support", *TABLE[room].split()}
+    allowed = {room, "support", *TABLE[room].split()}
     for match in INCLUDE.finditer(text):
         target = match[2]
         line = text.count("\n", 0, match.start()) + 1
@@ -147,6 +146,8 @@ def complaints(file, text):
         elif match[1] == '"' and other in TABLE and other not in allowed:
             may = ", ".join(sorted(allowed - {room})) or "nothing"
             yield f"{path}:{line}: {room} includes {target}, and may include only: {may}"
+        elif match[1] == '"' and other == EMULATOR:
+            yield f"{path}:{line}: {room} includes {target}, and the emulator is a library of its own"
         for pattern, where in GUARDED.items():
             if re.match(pattern, target) and not re.match(where, path):
                 yield f"{path}:{line}: {target} may be included only from {where.replace(chr(92), '')}"
@@ -247,6 +248,22 @@ def folder_complaints(file, text):
             yield f"{path}:{line}: {room}/{folder} includes {match[2]}, and may include only: {', '.join(below)}"
 
 
+def emulator_complaints(texts):
+    """The includes that are neither the emulator's own nor a system's, and its circles, as lines to print. The paths are
+    those in emulator/src."""
+    own = {path.as_posix() for path in texts}
+    for path, text in texts.items():
+        for match in INCLUDE.finditer(text):
+            if match[1] == '"' and match[2] not in own:
+                line = text.count("\n", 0, match.start()) + 1
+                yield f"emulator/src/{path.as_posix()}:{line}: {match[2]} is no file of the emulator"
+    includes = module_includes(texts)
+    for circle in circles_of(includes):
+        yield "emulator/src/: modules stand in a circle: " + " ".join(circle)
+    for one, other in sorted(two_way_pairs(includes)):
+        yield f"emulator/src/{one}/ and emulator/src/{other}/ include each other"
+
+
 def missing_rooms(source):
     """Rows of the tables for which there is no folder, as lines to print."""
     rooms = {folder.name for folder in source.iterdir() if folder.is_dir()}
@@ -258,18 +275,22 @@ def missing_rooms(source):
                 yield f"check_layers.py: the table has '{room}/{folder}', and there is no src/{room}/{folder}/"
 
 
+def read_sources(folder):
+    """The texts of the C++ files in a folder by their paths there, in order."""
+    files = sorted(file for pattern in ("*.h", "*.cpp", "*.def") for file in folder.rglob(pattern))
+    return {file.relative_to(folder): file.read_text() for file in files}
+
+
 def main():
-    files = [file for pattern in ("*.h", "*.cpp", "*.def") for file in (ROOT / "src").rglob(pattern)]
-    found = list(missing_rooms(ROOT / "src"))
-    texts = {file: file.read_text() for file in sorted(files)}
-    found += circle_complaints({file.relative_to(ROOT / "src"): text for file, text in texts.items()})
-    for file, text in texts.items():
-        found += complaints(file.relative_to(ROOT), text)
-        found += folder_complaints(file.relative_to(ROOT), text)
-        found += memory_complaints(file.relative_to(ROOT), text)
+    texts, emulator = read_sources(ROOT / "src"), read_sources(ROOT / EMULATOR / "src")
+    found = [*missing_rooms(ROOT / "src"), *circle_complaints(texts), *emulator_complaints(emulator)]
+    for path, text in texts.items():
+        found += complaints("src" / path, text)
+        found += folder_complaints("src" / path, text)
+        found += memory_complaints("src" / path, text)
     print(*found, sep="\n", end="\n" if found else "")
-    if not files or found:
-        print(f"layers: {len(found)} places in {len(files)} files break the rules", file=sys.stderr)
+    if not texts or not emulator or found:
+        print(f"layers: {len(found)} places in {len(texts) + len(emulator)} files break the rules", file=sys.stderr)
         return 1
     return 0
 

@@ -29,7 +29,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMITS = Path(__file__).resolve().parent / "prose_limits.txt"
-AREAS = ("src", "include", "python", "docs")
+AREAS = ("src", "emulator/src", "include", "python", "docs")
 KINDS = ("what", "where", "who")
 
 WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*")
@@ -101,7 +101,7 @@ def page_passages(text):
 def sources(root):
     """(area, room, file, passages) of every file that counts."""
     readers = {".h": cpp_passages, ".cpp": cpp_passages, ".def": cpp_passages, ".py": python_passages}
-    for area in ("src", "include", "python"):
+    for area in ("src", "emulator/src", "include", "python"):
         for file in sorted((root / area).rglob("*")):
             if file.is_file() and file.suffix in readers:
                 parts = file.relative_to(root).parts

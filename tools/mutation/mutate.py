@@ -1,4 +1,4 @@
-"""Changes single lines of src/ and python/ and runs the tests: a change that no test notices shows a gap in the tests.
+"""Changes single lines of src/, emulator/src/ and python/ and runs the tests: a change unnoticed shows a gap in them.
 
     mutate.py                     100 mutants, about two thirds of them in rooms whose mistakes are silent
     mutate.py --count 10 --seed 3 --only src/runtime --tests test_array,test_runtime
@@ -42,7 +42,7 @@ ROOT = Path(__file__).resolve().parents[2]
 EQUIVALENT = ROOT / "tools/mutation/equivalent_mutants.txt"
 # Rooms whose mistakes give wrong numbers and no error: two thirds of the mutants.
 SILENT = ("src/transform/", "src/codegen/", "src/runtime/", "src/program/")
-SOURCES = ("src/**/*.cpp", "src/**/*.h", "python/warp/*.py")
+SOURCES = ("src/**/*.cpp", "src/**/*.h", "emulator/src/**/*.cpp", "emulator/src/**/*.h", "python/warp/*.py")
 # Looks at the lines of all sources, so that it fails for any change of a line that it knows.
 NO_WITNESS = "tests/tools/test_mutate.py"
 # Words in paths of sources and the words in names of tests that go with them, besides equal ones.
@@ -458,7 +458,7 @@ def main():
     if options.show:
         mutant = next((m for changes in found.values() for m in changes if m.key == options.show), None)
         if mutant is None:
-            raise SystemExit(f"mutate.py: no line of src/ or python/ has a change {options.show}")
+            raise SystemExit(f"mutate.py: no line of src/, emulator/ or python/ has a change {options.show}")
         print(difference(mutant, (ROOT / mutant.path).read_text()))
         return 0
 

@@ -15,11 +15,11 @@
 namespace weft::runtime {
 namespace {
 
-// Those of the emulated device are compared with cuda.h (tests/cpp/emulator/test_driver_abi.cpp).
+// Those of the emulated device are compared with cuda.h (emulator/tests/test_driver_abi.cpp).
 TEST(Cuda, driver_functions_are_those_of_the_emulated_device) {
     std::map<std::string, std::string> emulated;
 #define WEFT_DRIVER(name, parameters) emulated[#name] = #parameters;
-#include "emulator/driver/driver.def"
+#include "emulator/src/driver/driver.def"
 #undef WEFT_DRIVER
 #define WEFT_DRIVER(name, parameters) EXPECT_EQ(emulated[#name], #parameters) << #name;
 #define WEFT_DRIVER_RECENT(name, parameters) \
@@ -34,7 +34,7 @@ TEST(Cuda, numbers_are_those_of_the_emulated_device) {
 #define WEFT_RESULT(name, number, text) emulated[#name] = number;
 #define WEFT_ATTRIBUTE(name, number, value) emulated[#name] = number;
 #define WEFT_CONSTANT(name, number) emulated[#name] = number;
-#include "emulator/driver/codes.def"
+#include "emulator/src/driver/codes.def"
     EXPECT_EQ(emulated["CUDA_SUCCESS"], cuda::kSuccess);
     EXPECT_EQ(emulated["CUDA_ERROR_OUT_OF_MEMORY"], cuda::kOutOfMemory);
     EXPECT_EQ(emulated["CUDA_ERROR_NO_DEVICE"], cuda::kNoDevice);

@@ -1,0 +1,119 @@
+// Memory that processes share. A handle names a process and a file of it, which others find under /proc.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "driver/capture.h"
+#include "driver/state.h"
+#include "driver/task.h"
+
+namespace weft::emulator {
+
+namespace {
+
+struct Handle {
+    char kind[16];
+    int64_t process;
+    int32_t file, device;
+    uint64_t size;
+    uint64_t memory;  // the file's number: another file may have its descriptor later
+    char rest[16];
+};
+static_assert(sizeof(Handle) == sizeof(CUipcMemHandle));
+constexpr char kKind[16] = "weft emulated";
+
+// With the state locked: how often each is open, by handle.
+struct Opened {
+    CUdeviceptr address;
+    int count;
+};
+std::map<std::string, Opened>& opened() {
+    static auto* const all = new std::map<std::string, Opened>;
+    return *all;
+}
+
+uint64_t number_of(int file) {
+    struct stat found = {};
+    require(fstat(file, &found) == 0, CUDA_ERROR_INVALID_HANDLE);
+    return found.st_ino;
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
+    return locked([&](State& state) {
+        current_context();
+        require(handle);
+        const Allocation* const found = AddressSpace::instance().find(address);
+        require(found && !found->freed && found->address == address && found->kind == Allocation::Kind::Device);
+        require(!found->is_pooled && !state.of_graphs.contains(address));
+        Handle made = {};
+        std::memcpy(made.kind, kKind, sizeof kKind);
+        made.process = getpid();
+        made.file = AddressSpace::instance().share(address);
+        require(made.file >= 0, CUDA_ERROR_OUT_OF_MEMORY);
+        made.device = found->device;
+        made.size = found->size;
+        made.memory = number_of(made.file);
+        std::memcpy(handle, &made, sizeof made);
+    });
+}
+
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, unsigned int flags) {
+    return locked([&](State&) {
+        const Context& context = current_context();
+        require(address && flags <= 1);
+        require_no_unsafe_capture();
+        Handle given;
+        std::memcpy(&given, &handle, sizeof given);
+        require(std::memcmp(given.kind, kKind, sizeof kKind) == 0, CUDA_ERROR_INVALID_HANDLE);
+        require(given.process != getpid(), CUDA_ERROR_INVALID_CONTEXT);
+        require(given.device == context.device, CUDA_ERROR_INVALID_HANDLE);
+        const std::string key(handle.reserved, sizeof handle.reserved);
+        if (const auto found = opened().find(key); found != opened().end()) {
+            ++found->second.count;
+            *address = found->second.address;
+            return;
+        }
+        const std::string path = "/proc/" + std::to_string(given.process) + "/fd/" + std::to_string(given.file);
+        const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+        require(file >= 0, CUDA_ERROR_INVALID_HANDLE);
+        const Allocation* made = nullptr;
+        if (number_of(file) == given.memory)
+            made = AddressSpace::instance().add_shared(context.device, given.size, file);
+        if (!made) close(file);
+        require(made, CUDA_ERROR_INVALID_HANDLE);
+        *address = made->address;
+        opened()[key] = {made->address, 1};
+    });
+}
+
+// Waits for all that the context has to do.
+CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
+    return entry([&] {
+        const Context* context;
+        {
+            const std::lock_guard lock(State::instance().mutex);
+            context = &current_context();
+            require_no_unsafe_capture();
+            const auto found = std::find_if(opened().begin(), opened().end(),
+                                            [&](const auto& one) { return one.second.address == address; });
+            require(found != opened().end());
+            if (--found->second.count > 0) return;
+            opened().erase(found);
+        }
+        Tasks::instance().finish_all(context);
+        AddressSpace::instance().release(address, Allocation::Kind::Device);
+    });
+}
+
+}  // extern "C"
+
+}  // namespace weft::emulator
