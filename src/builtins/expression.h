@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "builtins/registry.h"
+#include "builtins/entry.h"
 #include "ir/component_loops.h"
 #include "ir/expression.h"
 

@@ -1,7 +1,7 @@
 // The groups of the table, in the order of the reference. A new group is a file, a line here and one in registry.cpp.
 #pragma once
 
-#include "builtins/registry.h"
+#include "builtins/entry.h"
 
 namespace weft::builtins {
 

@@ -1,4 +1,4 @@
-// Parsed signatures: the patterns of registry.h as trees, and the bindings of their variables while a call is matched.
+// Parsed signatures: the patterns of entry.h as trees, and the bindings of their variables while a call is matched.
 // Private to this room; other rooms use Signature and Match.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "builtins/registry.h"
+#include "builtins/entry.h"
 
 namespace weft::builtins {
 

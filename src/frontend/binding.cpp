@@ -1,5 +1,4 @@
-// binding_from_python: from Python objects to sema::Binding.
-#include <nanobind/nanobind.h>
+#include "frontend/binding.h"
 
 #include <array>
 #include <limits>
@@ -8,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
-#include "frontend/frontend.h"
+#include "frontend/kernel_function.h"
 #include "frontend/objects.h"
-#include "frontend/python_environment.h"
+#include "frontend/python_text.h"
 #include "support/error.h"
 
 namespace weft::frontend {
@@ -170,11 +169,10 @@ Binding from_python(nb::handle object, int depth) {
         return binding;
     }
     if (PyType_Check(raw)) return class_object(object);
-    if (nb::isinstance<Builtin>(object)) return named_builtin(nb::cast<Builtin&>(object).name);
-    if (nb::isinstance<PyFunction>(object)) {
-        Binding binding{.kind = Kind::function};
-        binding.function = nb::cast<PyFunction&>(object).source();
-        binding.object = hold(object);  // for attributes that the program set
+    if (nb::isinstance<KernelFunction>(object)) {
+        auto& function = nb::cast<KernelFunction&>(object);
+        Binding binding = function.binding();
+        if (!function.is_builtin()) binding.object = hold(object);  // for attributes that the program set
         return binding;
     }
     if (PyFunction_Check(raw)) {

@@ -9,9 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/binding.h"
 #include "frontend/objects.h"
 #include "frontend/python_ast.h"
 #include "frontend/python_environment.h"
+#include "frontend/python_text.h"
 #include "frontend/source_text.h"
 #include "frontend/tree_reader.h"
 #include "support/error.h"
@@ -199,6 +201,8 @@ struct SharedTree {
     ReadTree read;
 };
 
+std::shared_ptr<const sema::FunctionSource> read_method(nb::handle object, bool takes_self);  // a ReadMethod
+
 // Whether the expression means wp.adjoint, under any name.
 bool is_adjoint(PythonEnvironment& environment, const syntax::Expression& expression) {
     sema::Binding binding;
@@ -220,7 +224,7 @@ const SharedTree& shared_tree(nb::handle function, bool is_gradient) {
     const PausedCollector paused(code);
     const ParsedFunction parsed = parse_function(function);
     ask_for_signals();
-    PythonEnvironment names(nb::borrow(function), parsed.source, {});
+    PythonEnvironment names(nb::borrow(function), parsed.source, {}, &read_method);
     IsAdjoint finds_adjoint;
     if (is_gradient) finds_adjoint = [&](const syntax::Expression& e) { return is_adjoint(names, e); };
     SharedTree made{{}, parsed.source, read_tree(parsed, std::move(finds_adjoint))};
@@ -261,7 +265,8 @@ std::shared_ptr<const sema::FunctionSource> read_function(nb::handle function, b
     const SourcePtr source = shared.source;
     ReadTree read = shared.read;
     keep_for_error(source);
-    auto environment = std::make_shared<PythonEnvironment>(nb::borrow(function), source, std::move(read.places));
+    auto environment =
+        std::make_shared<PythonEnvironment>(nb::borrow(function), source, std::move(read.places), &read_method);
     auto result = std::make_shared<sema::FunctionSource>();
     nb::object annotations = annotations_of(*read.function, function);
     result->annotations = read_annotations(*read.function, annotations, *environment, result->references);
@@ -274,7 +279,10 @@ std::shared_ptr<const sema::FunctionSource> read_function(nb::handle function, b
     return result;
 }
 
-std::shared_ptr<const sema::FunctionSource> read_method(nb::handle function) {
+namespace {
+
+// The source of a method, whose first parameter is passed by reference; read once. `is_ours`: it is a PyFunction.
+std::shared_ptr<const sema::FunctionSource> read_with_self(nb::handle function, bool is_ours) {
     struct CachedMethod {
         nb::object lives;  // a weak reference; erases the entry when the function dies
         std::shared_ptr<const sema::FunctionSource> source;
@@ -282,7 +290,6 @@ std::shared_ptr<const sema::FunctionSource> read_method(nb::handle function) {
     static auto* const methods = new std::unordered_map<PyObject*, CachedMethod>;
     PyObject* const key = function.ptr();
     if (const auto found = methods->find(key); found != methods->end()) return found->second.source;
-    const bool is_ours = nb::isinstance<PyFunction>(function);
     auto read = std::make_shared<sema::FunctionSource>(is_ours ? *nb::cast<PyFunction&>(function).source()
                                                                : *read_function(function));
     if (!read->tree->parameters.empty()) read->references.insert(read->tree->parameters[0].name);
@@ -290,6 +297,27 @@ std::shared_ptr<const sema::FunctionSource> read_method(nb::handle function) {
     nb::object lives = nb::steal(PyWeakref_NewRef(key, forget.ptr()));
     if (!lives.is_valid()) throw nb::python_error();
     return methods->insert_or_assign(key, CachedMethod{std::move(lives), std::move(read)}).first->second.source;
+}
+
+std::shared_ptr<const sema::FunctionSource> read_method(nb::handle object, bool takes_self) {
+    const bool is_ours = nb::isinstance<PyFunction>(object);
+    if (!PyFunction_Check(object.ptr()) && !is_ours) return nullptr;
+    if (takes_self) return read_with_self(object, is_ours);
+    return is_ours ? nb::cast<PyFunction&>(object).source() : read_function(object);
+}
+
+}  // namespace
+
+sema::Binding PyFunction::binding() {
+    sema::Binding binding{.kind = sema::Binding::Kind::function};
+    binding.function = source();
+    return binding;
+}
+
+sema::Binding Builtin::binding() {
+    sema::Binding binding{.kind = sema::Binding::Kind::builtin};
+    binding.text = name;
+    return binding;
 }
 
 std::shared_ptr<const sema::FunctionSource> PyFunction::source() {
@@ -346,7 +374,7 @@ void bind_frontend(nb::module_& m) {
           "Keeps the text of the file with a function: the file may be gone when the function is compiled.");
     nb::class_<KernelFunction>(m, "Function", nb::dynamic_attr(), nb::is_weak_referenceable(),
                                "A function that kernels can call: made by @wp.func, or built in.")
-        .def("is_builtin", [](const KernelFunction&) { return false; }, "Whether it is one of Weft's own.");
+        .def("is_builtin", &KernelFunction::is_builtin, "Whether it is one of Weft's own.");
     nb::class_<PyFunction, KernelFunction>(m, "UserFunction", nb::dynamic_attr(), nb::is_weak_referenceable(),
                                            "A function that kernels can call, made by @wp.func.")
         .def(
@@ -424,8 +452,6 @@ void bind_frontend(nb::module_& m) {
             nb::arg("name"), nb::arg("doc") = "")
         .def_ro("name", &Builtin::name)
         .def_ro("key", &Builtin::name, "Its name.")
-        .def(
-            "is_builtin", [](const Builtin&) { return true; }, "Whether it is one of Weft's own.")
         .def_prop_ro(
             "func", [](const Builtin&) { return nb::none(); }, "None: it has no Python function.")
         .def_prop_ro(

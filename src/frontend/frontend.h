@@ -1,7 +1,8 @@
 // From a Python function to syntax and names. No other C++ room sees CPython's ast. All functions need the GIL.
 //
 // source_text finds the function's lines and lets CPython parse them, tree_reader copies the tree, python_environment
-// resolves names. bindings/ answers questions about objects of Weft's own classes (objects.h).
+// resolves names, binding gives their objects a meaning. bindings/ answers questions about objects of Weft's own
+// classes (objects.h).
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/kernel_function.h"
 #include "sema/environment.h"
 
 namespace weft::frontend {
@@ -26,12 +28,6 @@ std::shared_ptr<const sema::FunctionSource> read_function(nb::handle python_func
 // its names. Null if it has none, or on an error, which the first launch reports.
 std::shared_ptr<const sema::FunctionSource> read_when_declared(nb::handle python_function);
 
-// The same for a method of a struct, whose first parameter is passed by reference; read once.
-std::shared_ptr<const sema::FunctionSource> read_method(nb::handle python_function);
-
-// wp.Function in Python: a @wp.func or a built-in function.
-class KernelFunction {};
-
 // A @wp.func. The source is read when a kernel first calls it, so that decorating costs nothing.
 class PyFunction : public KernelFunction {
 public:
@@ -46,6 +42,8 @@ public:
     nb::object native;                  // a string of C++ (@wp.func_native), or None
     bool has_body;                      // in Python; else only kernels can call it
     bool is_gradient = false;           // it is the @wp.func_grad of another function
+    bool is_builtin() const override { return false; }
+    sema::Binding binding() override;
     std::shared_ptr<const sema::FunctionSource> source();
     void read_early();  // see read_when_declared
 
@@ -74,6 +72,9 @@ std::uint64_t function_redefinitions();
 // `wp.dot` in Python: a name of the builtin table.
 struct Builtin : KernelFunction {
     Builtin(std::string name, std::shared_ptr<HostCalls> calls) : name(std::move(name)), calls(std::move(calls)) {}
+
+    bool is_builtin() const override { return true; }
+    sema::Binding binding() override;
 
     std::string name;
     std::shared_ptr<HostCalls> calls;  // cached by calls from Python; null before the first

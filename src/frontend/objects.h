@@ -34,14 +34,9 @@ nb::object constant_to_python(const TypedConstant& constant);
 // The type of an instance of a @wp.struct; empty for other objects.
 std::optional<Type> struct_type(nb::handle object);
 
-// The text of a Python string as UTF-8; lone surrogates, which have no UTF-8, are written as escapes.
-std::string utf8_text(nb::handle text);
-
 // Why a kernel cannot read this object as a constant ("an array; pass it as a parameter"); "" if its attributes may be
 // read.
 std::string why_unusable(nb::handle object);
-// Why this text cannot be a string of a kernel ("a string that ..."); "" if it can.
-std::string why_unusable_string(nb::handle text);
 // "numpy.ndarray of shape (3,) and dtype float64", for messages.
 std::string describe_object(nb::handle object);
 

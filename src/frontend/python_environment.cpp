@@ -6,11 +6,13 @@
 #include <set>
 #include <utility>
 
-#include "frontend/frontend.h"
+#include "frontend/binding.h"
+#include "frontend/kernel_function.h"
 #include "frontend/objects.h"
 #include "frontend/python_ast.h"
+#include "frontend/python_text.h"
 #include "frontend/watched_globals.h"
-#include "sema/scope/walk.h"
+#include "sema/walk.h"
 #include "support/error.h"
 
 namespace weft::frontend {
@@ -115,34 +117,12 @@ bool is_constant(const Binding& binding) {
 
 }  // namespace
 
-std::string utf8_text(nb::handle text) {
-    Py_ssize_t size = 0;
-    if (const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size)) return {data, static_cast<std::size_t>(size)};
-    PyErr_Clear();
-    nb::object escaped = nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace"));
-    if (!escaped.is_valid()) throw nb::python_error();
-    return {PyBytes_AS_STRING(escaped.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(escaped.ptr()))};
-}
-
-std::string why_unusable_string(nb::handle text) {
-    Py_ssize_t size = 0;
-    const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
-    if (!data) {
-        PyErr_Clear();
-        return "a string that is no valid Unicode";
-    }
-    const bool has_null = std::string_view(data, static_cast<std::size_t>(size)).find('\0') != std::string_view::npos;
-    return has_null ? "a string with a null character in it" : "";
-}
-
-std::string exception_text(nb::python_error& error) {
-    const std::string kind = utf8_text(error.type().attr("__name__"));
-    const std::string message = utf8_text(nb::str(error.value()));
-    return message.empty() ? kind : kind + ": " + message;
-}
-
-PythonEnvironment::PythonEnvironment(nb::object function, SourcePtr source, std::vector<ExpressionLocation> places)
-    : function_(std::move(function)), source_(std::move(source)), places_(std::move(places)) {
+PythonEnvironment::PythonEnvironment(nb::object function, SourcePtr source, std::vector<ExpressionLocation> places,
+                                     ReadMethod read_method)
+    : function_(std::move(function)),
+      source_(std::move(source)),
+      places_(std::move(places)),
+      read_method_(read_method) {
     nb::object names = function_.attr("__code__").attr("co_freevars");
     for (nb::handle name : names) closure_names_.push_back(utf8_text(name));
 }
@@ -258,13 +238,8 @@ Binding PythonEnvironment::method(Type type, std::string_view name) {
             binding.type = type;
             found = found.attr("__func__");
         }
-        if (!PyFunction_Check(found.ptr()) && !nb::isinstance<PyFunction>(found)) return {};
-        if (binding.takes_self)
-            binding.function = read_method(found);
-        else if (nb::isinstance<PyFunction>(found))
-            binding.function = nb::cast<PyFunction&>(found).source();
-        else
-            binding.function = read_function(found);
+        binding.function = read_method_(found, binding.takes_self);
+        if (!binding.function) return {};
         return binding;
     }
     return {};
@@ -293,7 +268,8 @@ std::string PythonEnvironment::module_with_operator(Type type, std::string_view 
     const nb::object loaded = nb::module_::import_("sys").attr("modules").attr("get")(module.c_str());
     if (loaded.is_none()) return {};
     const nb::object found = nb::getattr(loaded, nb::str(name.data(), name.size()), nb::none());
-    return nb::isinstance<PyFunction>(found) ? module : std::string();
+    return nb::isinstance<KernelFunction>(found) && !nb::cast<KernelFunction&>(found).is_builtin() ? module
+                                                                                                   : std::string();
 }
 
 bool PythonEnvironment::is_derived(Type type, Type base) {

@@ -11,16 +11,21 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/tree_reader.h"
+#include "frontend/expression_location.h"
 #include "sema/environment.h"
 
 namespace weft::frontend {
 
 namespace nb = nanobind;
 
+// Reads a function that is an attribute of a struct, whose first parameter is passed by reference if it is self. Null
+// if the object is no function in Python.
+using ReadMethod = std::shared_ptr<const sema::FunctionSource> (*)(nb::handle object, bool takes_self);
+
 class PythonEnvironment final : public sema::Environment {
 public:
-    PythonEnvironment(nb::object function, SourcePtr source, std::vector<ExpressionLocation> places);
+    PythonEnvironment(nb::object function, SourcePtr source, std::vector<ExpressionLocation> places,
+                      ReadMethod read_method);
     ~PythonEnvironment() override;
 
     void go_on() override;
@@ -49,16 +54,11 @@ private:
     std::vector<std::string> closure_names_;
     SourcePtr source_;
     std::vector<ExpressionLocation> places_;
+    ReadMethod read_method_;
     std::set<std::string, std::less<>> constants_;  // names that lookup() gave as constants
     // Modules, and those of their attributes that attribute() gave as constants.
     std::map<PyObject*, std::pair<nb::object, std::set<std::string, std::less<>>>> constants_of_modules_;
     std::map<std::string, sema::Binding> evaluated_;  // by expression and the constants that it uses
 };
-
-// The meaning of a Python object in a kernel.
-sema::Binding binding_from_python(nb::handle object);
-
-// "NameError: name 'x' is not defined": the exception as one line.
-std::string exception_text(nb::python_error& error);
 
 }  // namespace weft::frontend

@@ -1,6 +1,6 @@
 // Expressions: one for each node, numbered in reading order.
-#include "frontend/objects.h"
-#include "frontend/reader.h"
+#include "frontend/python_text.h"
+#include "frontend/tree_reader.h"
 
 namespace weft::frontend {
 

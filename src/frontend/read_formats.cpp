@@ -1,5 +1,6 @@
 // f-strings, and format() of a string literal: both are text and values in order.
-#include "frontend/reader.h"
+#include "frontend/python_text.h"
+#include "frontend/tree_reader.h"
 
 namespace weft::frontend {
 

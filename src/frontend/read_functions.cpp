@@ -1,7 +1,7 @@
 // Signatures, lambdas, functions within functions and comprehensions. Variables of the last three get a number: see
 // syntax/tree.h.
-#include "frontend/reader.h"
-#include "sema/scope/walk.h"
+#include "frontend/tree_reader.h"
+#include "sema/walk.h"
 
 namespace weft::frontend {
 

@@ -6,7 +6,7 @@
 //         case _: c                   else: c
 #include <cmath>
 
-#include "frontend/reader.h"
+#include "frontend/tree_reader.h"
 
 namespace weft::frontend {
 

@@ -1,5 +1,5 @@
 // Statements. `else` of loops: see syntax/tree.h.
-#include "frontend/reader.h"
+#include "frontend/tree_reader.h"
 
 namespace weft::frontend {
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/objects.h"
+#include "frontend/python_text.h"
 #include "support/error.h"
 
 namespace weft::frontend {

@@ -1,7 +1,5 @@
 #include "frontend/tree_reader.h"
 
-#include "frontend/reader.h"
-
 namespace weft::frontend {
 
 ExpressionLocation TreeReader::place(nb::handle node) const {
@@ -23,17 +21,6 @@ int TreeReader::characters(const std::string& line, int bytes) {
         count += (static_cast<unsigned char>(line[static_cast<std::size_t>(i)]) & 0xC0) != 0x80;
     }
     return count;
-}
-
-std::string ExpressionLocation::text(const Source& source) const {
-    std::string result;
-    for (int number = line; number <= end_line; ++number) {
-        const std::string& whole = source.line(number);
-        const auto first = number == line ? static_cast<std::size_t>(begin) : 0;
-        const auto last = number == end_line ? static_cast<std::size_t>(end) : whole.size();
-        result += whole.substr(first, last - first) + (number == end_line ? "" : "\n");
-    }
-    return result;
 }
 
 ReadTree read_tree(const ParsedFunction& parsed, IsAdjoint is_adjoint) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "frontend/objects.h"
-#include "frontend/python_environment.h"
+#include "frontend/binding.h"
+#include "frontend/python_text.h"
 
 namespace weft::frontend {
 

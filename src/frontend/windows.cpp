@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/binding.h"
 #include "frontend/frontend.h"
 #include "frontend/objects.h"
-#include "frontend/python_environment.h"
 
 namespace weft::frontend {
 namespace {

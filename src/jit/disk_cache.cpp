@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "jit/compiler_version.h"
-#include "jit/jit.h"
+#include "jit/hash.h"
 #include "support/error.h"
 
 namespace weft::jit {

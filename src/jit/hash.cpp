@@ -1,6 +1,5 @@
-#include <string_view>
+#include "jit/hash.h"
 
-#include "jit/jit.h"
 #include "llvm/Support/BLAKE3.h"
 
 namespace weft::jit {

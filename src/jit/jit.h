@@ -26,9 +26,6 @@ std::vector<int> cuda_architectures();
 // growing stacks.
 std::optional<std::int64_t> stack_slots(const Target& target);
 
-// Names of the processor's features that code for a CPU may use, beyond those of every machine of its kind.
-std::vector<std::string> required_features(const Target& target);
-
 struct Options {
     Target target = host_target();
     codegen::Options codegen;
@@ -45,6 +42,5 @@ std::string listing(const ir::Module& module, const Options& options, Listing wh
 
 // Everything the machine code depends on: IR text without names, options, target CPU and features, compiler version.
 Digest cache_key(const ir::Module& module, const Options& options);
-Digest hash_bytes(std::string_view bytes);
 
 }  // namespace weft::jit

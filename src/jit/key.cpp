@@ -2,6 +2,7 @@
 
 #include "ir/ir.h"
 #include "jit/compiler_version.h"
+#include "jit/hash.h"
 #include "jit/jit.h"
 #include "jit/libdevice.h"
 #include "llvm/Config/llvm-config.h"

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "jit/hash.h"
 #include "jit/jit.h"
 #include "jit/toolkits.h"
 #include "llvm/Bitcode/BitcodeReader.h"

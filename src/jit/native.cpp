@@ -8,7 +8,8 @@
 #include <system_error>
 
 #include "jit/disk_cache.h"
-#include "jit/jit.h"
+#include "jit/features.h"
+#include "jit/hash.h"
 #include "jit/native_header.h"
 #include "jit/process.h"
 #include "support/error.h"

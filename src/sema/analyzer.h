@@ -3,10 +3,10 @@
 //   value.h                the values of expressions and locals
 //   assignment_target.h    assignment targets, and parts of values
 //   module_state.h         the state that all functions of a module share
-//   scope/                 names: scans of the text (walk), look-up (names)
-//   infer/                 expressions: literals, operators, comparisons, attributes, subscripts, constructors
-//   call/                  calls: the builtin table (overload), user functions (functions), print, statics, tid
-//   control/               statements: assignment, branches (the merging of scopes), loops, return
+//   walk.h                 scans of the text
+//   infer/                 expressions: names, conversions, operators, comparisons, attributes, subscripts,
+//   constructors call/                  calls: the builtin table (overload), user functions (functions), print,
+//   statics, tid control/               statements: assignment, branches (the merging of scopes), loops, return
 //   sema.cpp               the module: kernel first, functions as they are met
 //
 // Locals have no address. The scope maps each name to its value at the current point; an assignment replaces the entry.
@@ -32,9 +32,9 @@
 #include "sema/environment.h"
 #include "sema/messages.h"
 #include "sema/module_state.h"
-#include "sema/scope/walk.h"
-#include "sema/sema.h"
+#include "sema/options.h"
 #include "sema/value.h"
+#include "sema/walk.h"
 #include "support/error.h"
 #include "syntax/tree.h"
 
@@ -60,7 +60,7 @@ public:
     void analyze_gradient(const std::vector<Value>& parameters, std::size_t own);
 
 private:
-    // ---- scope/names.cpp ----
+    // ---- infer/names.cpp ----
     Value name(const syntax::Name& name, Span span);
     void check_assigned(const std::string& name, Span span);
     Binding look_up(const std::string& name, Span span);

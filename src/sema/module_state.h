@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/ir.h"
-#include "sema/sema.h"
+#include "sema/options.h"
 #include "support/error.h"
 
 namespace weft::sema {

@@ -8,13 +8,9 @@
 
 #include "ir/ir.h"
 #include "sema/environment.h"
+#include "sema/options.h"
 
 namespace weft::sema {
-
-struct Options {
-    int max_unroll = 16;  // static loops up to this many iterations are unrolled
-    bool debug = false;   // keep asserts
-};
 
 // The module's first function is the kernel. `parameter_types` are needed if the kernel's annotations are generic;
 // otherwise its annotations are used.

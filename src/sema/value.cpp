@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sema/infer/literals.h"
+#include "sema/literals.h"
 
 namespace weft::sema {
 

@@ -5,7 +5,7 @@
 //              is wanted (a view).
 //   constant   numbers known at compile time, and structs of them: literals, module constants, variables of unrolled
 //              loops. Becomes an IR constant if a runtime value is needed. A *literal* has no type of its own yet:
-//              it takes that of the other operand (infer/literals.cpp). A local bound to a literal is one until it
+//              it takes that of the other operand (literals.h). A local bound to a literal is one until it
 //              is changed.
 //   tuple      several values at once, a tuple or a list; split up before it reaches the IR, if possible.
 //   binding    all other meanings of names: types, functions, modules, text, None.

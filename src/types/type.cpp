@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "support/error.h"
-#include "types/layout.h"
+#include "weft/array_view.h"
 
 namespace weft {
 

@@ -1,5 +1,5 @@
 #pragma once
-// Faults of kernels. Handlers throw them; the launch adds kernel, line, thread and block (engine/launch.cpp).
+// Faults of kernels. Handlers throw them; the launch adds kernel, line, thread and block (engine/execution.cpp).
 #include <cstdint>
 #include <stdexcept>
 #include <string>

@@ -18,6 +18,7 @@
 #include "bindings/kernels/kernel.h"
 #include "bindings/python/lock.h"
 #include "bindings/values/types.h"
+#include "jit/hash.h"
 #include "program/host/host.h"
 #include "program/launch/grid_order.h"
 #include "program/launch/launch.h"

@@ -15,7 +15,7 @@
 #include "bindings/interop/xla_frame.h"
 #include "bindings/python/lock.h"
 #include "bindings/values/types.h"
-#include "jit/jit.h"
+#include "jit/hash.h"
 #include "support/error.h"
 
 namespace weft::bindings {

@@ -15,6 +15,7 @@
 #include "bindings/python/errors.h"
 #include "ir/typing.h"
 #include "jit/assemble.h"
+#include "jit/features.h"
 #include "jit/jit.h"
 #include "runtime/device.h"
 #include "support/error.h"

@@ -1,7 +1,7 @@
 #include "program/kernel/disk_image_cache.h"
 
 #include "jit/disk_cache.h"
-#include "jit/jit.h"
+#include "jit/hash.h"
 #include "program/host/settings.h"
 #include "runtime/driver_image_cache.h"
 

@@ -6,6 +6,7 @@
 
 #include "codegen/codegen.h"
 #include "jit/disk_cache.h"
+#include "jit/hash.h"
 #include "program/host/host.h"
 #include "program/host/settings.h"
 #include "program/kernel/grid.h"

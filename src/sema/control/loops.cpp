@@ -6,7 +6,7 @@
 //       s += x[k]                      yield %s1
 //                                    }
 //
-// The text (scope/walk.h) gives these locals before the body is analysed. Others are known only after the body (the
+// The text (walk.h) gives these locals before the body is analysed. Others are known only after the body (the
 // value that it returns, names that it is certain to assign) and are added then. So the operation is put together after
 // its body, with the starting values before it. Short loops with known bounds are unrolled (Options::max_unroll).
 //

@@ -9,7 +9,7 @@
 
 #include "builtins/expression.h"
 #include "sema/analyzer.h"
-#include "sema/infer/literals.h"
+#include "sema/literals.h"
 
 namespace weft::sema {
 

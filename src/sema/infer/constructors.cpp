@@ -4,7 +4,7 @@
 // vectors and matrices convert only literals; typed components must have the right type (P-69). A whole vector of the
 // same length converts, as no other meaning is possible.
 #include "sema/analyzer.h"
-#include "sema/infer/literals.h"
+#include "sema/literals.h"
 
 namespace weft::sema {
 

@@ -1,7 +1,7 @@
 // From analysed values to IR values, and the rule for literals: a literal takes the expected type if it fits; a typed
 // value is never converted implicitly (docs/semantics.md).
 #include "sema/analyzer.h"
-#include "sema/infer/literals.h"
+#include "sema/literals.h"
 #include "types/struct_key.h"
 
 namespace weft::sema {

@@ -1,7 +1,7 @@
 // Arithmetic: constants are folded here; all else is a call of the builtin table under the operator's name, so that one
 // table has the rules for operand types.
 #include "sema/analyzer.h"
-#include "sema/infer/literals.h"
+#include "sema/literals.h"
 
 namespace weft::sema {
 

@@ -11,6 +11,7 @@
 
 #include "ir/ir.h"
 #include "jit/backend.h"
+#include "jit/hash.h"
 #include "jit/jit.h"
 
 namespace weft::jit {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "jit/disk_cache.h"
-#include "jit/jit.h"
+#include "jit/hash.h"
 
 namespace weft::jit {
 namespace {

@@ -21,8 +21,8 @@
 
 #include "builtins/registry.h"
 #include "sema/environment.h"
-#include "sema/scope/walk.h"
 #include "sema/sema.h"
+#include "sema/walk.h"
 #include "support/error.h"
 #include "syntax/tree.h"
 

@@ -1,4 +1,4 @@
-#include "sema/infer/literals.h"
+#include "sema/literals.h"
 
 #include <bit>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "sema/overloaded.h"
-#include "sema/scope/walk.h"
+#include "sema/walk.h"
 
 namespace weft::sema {
 

@@ -1,4 +1,4 @@
-#include "sema/scope/walk.h"
+#include "sema/walk.h"
 
 #include <algorithm>
 
