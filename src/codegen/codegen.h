@@ -10,6 +10,7 @@
 #include "binary/binary.h"
 #include "codegen/native.h"
 #include "ir/ir.h"
+#include "ir/specialization.h"
 #include "transform/analysis/plan.h"
 
 namespace llvm {
@@ -25,24 +26,10 @@ inline constexpr int kShortRow = 4;
 // Larger kernels become scalar code unless the caller chooses a lane count.
 inline constexpr int kMostOperationsInLanes = 10000;
 
+// The properties of a specialization that code generation reads: the rows of ir/specialization.def with that column.
 struct Options {
-    bool debug = false;              // bounds, division and assert checks that write a Fault
-    bool notes_accesses = false;     // with `debug` and one lane: each access calls weft_access
-    bool fast_math = false;          // allow reassociation and approximations
-    bool fuse_fp = true;             // products and the sums that use them are rounded once
-    bool line_info = false;          // debug information with the user's lines
-    int lanes = 0;                   // 0: the target's preferred count
-    bool short_rows = false;         // launches have at most kShortRow threads on the last of several axes
-    bool dense = true;               // the innermost dimensions of array parameters are packed
-    bool noalias = true;             // array parameters do not overlap each other
-    bool null_arrays = false;        // array parameters may be None: each access checks, and a fault ends the launch
-    bool private_gradients = false;  // each worker owns transform::scattered_gradients()
-    // Arrays have more than 2^31 - 1 elements along a dimension. With one lane, 32-bit integers that derive from
-    // extents are also computed in 64 bits, if they select elements.
-    bool huge = false;
-    // CUDA kernels: the most threads of a block, the blocks that must fit on a multiprocessor, the most registers of a
-    // thread. 0: no limit.
-    int most_threads = 0, least_blocks = 0, max_registers = 0;
+#define WEFT_PROPERTY(type, name, usual, passes, analyses, code, launches) WEFT_ONLY_##code(type name = usual;)
+#include "ir/specialization.def"
 };
 
 // The promises of launches of such code to the analyses.

@@ -84,11 +84,9 @@ std::unique_ptr<TargetCodegen> codegen_for(const ModuleState& state) {
 
 transform::PlanOptions plan_options(const Options& options) {
     transform::PlanOptions plan;
-    plan.noalias = options.noalias;
-    plan.checked = options.debug;
-    plan.null_arrays = options.null_arrays;
-    plan.private_gradients = options.private_gradients;
-    plan.fuses = options.fuse_fp;
+#define WEFT_PROPERTY(type, name, usual, passes, analyses, code, launches) \
+    WEFT_ONLY_##analyses(plan.name = options.name;)
+#include "ir/specialization.def"
     if (options.lanes == 0) plan.most_operations_in_lanes = kMostOperationsInLanes;
     if (options.lanes == 1 || options.debug) plan.most_operations_in_lanes = 0;
     return plan;

@@ -15,8 +15,6 @@ Digest cache_key(const ir::Module& module, const Options& options) {
     // By name, so that a new option does not compile before it is listed here. `native` is left out, as it does not
     // change the code: it names the compiler for the user's C++, and its cache.
     const auto& [target, codegen, optimization_level, native] = options;
-    const auto& [debug, notes_accesses, fast_math, fuse_fp, line_info, lanes, short_rows, dense, noalias, null_arrays,
-                 private_gradients, huge, most_threads, least_blocks, max_registers] = codegen;
     const auto& [kind, triple, processor, features] = target;
     std::string text;
     const auto add = [&](std::string_view name, std::string_view value) {
@@ -32,24 +30,12 @@ Digest cache_key(const ir::Module& module, const Options& options) {
     add("processor", processor);
     add("features", features);
     add_number("optimization_level", optimization_level);
-    add_number("lanes", lanes);
-    add_number("short_rows", short_rows);
-    add_number("debug", debug);
-    add_number("notes_accesses", notes_accesses);
-    add_number("fast_math", fast_math);
-    add_number("fuse_fp", fuse_fp);
-    add_number("line_info", line_info);
-    add_number("dense", dense);
-    add_number("noalias", noalias);
-    add_number("null_arrays", null_arrays);
-    add_number("private_gradients", private_gradients);
-    add_number("huge", huge);
-    add_number("most_threads", most_threads);
-    add_number("least_blocks", least_blocks);
-    add_number("max_registers", max_registers);
+#define WEFT_PROPERTY(type, name, usual, passes, analyses, code, launches) \
+    WEFT_ONLY_##code(add_number(#name, codegen.name);)
+#include "ir/specialization.def"
     add("ir", ir::print(module, /*names=*/false));
     // Debug information holds source positions, which the text without names leaves out.
-    if (line_info) {
+    if (codegen.line_info) {
         for (const SourcePtr& source : module.sources) add("source", source->path);
         add("places", ir::print(module, /*names=*/true));
     }

@@ -23,7 +23,7 @@ public:
         derives_ = options_.adjoint || options_.jvp;
         // Calls are kept only without derivatives, and without instrumentation of all accesses.
         keeps_calls_ = options_.keeps_calls && !derives_ && !options_.keeps_atomic_results && !options_.nan_check &&
-                       !options_.checks_parts;
+                       !options_.debug;
         prepare() && inline_and_simplify() && keep_atomic_results() && find_neighbour_rows_to_reverse() &&
             differentiate() && tangents() && split_uncontended(Uncontended::all) && follow_order() &&
             find_neighbour_rows() && check_nan() && put_vectors_in_memory();
@@ -168,7 +168,7 @@ private:
 
     bool put_vectors_in_memory() {
         bool moved = false;
-        const VectorsInMemoryOptions storage{.noalias = options_.noalias, .checks_parts = options_.checks_parts};
+        const VectorsInMemoryOptions storage{.noalias = options_.noalias, .checks_parts = options_.debug};
         const auto store = [&](ir::Function& function) { moved |= keep_vectors_in_memory(function, storage); };
         return pass_on_functions("vectors_in_memory", store) && (!moved || simplify_all());
     }

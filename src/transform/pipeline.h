@@ -29,6 +29,7 @@
 
 #include "ir/builder.h"
 #include "ir/ir.h"
+#include "ir/specialization.h"
 #include "ir/unroll_limit.h"
 #include "transform/adjoint/adjoint.h"
 #include "transform/jvp/jvp.h"
@@ -90,23 +91,21 @@ int fitted_rank(int names, int launch_rank);
 // not identify a thread any more; compare with Function::tid_rank to find out.
 void fit_to_launch(ir::Module& module, int launch_rank);
 
-struct PipelineOptions {
-    int launch_rank = 0;
+// The properties of a specialization that passes read: the rows of ir/specialization.def with that column.
+struct PassProperties {
+#define WEFT_PROPERTY(type, name, usual, passes, analyses, code, launches) WEFT_ONLY_##passes(type name = usual;)
+#include "ir/specialization.def"
+
+    bool operator==(const PassProperties&) const = default;
+};
+
+struct PipelineOptions : PassProperties {
     // If set, replaces each kernel by its adjoint.
     std::optional<AdjointOptions> adjoint;
     std::vector<bool> numbers;  // parameters whose numbers have gradients (adjoint/numbers.h); empty: none
     std::optional<std::int64_t> stack_slots;  // of gradients that kernels call: AdjointOptions::stack_slots
-    // Makes each kernel keep the results of its atomics (adjoint/atomic_results.h).
-    bool keeps_atomic_results = false;
     // If set, makes each kernel, or its adjoint, carry tangents.
     std::optional<JvpOptions> jvp;
-    bool noalias = true;          // arrays that are written overlap no others
-    bool distinct = true;         // different indices are different elements, in all arrays
-    bool grid_order = false;      // follow_grid_order()
-    bool neighbour_rows = false;  // loop_over_neighbour_rows(); before an adjoint is made
-    bool nan_check = false;       // instrument_nan_check()
-    bool checks_parts = false;    // indices of components are checked (VectorsInMemoryOptions)
-    bool keeps_calls = false;     // large kernels may call functions (noinline_functions.h); not with derivatives
     // Called after each pass with its name and the module: WEFT_DUMP, weft-opt --stop-after, timings.
     std::function<void(std::string_view pass, const ir::Module&)> after_pass;
     std::string stop_after;

@@ -204,9 +204,7 @@ void require_tangent(std::int64_t id, bool of_adjoint) {
         derivation.tangents[array.parameter] = true;
         if (of_adjoint) derivation.gradients[array.parameter] = transform::Gradient::used;
     }
-    program::Variant variant = core.variant_of(runtime::host_device(), call.dims.span(), call.shown.data());
-    variant.short_rows = false;
-    core.facts(variant, {}, derivation);
+    core.facts(core.derived_variant_of(runtime::host_device(), call.dims.span(), call.shown.data()), {}, derivation);
 }
 
 // ---- running them ----

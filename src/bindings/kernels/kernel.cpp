@@ -65,9 +65,9 @@ std::string listing(PyKernel& kernel, const std::string& stage, bool line_info, 
         if (tangents) derivation.tangents.push_back(has_gradient || ir::is_smooth(type));
     }
     const program::CompileOptions options = core.compile_options(variant, {}, derivation);
-    const auto transformed = core.code(variant.debug).transformed(options.passes);
+    const auto transformed = core.code(variant.debug).transformed(options.passes());
     if (stage == "ir") return ir::print(*transformed->module);
-    return jit::listing(*transformed->module, program::jit_options(options), which->second);
+    return jit::listing(*transformed->module, options.code(), which->second);
 }
 
 // The options that shape code, by the names of python/warp/_kernels/modules.py; missing ones are those of wp.config.

@@ -5,7 +5,7 @@
 //   1. sort positional and keyword arguments into slots (fastcall.h)
 //   2. read the dimensions; without dim, take those of the first array, once the kernel is analysed
 //   3. pack each argument into the block, by the kernel's ParameterPlan; `holders` keeps views of foreign arrays alive
-//   4. choose the variant: strided if an array has gaps, overlapping if a written array shares memory with another
+//   4. choose the code: not `dense` if an array has gaps, not `noalias` if a written array shares memory with another
 //   5. run; the GIL is released if the estimated time makes up for that
 //   6. forward printed output to sys.stdout; raise a fault or Ctrl-C
 #include "program/launch/launch.h"

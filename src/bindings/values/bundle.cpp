@@ -26,8 +26,8 @@ namespace {
 
 constexpr const char* kApi = "compile_aot_module()";
 
-constexpr program::LaunchLayout kAny = {.strided = true, .overlapping = true, .repeating = true};
-constexpr program::LaunchLayout kHuge = {.strided = true, .overlapping = true, .repeating = true, .huge = true};
+constexpr program::LaunchLayout kAny = {.dense = false, .noalias = false, .distinct = false};
+constexpr program::LaunchLayout kHuge = {.dense = false, .noalias = false, .distinct = false, .huge = true};
 
 std::vector<BundledNarrow> narrow(const program::CompiledKernel& kernel) {
     std::vector<BundledNarrow> result;
@@ -64,7 +64,7 @@ public:
         dense_.nan_check = false;
         dense_.serial &= target.kind == Target::Kind::cpu;
         general_ = dense_;
-        general_.nulls = true;
+        general_.null_arrays = true;
     }
 
     void keep_returned() { dense_.keeps_atomic_results = general_.keeps_atomic_results = true; }

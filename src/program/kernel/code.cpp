@@ -66,9 +66,9 @@ std::shared_ptr<const CompiledKernel> KernelCode::find(const CompileOptions& opt
     for (const auto& [known, found] : compiled_) {
         if (known == options) return found;
         // Code for one lane serves rows of any length.
-        if (!options.code.short_rows || known.code.short_rows || found->description.lanes() != 1) continue;
+        if (!options.short_rows || known.short_rows || found->description.lanes() != 1) continue;
         CompileOptions of_any_rows = options;
-        of_any_rows.code.short_rows = false;
+        of_any_rows.short_rows = false;
         if (known == of_any_rows) return found;
     }
     return nullptr;
@@ -76,7 +76,7 @@ std::shared_ptr<const CompiledKernel> KernelCode::find(const CompileOptions& opt
 
 std::shared_ptr<const CompiledKernel> KernelCode::compiled(const CompileOptions& options) {
     if (auto found = find(options)) return found;
-    const std::shared_ptr<const TransformedKernel> from = transformed(options.passes);
+    const std::shared_ptr<const TransformedKernel> from = transformed(options.passes());
     const std::string name = analysed_->functions.front()->name;
     auto made = interruptibly(name, is_large(*from->module), [from, options] { return build(*from, options); });
     if (latest_.second == from) latest_.second.reset();

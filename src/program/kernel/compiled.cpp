@@ -38,7 +38,7 @@ double since_ms(Clock::time_point start) {
 // From the disk cache if it is there and links; compiled otherwise.
 std::shared_ptr<const runtime::Executable> executable_for(const TransformedKernel& transformed,
                                                           const jit::Options& options, const Digest& key,
-                                                          const CodeOptions& chosen, CompiledKernel::Cache& use) {
+                                                          const CompileOptions& chosen, CompiledKernel::Cache& use) {
     const auto compile_now = [&] {
         Binary binary = jit::compile(*transformed.module, options, key);
         binary.kernels.front().effects = transformed.effects;
@@ -56,27 +56,15 @@ std::shared_ptr<const runtime::Executable> executable_for(const TransformedKerne
     return runtime::load(std::move(binary));
 }
 
-// Sets the properties of launches, which are not part of the code's key.
-void ask(CompiledKernel& compiled, const CodeOptions& options) {
-    compiled.serial = options.serial;
-    compiled.deterministic = options.deterministic;
-    compiled.cluster = options.cluster;
-}
-
-bool is_asked(const CompiledKernel& compiled, const CodeOptions& options) {
-    return compiled.serial == options.serial && compiled.deterministic == options.deterministic &&
-           compiled.cluster == options.cluster;
-}
-
 std::shared_ptr<CompiledKernel> build_now(const TransformedKernel& transformed, const CompileOptions& options,
                                           const jit::Options& jit, const Digest& key) {
     const std::string& name = transformed.module->functions.front()->name;
     auto use = CompiledKernel::Cache::unused;
-    auto executable = executable_for(transformed, jit, key, options.code, use);
+    auto executable = executable_for(transformed, jit, key, options, use);
     auto compiled = std::make_shared<CompiledKernel>(prepare(std::move(executable), name, transformed));
     compiled->cache = use;
-    ask(*compiled, options.code);
-    if (options.code.private_gradients)
+    static_cast<LaunchProperties&>(*compiled) = options.launches();
+    if (options.private_gradients)
         for (const transform::Scattered& scattered : transformed.scattered)
             compiled->private_gradients.push_back(
                 {transformed.layout.offsets[static_cast<std::size_t>(scattered.parameter)],
@@ -128,13 +116,14 @@ Compiled build_once(const Digest& key, const Build& build) {
     }
 }
 
-// The kernel with the lines of `transformed` and the options of this launch. The code may have been made for a kernel
-// on other lines, and the key does not contain all options.
-Compiled as_asked(Compiled compiled, const TransformedKernel& transformed, const CodeOptions& options) {
+// The kernel with the lines of `transformed` and these properties. The code may have been made for a kernel on other
+// lines, and the key does not contain properties of launches.
+Compiled as_asked(Compiled compiled, const TransformedKernel& transformed, const LaunchProperties& launches) {
     const KernelEntry& entry = compiled->description;
-    if (entry.remarks.empty() && entry.sites.empty() && is_asked(*compiled, options)) return compiled;
+    const bool is_asked = static_cast<const LaunchProperties&>(*compiled) == launches;
+    if (entry.remarks.empty() && entry.sites.empty() && is_asked) return compiled;
     auto own = std::make_shared<CompiledKernel>(*compiled);
-    ask(*own, options);
+    static_cast<LaunchProperties&>(*own) = launches;
     own->remarks.clear();
     const std::vector<const ir::Operation*> operations =
         ir::numbered_operations(*transformed.module->functions.front());
@@ -165,37 +154,11 @@ CompiledKernel prepare(std::shared_ptr<const runtime::Executable> executable, st
     return kernel;
 }
 
-jit::Options jit_options(const CompileOptions& options) {
-    const auto& [passes, code] = options;
-    jit::Options result;
-    result.target = code.target;
-    result.codegen.debug = passes.debug;
-    result.codegen.notes_accesses = code.notes_accesses;
-    result.codegen.fast_math = code.fast_math;
-    result.codegen.fuse_fp = code.fuse_fp;
-    result.codegen.line_info = code.line_info;
-    // The thread of a fault is known only in code for one lane.
-    result.codegen.lanes = passes.nan_check || code.serial || code.huge ? 1 : code.lanes;
-    result.codegen.short_rows = code.short_rows;
-    result.codegen.dense = code.dense;
-    result.codegen.noalias = passes.noalias;
-    result.codegen.null_arrays = code.null_arrays;
-    result.codegen.private_gradients = code.private_gradients;
-    result.codegen.huge = code.huge;
-    result.codegen.most_threads = code.most_threads;
-    result.codegen.least_blocks = code.least_blocks;
-    result.codegen.max_registers = code.max_registers;
-    result.optimization_level = code.optimization_level;
-    result.native.compiler = code.host_compiler;
-    if (code.cache) result.native.cache = jit::cache_folder(code.cache_folder);
-    return result;
-}
-
 Compiled build(const TransformedKernel& transformed, const CompileOptions& options) {
     const Clock::time_point start = Clock::now();
     const DefaultFloats floats;
     const ir::Module& module = *transformed.module;
-    const jit::Options jit = jit_options(options);
+    const jit::Options jit = options.code();
     const Digest key = jit::cache_key(module, jit);
     Compiled compiled = build_once(key, [&] {
         dump_code(module.functions.front()->name, module, jit);
@@ -203,11 +166,11 @@ Compiled build(const TransformedKernel& transformed, const CompileOptions& optio
         fresh->compile_ms = transformed.passes_ms + since_ms(start);
         return Compiled(std::move(fresh));
     });
-    return as_asked(std::move(compiled), transformed, options.code);
+    return as_asked(std::move(compiled), transformed, options.launches());
 }
 
 Compiled compile(std::unique_ptr<ir::Module> module, const CompileOptions& options) {
-    return build(transform_kernel(std::move(module), options.passes), options);
+    return build(transform_kernel(std::move(module), options.passes()), options);
 }
 
 }  // namespace weft::program

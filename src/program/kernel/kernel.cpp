@@ -19,7 +19,7 @@ namespace {
 
 // Logs a compilation and the reasons why code runs without lanes; a warning, once, if the cache folder cannot be
 // written.
-void log_compile(const CompiledKernel& compiled, const PassOptions& passes) {
+void log_compile(const CompiledKernel& compiled, const CompileOptions& options) {
     using Cache = CompiledKernel::Cache;
     const auto is_logged = [](LogLevel level) { return host().log && static_cast<int>(level) >= settings().log_level; };
     const KernelEntry& entry = compiled.description;
@@ -30,7 +30,7 @@ void log_compile(const CompiledKernel& compiled, const PassOptions& passes) {
         const std::string lanes = std::to_string(entry.lanes()) + (entry.lanes() == 1 ? " lane" : " lanes");
         const std::string how = target.kind == Target::Kind::cpu ? lanes : "for " + target.processor;
         const char* const done = compiled.cache == Cache::found ? "loaded from the cache" : "compiled";
-        const char* const order = passes.grid_order ? ", threads in the order of a hash grid" : "";
+        const char* const order = options.grid_order ? ", threads in the order of a hash grid" : "";
         host().log(LogLevel::debug, "kernel '" + entry.name + "' " + done + " in " + took + ", " + how + order);
         for (const std::string& remark : compiled.remarks)
             host().log(LogLevel::debug, "kernel '" + entry.name + "': " + remark);
@@ -89,9 +89,16 @@ Variant Kernel::variant_of(const runtime::Device& device, std::span<const std::i
                            const std::byte* block) const {
     Variant variant = configured(device);
     variant.launch_rank = launch_rank(dims);
-    variant.nulls = has_null(arrays_, block);
+    variant.null_arrays = has_null(arrays_, block);
     variant.short_rows = variant.gpu == 0 && variant.launch_rank > 1 &&
                          dims[static_cast<std::size_t>(variant.launch_rank) - 1] <= codegen::kShortRow;
+    return variant;
+}
+
+Variant Kernel::derived_variant_of(const runtime::Device& device, std::span<const std::int64_t> dims,
+                                   const std::byte* block) const {
+    Variant variant = variant_of(device, dims, block);
+    variant.short_rows = false;
     return variant;
 }
 
@@ -107,33 +114,27 @@ sema::Options Kernel::sema_options(bool debug) const {
     return result;
 }
 
+static void take_cuda_options(const KernelOptions& from, CompileOptions& to) {
+    to.most_threads = from.most_threads;
+    to.least_blocks = from.least_blocks;
+    to.max_registers = from.max_registers;
+    to.cluster = from.cluster;
+}
+
 CompileOptions Kernel::compile_options(Variant variant, LaunchLayout launch_layout, const Derivation& derivation,
                                        const Target* target) {
-    CompileOptions result;
-    CodeOptions& code_options = result.code;
+    CompileOptions result(variant, launch_layout);
     if (target)
-        code_options.target = *target;
+        result.target = *target;
     else if (variant.gpu > 0)
-        code_options.target = *runtime::cuda_device(variant.gpu - 1).target();
-    const bool is_gpu = code_options.target.kind == Target::Kind::cuda;
-    code_options.notes_accesses = variant.notes_accesses;
-    code_options.fast_math = variant.fast_math;
-    code_options.fuse_fp = options_.fuse_fp.value_or(true);
-    code_options.line_info = variant.line_info;
-    code_options.optimization_level = optimization_level(variant);
-    code_options.lanes = variant.single || is_gpu || launch_layout.huge ? 1 : options_.lanes.value_or(0);
-    code_options.short_rows = variant.short_rows;
-    code_options.dense = !launch_layout.strided;
-    code_options.null_arrays = variant.nulls;
-    code_options.private_gradients = variant.private_gradients;
-    code_options.serial = variant.serial;
-    code_options.deterministic = options_.deterministic;
-    code_options.huge = launch_layout.huge;
+        result.target = *runtime::cuda_device(variant.gpu - 1).target();
+    const bool is_gpu = result.target.kind == Target::Kind::cuda;
+    result.fuse_fp = options_.fuse_fp.value_or(true);
+    result.optimization_level = optimization_level(variant);
+    result.lanes = variant.single || is_gpu || launch_layout.huge ? 1 : options_.lanes.value_or(0);
+    result.deterministic = options_.deterministic;
     if (is_gpu) {
-        code_options.most_threads = options_.most_threads;
-        code_options.least_blocks = options_.least_blocks;
-        code_options.max_registers = options_.max_registers;
-        code_options.cluster = options_.cluster;
+        take_cuda_options(options_, result);
         if (options_.external_parameters)
             throw UsageError("launch()",
                              "kernel '" + name_ +
@@ -141,32 +142,21 @@ CompileOptions Kernel::compile_options(Variant variant, LaunchLayout launch_layo
                                  "arguments as parameters. help: entry_point_abi='warp'",
                              ErrorCategory::value);
     }
-    code_options.cache = settings().cache_kernels;
-    code_options.cache_folder = settings().cache_folder;
-    code_options.host_compiler = settings().host_compiler;
-
-    PassOptions& passes = result.passes;
     const int names = code(variant.debug).tid_rank(), rank = transform::fitted_rank(names, variant.launch_rank);
-    passes.launch_rank = rank == names ? 0 : rank;
-    passes.debug = variant.debug;
-    passes.noalias = !launch_layout.overlapping;
-    passes.distinct = !launch_layout.repeating;
-    passes.huge = launch_layout.huge;
-    passes.keeps_atomic_results = variant.keeps_atomic_results;
-    passes.nan_check = variant.nan_check;
-    passes.grid_order = variant.grid_order;
-    const bool in_lanes = code_options.lanes > 1 ||
-                          (code_options.lanes == 0 && codegen::has_quick_lanes(jit::describe(code_options.target)));
+    result.launch_rank = rank == names ? 0 : rank;
+    const bool in_lanes =
+        result.lanes > 1 || (result.lanes == 0 && codegen::has_quick_lanes(jit::describe(result.target)));
     // An adjoint gains by neighbour rows with any number of lanes: it visits the items once, and not three times.
     const bool gains_by_neighbour_rows = (in_lanes && !variant.serial) || !derivation.gradients.empty();
-    passes.neighbour_rows = gains_by_neighbour_rows && !variant.debug && !is_gpu;
+    result.neighbour_rows = gains_by_neighbour_rows && !variant.debug && !is_gpu;
     // Functions that remain calls do not always know the thread.
-    passes.keeps_calls = code_options.lanes <= 1 && !variant.nulls && !variant.notes_accesses;
-    passes.gradients = derivation.gradients;
-    passes.tangents = derivation.tangents;
-    passes.numbers = derivation.numbers;
-    passes.stack_bytes = settings().gradient_loop_bytes;
-    passes.stack_slots = jit::stack_slots(code_options.target);
+    result.keeps_calls = result.lanes <= 1 && !variant.null_arrays && !variant.notes_accesses;
+    result.derivation = derivation;
+    result.stack_bytes = settings().gradient_loop_bytes;
+    result.stack_slots = jit::stack_slots(result.target);
+    result.cache = settings().cache_kernels;
+    result.cache_folder = settings().cache_folder;
+    result.host_compiler = settings().host_compiler;
     return result;
 }
 
@@ -200,7 +190,7 @@ Kernel::Specialization& Kernel::specialization(Variant variant, const Derivation
                          "enable_backward out, or do not record it: wp.launch(..., record_tape=False)");
     std::unique_ptr<Specialization>& slot =
         specializations_[{variant.index(), settings().gradient_loop_bytes, derivation}];
-    if (!slot) slot = std::make_unique<Specialization>();
+    if (!slot) slot = std::make_unique<Specialization>(variant.gpu);
     const bool is_plain = derivation == Derivation();
     if (is_plain && std::ranges::none_of(plain_, [&](const auto& one) { return one.first == variant.index(); }))
         plain_.emplace_back(variant.index(), slot.get());
@@ -211,7 +201,7 @@ const KernelFacts& Kernel::new_facts(Specialization& into, Variant variant, Laun
                                      const Derivation& derivation) {
     const CompileOptions options = compile_options(variant, launch_layout, derivation);
     const std::shared_ptr<KernelCode> from = code_[variant.debug];
-    auto made = from->facts(options.passes);
+    auto made = from->facts(options.passes());
     auto& to = into.facts[launch_layout.index()];
     if (!to) to = std::move(made);  // else another thread was quicker
     return *to;
@@ -225,7 +215,7 @@ const CompiledKernel& Kernel::newly_compiled(Specialization& into, Variant varia
     was_shared_ = made != nullptr;
     if (!made) {
         made = from->compiled(options);
-        log_compile(*made, options.passes);
+        log_compile(*made, options);
     }
     auto& to = into.compiled[launch_layout.index()];
     if (!to) to = std::move(made);
@@ -258,8 +248,7 @@ std::vector<int> Kernel::compiled_for() const {
     std::set<int> found;
     for (const auto& [at, specialization] : plain_) {
         const auto is_there = [](const auto& compiled) { return compiled != nullptr; };
-        if (std::ranges::any_of(specialization->compiled, is_there))
-            found.insert(static_cast<int>(at >> Variant::kGpuShift));
+        if (std::ranges::any_of(specialization->compiled, is_there)) found.insert(specialization->gpu);
     }
     return {found.begin(), found.end()};
 }
@@ -269,14 +258,15 @@ std::vector<int> Kernel::compiled_for() const {
 // Everything of the analysed kernel, and the options that shape code, but neither its name nor its lines.
 Digest Kernel::hash() {
     const Variant variant = configured();
-    const CodeOptions shaping = compile_options(variant, {}, {}).code;
+    CompileOptions shaping = compile_options(variant, {}, {});
+    take_cuda_options(options_, shaping);
     std::string text = ir::print(code(variant.debug).analysed(), /*names=*/false);
-    for (const int option :
-         {static_cast<int>(variant.debug), static_cast<int>(shaping.fast_math), static_cast<int>(shaping.fuse_fp),
-          static_cast<int>(shaping.line_info), shaping.optimization_level, shaping.lanes,
-          static_cast<int>(options_.enable_backward), options_.most_threads, options_.least_blocks,
-          options_.max_registers, options_.cluster, options_.deterministic ? 1 + *options_.deterministic : 0})
-        text += "\n" + std::to_string(option);
+    const auto add = [&](std::optional<int> option) { text += "\n" + std::to_string(option.value_or(-1)); };
+#define WEFT_PROPERTY(type, name, usual, passes, analyses, code, launches) \
+    WEFT_ONLY_##code(add(shaping.name);) WEFT_ONLY_##launches(add(shaping.name);)
+#include "ir/specialization.def"
+    add(shaping.optimization_level);
+    add(options_.enable_backward);
     return jit::hash_bytes(text);
 }
 

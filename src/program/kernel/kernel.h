@@ -76,6 +76,9 @@ public:
     // grid and block.
     Variant configured(const runtime::Device& device = runtime::host_device()) const;
     Variant variant_of(const runtime::Device& device, std::span<const std::int64_t> dims, const std::byte* block) const;
+    // The same for code of a derivative, and for facts of the kernel: they serve rows of any length.
+    Variant derived_variant_of(const runtime::Device& device, std::span<const std::int64_t> dims,
+                               const std::byte* block) const;
     int optimization_level(Variant variant) const;
 
     // All throw CompileError if the kernel has a mistake or no derivative. A derivative of a kernel declared with
@@ -108,6 +111,9 @@ public:
 private:
     // One derivation in one variant, by LaunchLayout::index().
     struct Specialization {
+        explicit Specialization(int gpu) : gpu(gpu) {}
+
+        int gpu;  // Variant::gpu
         std::array<std::shared_ptr<const KernelFacts>, LaunchLayout::kCount> facts;
         std::array<std::shared_ptr<const CompiledKernel>, LaunchLayout::kCount> compiled;
     };

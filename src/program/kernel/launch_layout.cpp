@@ -47,7 +47,8 @@ bool shows_twice(const ArrayView& view, const BlockArray& place) {
 
 namespace {
 
-bool needs_strided(const KernelFacts& kernel, const std::byte* block) {
+// Whether the innermost dimension of some array is not packed.
+bool has_gaps(const KernelFacts& kernel, const std::byte* block) {
     for (const BlockArray& place : kernel.arrays) {
         const int last = place.ndim - 1;
         if (!place.is_parameter || last < 0) continue;
@@ -170,10 +171,10 @@ bool gradients_overlap(const KernelFacts& kernel, const std::byte* block) {
 }
 
 LaunchLayout launch_layout(const KernelFacts& kernel, const std::byte* block, bool with_gradients, bool on_gpu) {
-    return {.strided = needs_strided(kernel, block) || (on_gpu && is_misaligned(kernel, block)),
-            .overlapping = with_gradients ? gradients_overlap(kernel, block)
-                                          : !kernel.written.empty() && has_shared_memory<false>(kernel, block),
-            .repeating = repeats_elements(kernel, block),
+    return {.dense = !has_gaps(kernel, block) && !(on_gpu && is_misaligned(kernel, block)),
+            .noalias = with_gradients ? !gradients_overlap(kernel, block)
+                                      : kernel.written.empty() || !has_shared_memory<false>(kernel, block),
+            .distinct = !repeats_elements(kernel, block),
             .huge = is_huge(kernel, block)};
 }
 

@@ -1,4 +1,4 @@
-// The layout in memory of a launch's arrays, which decides about its code.
+// Finds the layout in memory of a launch's arrays (options.h), which decides about its code.
 #pragma once
 
 #include <cstddef>
@@ -10,24 +10,8 @@
 
 namespace weft::program {
 
-// Most arrays are packed, do not overlap, and show each element once.
-struct LaunchLayout {
-    // The innermost dimension of some array is not packed. Or, on a GPU, elements are not aligned for accesses of
-    // several numbers (cuda_alignment()).
-    bool strided = false;
-    bool overlapping = false;  // an array that the kernel writes shares memory with another one
-    // Some array shows one element at several indices, as a broadcast one does, and threads take its elements to be
-    // different (KernelFacts::uncontended_parameters).
-    bool repeating = false;
-
-    bool huge = false;  // some array has more than 2^31 - 1 elements along a dimension
-
-    static constexpr std::size_t kCount = 16;
-    std::size_t index() const { return strided | overlapping << 1 | repeating << 2 | huge << 3; }
-};
-
 // Whether memory that an adjoint for the arguments in `block` changes, its gradients included, is shown by another
-// array or gradient. One gradient may also show it twice. Equal to launch_layout(kernel, block, true).overlapping.
+// array or gradient. One gradient may also show it twice. Equal to !launch_layout(kernel, block, true).noalias.
 bool gradients_overlap(const KernelFacts& kernel, const std::byte* block);
 
 // The layout of the arguments in `block`. `with_gradients`: of an adjoint, for which gradients that share memory with

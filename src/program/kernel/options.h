@@ -1,74 +1,22 @@
-// Everything that decides the machine code of a kernel besides the kernel itself and the layout of its arrays
-// (launch_layout.h): its options, those of wp.config, and the kind of its launch.
+// Everything that decides the machine code of a kernel besides the kernel itself: its options, those of wp.config, the
+// kind of its launch and the layout of its arrays. The properties are the rows of ir/specialization.def.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
+#include "ir/specialization.h"
 #include "jit/jit.h"
 #include "transform/adjoint/adjoint.h"
 #include "transform/pipeline.h"
 
 namespace weft::program {
-
-// The options that passes on the IR depend on.
-struct PassOptions {
-    int launch_rank = 0;  // transform::fit_to_launch(); 0: as many as tid() has names
-    bool debug = false;
-    bool noalias = true;                // false: for launches whose arrays overlap
-    bool distinct = true;               // false: for launches with arrays that show an element at several indices
-    bool keeps_atomic_results = false;  // results of atomics are kept for the adjoint
-    bool nan_check = false;             // the first write of a NaN or infinity is noted
-    bool grid_order = false;            // threads in the order of a hash grid (grid_order.h)
-    bool huge = false;                  // for launches with extents beyond 32 bits: finds casts of these to 32 bits
-    bool neighbour_rows = false;        // transform::PipelineOptions::neighbour_rows
-    bool keeps_calls = false;           // transform::PipelineOptions::keeps_calls
-    // The adjoint in place of the kernel, for these gradients: one of transform::Gradient for each parameter.
-    std::vector<transform::Gradient> gradients;
-    std::vector<bool> numbers;  // parameters of that adjoint with gradients of their numbers; empty: none
-    std::int64_t stack_bytes = transform::AdjointOptions().stack_bytes;
-    std::optional<std::int64_t> stack_slots;  // transform::AdjointOptions::stack_slots, if the target asks for it
-    // Forward mode, of the kernel or of that adjoint: the parameters with tangents.
-    std::vector<bool> tangents;
-
-    bool operator==(const PassOptions&) const = default;
-};
-
-// The further options that code generation depends on.
-struct CodeOptions {
-    Target target = jit::host_target();
-    bool notes_accesses = false;  // codegen::Options::notes_accesses
-    bool fast_math = false;
-    bool fuse_fp = true;
-    bool line_info = false;
-    int optimization_level = 3;
-    int lanes = 0;
-    bool short_rows = false;         // codegen::Options::short_rows
-    bool dense = true;               // false: for launches with strided arrays
-    bool null_arrays = false;        // for launches that pass None for an array
-    bool private_gradients = false;  // of an adjoint: workers have gradients of their own (runtime/executable.h)
-    bool serial = false;             // one lane; launches run it on one CPU thread
-    bool huge = false;               // codegen::Options::huge; one lane
-    // codegen::Options, the same
-    int most_threads = 0, least_blocks = 0, max_registers = 0;
-    std::optional<bool> deterministic;  // KernelOptions::deterministic
-    int cluster = 1;                    // KernelOptions::cluster
-    bool cache = true;
-    std::filesystem::path cache_folder;  // empty: jit::cache_folder() chooses
-    std::string host_compiler;           // of functions in C++; empty: the first that is found
-
-    bool operator==(const CodeOptions&) const = default;
-};
-
-struct CompileOptions {
-    PassOptions passes;
-    CodeOptions code;
-
-    bool operator==(const CompileOptions&) const = default;
-};
 
 // Options of @wp.kernel and of its module; an empty one leaves the choice to wp.config.
 struct KernelOptions {
@@ -85,24 +33,51 @@ struct KernelOptions {
 
 // The properties that a launch asks code for before the layout of its arrays is known.
 struct Variant {
-    bool debug = false, fast_math = false, line_info = false;
-    bool keeps_atomic_results = false;  // results of its atomics are kept for its adjoint
-    bool nan_check = false;             // the first write of a NaN or infinity is noted
-    bool private_gradients = false;     // adjoints only: scattered gradients are of one worker
-    bool nulls = false;                 // some array is None or empty
-    bool short_rows = false;            // codegen::Options::short_rows
-    bool single = false;                // for a launch of one thread: not in lanes
-    bool serial = false;                // one thread after the other
-    bool grid_order = false;            // PassOptions::grid_order
-    bool notes_accesses = false;        // finds races, and reads of memory that was never written; with `debug`
-    int launch_rank = 0;                // transform::fit_to_launch()
-    int gpu = 0;                        // one more than the number of its CUDA device; 0: for CPUs
+#define WEFT_OF_LAUNCH(type, name, usual, ...) type name = usual;
+#define WEFT_OF_REQUEST(type, name, usual, ...) type name = usual;
+#include "ir/specialization.def"
 
-    static constexpr int kGpuShift = 16;  // of `gpu`, the last part of the index
+    // Different for different variants. Numbers are not negative, and have as many bits as kBits says.
     std::size_t index() const {
-        return debug | fast_math << 1 | line_info << 2 | keeps_atomic_results << 3 | nan_check << 4 |
-               private_gradients << 5 | nulls << 6 | short_rows << 7 | single << 8 | serial << 9 | grid_order << 10 |
-               notes_accesses << 11 | launch_rank << 12 | gpu << kGpuShift;
+        std::size_t index = 0;
+        int at = 0;
+        const auto add = [&]<typename Property>(Property property) {
+            index |= static_cast<std::size_t>(property) << at;
+            at += kBits<Property>;
+        };
+#define WEFT_OF_LAUNCH(type, name, ...) add(name);
+#define WEFT_OF_REQUEST(type, name, ...) add(name);
+#include "ir/specialization.def"
+        return index;
+    }
+
+private:
+    template <typename Property>
+    static constexpr int kBits = std::is_same_v<Property, bool> ? 1 : 16;
+    static_assert(0
+#define WEFT_OF_LAUNCH(type, ...) +kBits<type>
+#define WEFT_OF_REQUEST(type, ...) +kBits<type>
+#include "ir/specialization.def"
+                  <= std::numeric_limits<std::size_t>::digits);
+};
+
+// The layout in memory of a launch's arrays, which decides about its code. Most arrays are packed, do not overlap, and
+// show each element once: that is the usual layout.
+struct LaunchLayout {
+#define WEFT_OF_LAYOUT(type, name, usual, ...) type name = usual;
+#include "ir/specialization.def"
+
+    static constexpr std::size_t kCount = std::size_t{1}
+#define WEFT_OF_LAYOUT(...) << 1
+#include "ir/specialization.def"
+    ;
+    // Below kCount; 0 for the usual layout.
+    std::size_t index() const {
+        std::size_t index = 0;
+        int at = 0;
+#define WEFT_OF_LAYOUT(type, name, usual, ...) index |= static_cast<std::size_t>(name != usual) << at++;
+#include "ir/specialization.def"
+        return index;
     }
 };
 
@@ -110,9 +85,51 @@ struct Variant {
 struct Derivation {
     std::vector<transform::Gradient> gradients;  // one for each parameter
     std::vector<bool> tangents;                  // by parameter: whether it has one
-    std::vector<bool> numbers = {};              // PassOptions::numbers
+    std::vector<bool> numbers = {};              // of an adjoint: parameters whose numbers have gradients; empty: none
 
     auto operator<=>(const Derivation&) const = default;
+};
+
+// The options that passes on the IR depend on.
+struct PassOptions : transform::PassProperties {
+    Derivation derivation;
+    std::int64_t stack_bytes = transform::AdjointOptions().stack_bytes;
+    std::optional<std::int64_t> stack_slots;  // transform::AdjointOptions::stack_slots, if the target asks for it
+
+    bool operator==(const PassOptions&) const = default;
+};
+
+// The properties of launches of some code.
+struct LaunchProperties {
+#define WEFT_PROPERTY(type, name, usual, passes, analyses, code, launches) WEFT_ONLY_##launches(type name = usual;)
+#include "ir/specialization.def"
+
+    bool operator==(const LaunchProperties&) const = default;
+};
+
+// The request for one piece of code.
+struct CompileOptions {
+#define WEFT_OF_REQUEST(...)
+#define WEFT_PROPERTY(type, name, usual, ...) type name = usual;
+#include "ir/specialization.def"
+    Derivation derivation;
+    std::int64_t stack_bytes = PassOptions().stack_bytes;
+    std::optional<std::int64_t> stack_slots;  // PassOptions::stack_slots
+    Target target = jit::host_target();
+    int optimization_level = 3;
+    bool cache = true;
+    std::filesystem::path cache_folder;  // empty: jit::cache_folder() chooses
+    std::string host_compiler;           // of functions in C++; empty: the first that is found
+
+    CompileOptions() = default;
+    // With the properties of a variant and a layout. The others, and those that depend on more, are the caller's.
+    CompileOptions(const Variant& variant, const LaunchLayout& layout);
+    bool operator==(const CompileOptions&) const = default;
+
+    // The parts that each step of a compilation depends on.
+    PassOptions passes() const;
+    jit::Options code() const;
+    LaunchProperties launches() const;
 };
 
 }  // namespace weft::program

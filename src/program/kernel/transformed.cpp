@@ -128,7 +128,7 @@ std::vector<GridQuery> placed(const std::vector<transform::OwnQuery>& queries, c
 // Serial mode, atomic results and NaN reports expose the order of threads.
 bool may_have_grid_order(const PassOptions& options) {
     return options.noalias && options.distinct && !options.debug && !options.nan_check &&
-           !options.keeps_atomic_results && options.tangents.empty();
+           !options.keeps_atomic_results && options.derivation.tangents.empty();
 }
 
 // The user's C++ gets arrays with the addresses of their gradients.
@@ -142,22 +142,14 @@ bool may_look_at_gradients(const ir::Module& module) {
 }
 
 transform::PipelineOptions pipeline_options(const PassOptions& options) {
-    transform::PipelineOptions pipeline;
-    pipeline.launch_rank = options.launch_rank;
-    if (!options.gradients.empty())
-        pipeline.adjoint = {options.gradients, options.noalias, options.stack_bytes, options.tangents.empty() ? 0 : 1,
+    const auto& [gradients, tangents, numbers] = options.derivation;
+    transform::PipelineOptions pipeline{options};
+    if (!gradients.empty())
+        pipeline.adjoint = {gradients, options.noalias, options.stack_bytes, tangents.empty() ? 0 : 1,
                             options.stack_slots};
-    pipeline.numbers = options.numbers;
+    pipeline.numbers = numbers;
     pipeline.stack_slots = options.stack_slots;
-    if (!options.tangents.empty()) pipeline.jvp = {options.tangents, pipeline.adjoint.has_value()};
-    pipeline.keeps_atomic_results = options.keeps_atomic_results;
-    pipeline.noalias = options.noalias;
-    pipeline.distinct = options.distinct;
-    pipeline.nan_check = options.nan_check;
-    pipeline.grid_order = options.grid_order;
-    pipeline.neighbour_rows = options.neighbour_rows;
-    pipeline.checks_parts = options.debug;
-    pipeline.keeps_calls = options.keeps_calls;
+    if (!tangents.empty()) pipeline.jvp = {tangents, pipeline.adjoint.has_value()};
     return pipeline;
 }
 
@@ -222,7 +214,7 @@ TransformedKernel transform_kernel(std::unique_ptr<ir::Module> module, const Pas
     transformed.uncontended_parameters = kernel.uncontended_parameters;
     transformed.implicit_parameters = used_implicit_parameters(kernel);
     if (options.huge) transformed.narrow_extents = transform::narrow_extents(*module);
-    if (!options.gradients.empty() && options.tangents.empty()) {
+    if (!options.derivation.gradients.empty() && options.derivation.tangents.empty()) {
         transformed.contents = transform::contents_read(kernel);
         transformed.returned = atomic_results_of(kernel, transformed.implicit_parameters);
         transformed.scattered = transform::scattered_gradients(kernel);

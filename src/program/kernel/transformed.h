@@ -63,7 +63,7 @@ struct KernelFacts {
     int tid_rank = 0;
     std::string place;                                       // of the user's definition: "path:line:column"
     std::vector<std::vector<int>> overwritten;               // transform::overwritten(), of the kernel itself
-    std::vector<transform::NarrowExtent> narrow_extents;     // with PassOptions::huge
+    std::vector<transform::NarrowExtent> narrow_extents;     // with PassProperties::huge
     std::vector<int> uncontended_parameters;                 // ir::Function::uncontended_parameters
     std::vector<ir::ImplicitParameter> implicit_parameters;  // the last parameters; -1 for one that is not used
 

@@ -210,10 +210,11 @@ void HostFunction::lay_out(const std::vector<Type>& parameters) {
 
 void HostFunction::compile_for_host(std::unique_ptr<ir::Module> module, bool cache) {
     CompileOptions options;
-    options.passes = {.debug = true, .noalias = false, .distinct = false, .keeps_calls = true};
-    options.code.cache = cache;
-    options.code.lanes = 1;
-    options.code.dense = false;
+    options.debug = true;
+    options.dense = options.noalias = options.distinct = false;
+    options.keeps_calls = true;
+    options.lanes = 1;
+    options.cache = cache;
     kernel_ = compile(std::move(module), options);
 }
 

@@ -212,8 +212,7 @@ bool wants_private_gradients(const Variant& variant, const KernelFacts& adjoint,
 }
 
 Variant variant_of(const Kernel& kernel, const DerivedLaunch& what) {
-    Variant variant = kernel.variant_of(*what.device, what.dims, what.before);
-    variant.short_rows = false;
+    Variant variant = kernel.derived_variant_of(*what.device, what.dims, what.before);
     variant.keeps_atomic_results = !what.of_adjoint() && !what.returned.empty();
     return variant;
 }
@@ -233,7 +232,7 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
     if (!what.tangents) {
         variant.single = grid.count == 1;
         variant.private_gradients =
-            !arranged.overlapping && wants_private_gradients(variant, facts, block.data(), grid.count, *what.device);
+            arranged.noalias && wants_private_gradients(variant, facts, block.data(), grid.count, *what.device);
     }
     std::optional<GridOrder> order;
     if (!variant.serial && !facts.grid_queries.empty())

@@ -46,10 +46,7 @@ public:
           stream_(stream),
           block_(block, block + kernel_->layout.size_bytes),
           grid_(grid),
-          options_{.serial = kernel_->serial,
-                   .keeps_order = kernel_->keeps_order(),
-                   .private_gradients = kernel_->private_gradients,
-                   .cluster = kernel_->cluster} {}
+          options_(kernel_->launch_options()) {}
 
     void run() override {
         const PreparedLaunch launch(*kernel_, ordered_.get(), stream_.device(), block_.data(), grid_);
@@ -113,11 +110,8 @@ public:
 
     // Puts it into the stream.
     void capture(runtime::Stream& stream) {
-        const runtime::LaunchOptions options{.fault = may_fail() ? &fault_ : nullptr,
-                                             .serial = kernel_->serial,
-                                             .keeps_order = kernel_->keeps_order(),
-                                             .private_gradients = kernel_->private_gradients,
-                                             .cluster = kernel_->cluster};
+        runtime::LaunchOptions options = kernel_->launch_options();
+        if (may_fail()) options.fault = &fault_;
         kernel_->loaded->launch(block_, grid_, options, stream);
     }
     void run() override {}

@@ -62,12 +62,9 @@ void run(const CompiledKernel& kernel, runtime::Stream& stream, const std::byte*
     if (runtime::Recording* const recording = stream.recording())
         return record_run(*recording, kernel, stream, block, grid, not_finite != nullptr);
     Fault fault;  // uninitialised on purpose: clearing it would take longer than a short launch
-    runtime::LaunchOptions options{.fault = kernel.description.sites.empty() ? nullptr : &fault,
-                                   .not_finite = not_finite,
-                                   .serial = kernel.serial,
-                                   .keeps_order = kernel.keeps_order(),
-                                   .private_gradients = kernel.private_gradients,
-                                   .cluster = kernel.cluster};
+    runtime::LaunchOptions options = kernel.launch_options();
+    options.fault = kernel.description.sites.empty() ? nullptr : &fault;
+    options.not_finite = not_finite;
     const std::span arguments(block, static_cast<std::size_t>(kernel.layout.size_bytes));
     bool finished = true;
     if (runs_without_host(kernel, grid)) {

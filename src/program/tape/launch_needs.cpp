@@ -37,7 +37,7 @@ std::vector<Gradient> expected_gradients(const KernelFacts& facts, std::span<con
 
 LaunchNeeds find_needs(Kernel& kernel, Variant variant, LaunchNeeds::Key key) {
     const KernelFacts& facts = kernel.facts(variant);
-    const LaunchLayout arranged{.overlapping = key.overlapping};
+    const LaunchLayout arranged{.noalias = !key.overlapping};
     const std::size_t count = facts.effects.size();
     std::vector<bool> leads_on;  // whether elements of it hold arrays
     for (const Type type : kernel.types()) leads_on.push_back(ir::holds_array(type.is_array() ? type.element() : type));
@@ -74,7 +74,7 @@ LaunchNeeds find_needs(Kernel& kernel, Variant variant, LaunchNeeds::Key key) {
         needs.reads.push_back(facts.effects[i].reads);
         needs.writes.push_back(facts.effects[i].writes_itself);
         needs.writes_within.push_back(facts.effects[i].writes_within);
-        const bool may_be_overwritten = kernel.types()[i].is_array() && !arranged.overlapping;
+        const bool may_be_overwritten = kernel.types()[i].is_array() && arranged.noalias;
         needs.overwritten.push_back(may_be_overwritten ? facts.overwritten[i] : std::vector<int>());
     }
     needs.gradients = std::move(gradients);
@@ -90,8 +90,7 @@ LaunchNeeds find_needs(Kernel& kernel, Variant variant, LaunchNeeds::Key key) {
 std::shared_ptr<const LaunchNeeds> launch_needs(Kernel& kernel, const runtime::Device& device, const KernelFacts& facts,
                                                 std::span<const std::int64_t> dims, const std::byte* block,
                                                 std::span<const std::uint8_t> arguments) {
-    Variant variant = kernel.variant_of(device, dims, block);
-    variant.short_rows = false;
+    const Variant variant = kernel.derived_variant_of(device, dims, block);
     const bool overlapping = gradients_overlap(facts, block);
     const std::int64_t loop_bytes = settings().gradient_loop_bytes;
     for (const auto& known : kernel.known_needs()) {

@@ -218,9 +218,7 @@ std::vector<TapeEntry::Use> RecordedLaunch::uses() const {
 }
 
 const KernelFacts& RecordedLaunch::facts_for(const Derivation& derivation) const {
-    Variant variant = kernel_->variant_of(*device_, dims_.span(), block().data());
-    variant.short_rows = false;
-    return kernel_->facts(variant, {}, derivation);
+    return kernel_->facts(kernel_->derived_variant_of(*device_, dims_.span(), block().data()), {}, derivation);
 }
 
 std::size_t RecordedLaunch::parameter_at(std::size_t place) const {

@@ -29,10 +29,10 @@ public:
     void run() {
         if (function_.is_kernel && ir::operation_count(function_.body) <= options_.most_operations_in_lanes)
             plan_.uniformity = find_uniformity(function_);
-        plan_.arithmetic = find_arithmetic(function_, options_.fuses);
+        plan_.arithmetic = find_arithmetic(function_, options_.fuse_fp);
         plan_.depends_on_order = depends_on_order(function_, options_.noalias);
         plan_.has_long_loops = has_long_loops(function_);
-        if (function_.is_kernel && !options_.checked) plan_.own = thread_private_elements(function_);
+        if (function_.is_kernel && !options_.debug) plan_.own = thread_private_elements(function_);
         if (function_.is_kernel && options_.noalias) plan_.read_only = read_only_memories(function_);
         find_memories();
         ir::for_each_operation(function_.body, [&](const Operation& operation) { visit(operation); });
@@ -41,7 +41,7 @@ public:
 
 private:
     void find_memories() {
-        if (!function_.is_kernel || options_.checked || !options_.noalias) return;
+        if (!function_.is_kernel || options_.debug || !options_.noalias) return;
         plan_.halo = find_halo(function_);
         if (options_.null_arrays) return;  // array parameters may be null
         plan_.privatised = privatised_memories(function_);

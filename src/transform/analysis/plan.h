@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ir/ir.h"
+#include "ir/specialization.h"
 #include "transform/analysis/arithmetic.h"
 #include "transform/analysis/halo.h"
 #include "transform/analysis/neighbours.h"
@@ -21,13 +22,11 @@
 
 namespace weft::transform {
 
-// The promises of launches, and the wishes about the code.
+// The promises of launches, and the wishes about the code: the rows of ir/specialization.def that analyses read.
 struct PlanOptions {
-    bool noalias = true;             // arrays that are written overlap no others
-    bool checked = false;            // each access is checked, so that contributions may not be combined
-    bool null_arrays = false;        // array parameters of kernels may be None
-    bool private_gradients = false;  // each worker has scattered_gradients() to itself
-    bool fuses = true;               // products are fused with the sums that use them
+#define WEFT_PROPERTY(type, name, usual, passes, analyses, code, launches) WEFT_ONLY_##analyses(type name = usual;)
+#include "ir/specialization.def"
+
     // Functions of more operations run in scalar code, and uniformity is not computed for them.
     int most_operations_in_lanes = std::numeric_limits<int>::max();
 };
@@ -56,9 +55,9 @@ struct KernelPlan {
     std::unordered_map<const ir::Operation*, AtomicFacts> atomics;
     std::map<Memory, ir::Op> privatised;  // privatised_memories(), if launches promise that these do not overlap others
     std::set<Memory> uncontended;         // memories that no other worker touches
-    std::optional<std::vector<int>> own;  // thread_private_elements(), of a kernel, without `checked`
+    std::optional<std::vector<int>> own;  // thread_private_elements(), of a kernel, without `debug`
     std::set<Memory> read_only;           // memories that nothing changes while a launch runs, with `noalias`
-    Halo halo;                            // without `checked` and with `noalias`
+    Halo halo;                            // without `debug` and with `noalias`
     std::vector<Neighbours> neighbours;   // additions that lanes may make as one
     std::unordered_map<const ir::Operation*, const Neighbours*> neighbours_of;
     bool depends_on_order = false;  // whether its results do: order_dependence.h

@@ -26,7 +26,7 @@ kernel @rows(%a: array<f32, 2>, %b: array<f32, 2>) tid 2 {
 
 CompileOptions uncached() {
     CompileOptions options;
-    options.code.cache = false;
+    options.cache = false;
     return options;
 }
 
@@ -37,9 +37,9 @@ TEST(KernelCode, is_made_once_for_the_same_options) {
     const auto compiled = code.compiled(options);
     EXPECT_EQ(code.compiled(options), compiled);
     EXPECT_EQ(code.find(options), compiled);
-    EXPECT_EQ(code.facts(options.passes), code.facts(options.passes));
+    EXPECT_EQ(code.facts(options.passes()), code.facts(options.passes()));
     CompileOptions strided = options;
-    strided.code.dense = false;
+    strided.dense = false;
     EXPECT_EQ(code.find(strided), nullptr);
     EXPECT_NE(code.compiled(strided), compiled);
 }
@@ -48,8 +48,8 @@ TEST(KernelCode, of_one_lane_serves_short_rows_too) {
     KernelCode code(ir::parse(kRows));
     for (const int lanes : {1, 4}) {
         CompileOptions options = uncached(), short_rows = options;
-        options.code.lanes = short_rows.code.lanes = lanes;
-        short_rows.code.short_rows = true;
+        options.lanes = short_rows.lanes = lanes;
+        short_rows.short_rows = true;
         const auto compiled = code.compiled(options);
         ASSERT_EQ(compiled->description.cpu().lanes, lanes);
         EXPECT_EQ(code.find(short_rows) == compiled, lanes == 1);
@@ -60,7 +60,7 @@ TEST(KernelCode, what_is_derived_comes_from_the_kernel_as_it_was_analysed) {
     KernelCode code(ir::parse(kRows));
     const std::string before = ir::print(code.analysed());
     PassOptions adjoint;
-    adjoint.gradients = {transform::Gradient::used, transform::Gradient::used};
+    adjoint.derivation.gradients = {transform::Gradient::used, transform::Gradient::used};
     const auto transformed = code.transformed(adjoint);
     EXPECT_EQ(ir::print(code.analysed()), before);
     EXPECT_NE(transformed, code.transformed({}));
@@ -93,11 +93,11 @@ kernel @power(%x: array<f64, 1>, %n: i32, %y: array<f64, 1>) tid 1 {
 TEST(KernelCode, of_an_adjoint_keeps_as_many_states_as_the_target_allows) {
     KernelCode code(ir::parse(kPower));
     CompileOptions growing = uncached();
-    growing.passes.gradients.assign(3, transform::Gradient::used);
+    growing.derivation.gradients.assign(3, transform::Gradient::used);
     CompileOptions bounded = growing;
-    bounded.passes.stack_slots = 3;
+    bounded.stack_slots = 3;
     const auto has_stack = [&](const CompileOptions& options) {
-        return ir::print(*code.transformed(options.passes)->module).find(" stack ") != std::string::npos;
+        return ir::print(*code.transformed(options.passes())->module).find(" stack ") != std::string::npos;
     };
     EXPECT_TRUE(has_stack(growing));
     EXPECT_FALSE(has_stack(bounded));
@@ -115,8 +115,8 @@ TEST(KernelCode, of_an_adjoint_keeps_as_many_states_as_the_target_allows) {
         EXPECT_NEAR(dx[0], 20 * std::pow(1.5, 19), 1e-9);
         EXPECT_NEAR(dx[1], 200 * std::pow(0.5, 19), 1e-15);
     }
-    bounded.passes.stack_slots = 1;
-    EXPECT_THROW(code.transformed(bounded.passes), CompileError);
+    bounded.stack_slots = 1;
+    EXPECT_THROW(code.transformed(bounded.passes()), CompileError);
 }
 
 }  // namespace

@@ -81,14 +81,14 @@ TEST_F(Compile, the_second_time_comes_from_the_cache) {
     EXPECT_EQ(again->cache, CompiledKernel::Cache::found);
     EXPECT_TRUE(is_right(*again));
     CompileOptions strided;
-    strided.code.dense = false;
+    strided.dense = false;
     EXPECT_NE(compile(ir::parse(kScale), strided)->cache, CompiledKernel::Cache::found);
     EXPECT_EQ(compile(ir::parse(kScale), strided)->cache, CompiledKernel::Cache::found);
 }
 
 TEST_F(Compile, without_the_cache_nothing_is_written) {
     CompileOptions options;
-    options.code.cache = false;
+    options.cache = false;
     EXPECT_TRUE(is_right(*compile(ir::parse(kScale), options)));
     EXPECT_TRUE(fs::is_empty(folder_));
 }
@@ -96,7 +96,7 @@ TEST_F(Compile, without_the_cache_nothing_is_written) {
 TEST_F(Compile, every_optimization_level_gives_the_same_results) {
     for (int level = 0; level <= 3; ++level) {
         CompileOptions options;
-        options.code.optimization_level = level;
+        options.optimization_level = level;
         EXPECT_TRUE(is_right(*compile(ir::parse(kScale), options))) << level;
     }
 }

@@ -98,7 +98,7 @@ TEST(LaunchLayout, arrays_share_memory_where_some_pair_with_a_written_one_does) 
             for (std::size_t b = 0; b < a; ++b)
                 expected |= (launched.writes(a) || launched.writes(b)) &&
                             share(whole(launched.view(a)), whole(launched.view(b)));
-        ASSERT_EQ(launch_layout(launched.kernel, launched.block.data()).overlapping, expected) << "launch " << launch;
+        ASSERT_EQ(!launch_layout(launched.kernel, launched.block.data()).noalias, expected) << "launch " << launch;
         met += expected;
         with_many += arrays > 16;
     }
@@ -137,7 +137,7 @@ TEST(LaunchLayout, gradients_share_memory_with_nothing) {
         for (std::size_t a = 0; a < touched.size(); ++a)
             for (std::size_t b = 0; b < a; ++b)
                 expected |= (touched[a].second || touched[b].second) && share(touched[a].first, touched[b].first);
-        ASSERT_EQ(launch_layout(launched.kernel, launched.block.data(), /*with_gradients=*/true).overlapping, expected)
+        ASSERT_EQ(!launch_layout(launched.kernel, launched.block.data(), /*with_gradients=*/true).noalias, expected)
             << "launch " << launch;
         met += expected;
     }
@@ -149,10 +149,10 @@ TEST(LaunchLayout, gradients_share_memory_with_nothing) {
 TEST(LaunchLayout, extras_behind_the_arguments_are_not_looked_at) {
     Launched launched({floats(), floats()}, {true});
     launched.view(0) = launched.view(1) = view_of(64, 4, 4);
-    EXPECT_FALSE(launch_layout(launched.kernel, launched.block.data()).overlapping);
-    EXPECT_FALSE(launch_layout(launched.kernel, launched.block.data(), /*with_gradients=*/true).overlapping);
+    EXPECT_TRUE(launch_layout(launched.kernel, launched.block.data()).noalias);
+    EXPECT_TRUE(launch_layout(launched.kernel, launched.block.data(), /*with_gradients=*/true).noalias);
     launched.kernel.effects.push_back({});
-    EXPECT_TRUE(launch_layout(launched.kernel, launched.block.data()).overlapping);
+    EXPECT_FALSE(launch_layout(launched.kernel, launched.block.data()).noalias);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ TEST(Plan, tells_where_an_atomic_goes) {
 
 TEST(Plan, puts_no_contributions_together_without_the_promises) {
     for (const PlanOptions& options :
-         {PlanOptions{.noalias = false}, PlanOptions{.checked = true}, PlanOptions{.null_arrays = true}})
+         {PlanOptions{.noalias = false}, PlanOptions{.debug = true}, PlanOptions{.null_arrays = true}})
         EXPECT_TRUE(Planned(kTotal, options).kernel().privatised.empty());
 }
 
