@@ -58,7 +58,8 @@ public:
     void backward();
     // Seeds a loss, an array of one element, with the gradient 1.
     void backward(const Array& loss);
-    // Seeds arrays with gradients of their shape and dtype; arrays without a gradient get one.
+    // Seeds arrays with gradients of their shape and dtype, which are unchanged afterwards; arrays without a gradient
+    // get one. The gradient of an array that a record overwrites is consumed, as above.
     void backward(std::span<const std::pair<Array, Array>> gradients);
     void backward(std::initializer_list<std::pair<Array, Array>> gradients) {
         backward(std::span(gradients.begin(), gradients.size()));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "program/kernel/compiled.h"
+#include "program/tape/differentiable_kernel.h"
 #include "program/tape/variable.h"
 #include "weft/program.h"
 
@@ -32,8 +33,10 @@ private:
     mutable std::optional<program::CompiledKernel> code_;
 };
 
-struct Kernel::Implementation {
-    std::string name;
+struct Kernel::Implementation final : program::DifferentiableKernel {
+    Implementation(program::KernelSignature signature, std::vector<Parameter> parameters)
+        : DifferentiableKernel(signature_), parameters(std::move(parameters)), signature_(std::move(signature)) {}
+
     std::vector<Parameter> parameters;
     // For arrays with packed rows that do not overlap; for all others; and for arrays of any kind of which one has more
     // than 2^31 - 1 elements along a dimension.
@@ -48,6 +51,10 @@ struct Kernel::Implementation {
     std::optional<program::CompiledKernel> dense_recording, general_recording;
     std::optional<HugeKernel> huge_recording;
 
+    // To be called when all code is there.
+    void find_needs();
+
+    const std::string& name() const { return signature().name; }
     bool is_for_gpus() const { return dense.executable->binary().target.kind == Target::Kind::cuda; }
     // The device of a launch with these arguments. Throws UsageError if arrays are on different devices.
     runtime::Device& device(std::span<const Argument> arguments) const;
@@ -55,13 +62,24 @@ struct Kernel::Implementation {
     void check_device(const runtime::Device& device, const char* api) const;
     // The arguments as the kernel reads them.
     std::vector<std::byte> block(std::span<const Argument> arguments) const;
-    // Whether arrays of this parameter have gradients.
-    bool is_smooth(std::size_t parameter) const;
-    // Throws UsageError if this code, for huge arrays, takes such an extent in `block` as an int32.
-    void check_extents(const program::CompiledKernel& code, const std::byte* block, const char* api) const;
     // With `kept`, which open_atomic_results() made, the launch saves its atomic results.
     void launch(std::span<const std::int64_t> dim, const std::vector<std::byte>& block,
                 std::span<const Argument> arguments, std::span<runtime::Array> kept = {}) const;
+
+    // The needs of a launch with gradients, whichever adjoint will run, and without.
+    const program::LaunchNeeds& needs_with_gradients() const { return *with_gradients_; }
+    const program::KernelFacts& facts(const Launch&) const override { return dense; }
+    std::shared_ptr<const program::LaunchNeeds> needs(const Launch& launch, const program::KernelFacts& facts,
+                                                      std::span<const std::uint8_t> arguments) const override;
+    bool has_derivative(const Launch&, std::size_t, std::size_t) const override { return true; }
+    void launch_adjoint(const program::DerivedLaunch& what, const program::NanCheck* check) const override;
+
+private:
+    // Throws UsageError if this code, for huge arrays, takes such an extent in `block` as an int32.
+    void check_extents(const program::CompiledKernel& code, const std::byte* block, const char* api) const;
+
+    program::KernelSignature signature_;
+    std::shared_ptr<const program::LaunchNeeds> with_gradients_, without_gradients_;
 };
 
 struct Access {

@@ -224,15 +224,19 @@ Program Program::load(const std::filesystem::path& path) {
         check_processor(bundle, path);
         std::vector<Kernel> kernels;
         for (BundledKernel& kernel : bundle.kernels) {
-            auto implementation = std::make_shared<Kernel::Implementation>();
-            implementation->name = kernel.name;
+            std::vector<Parameter> parameters;
+            std::vector<std::string> names;
             for (const BundledParameter& parameter : kernel.parameters) {
                 const bool is_array = parameter.type.is_array();
                 const Type dtype = is_array ? parameter.type.element() : parameter.type;
-                implementation->parameters.push_back({parameter.name, parameter.type.python_name(),
-                                                      Access::dtype(dtype), is_array ? parameter.type.ndim() : 0});
+                parameters.push_back({parameter.name, parameter.type.python_name(), Access::dtype(dtype),
+                                      is_array ? parameter.type.ndim() : 0});
+                names.push_back(parameter.name);
             }
+            auto implementation = std::make_shared<Kernel::Implementation>(
+                program::KernelSignature(kernel.name, types_of(kernel), std::move(names)), std::move(parameters));
             add_code(*implementation, kernel);
+            implementation->find_needs();
             kernels.push_back(Kernel(std::move(implementation)));
         }
         return Program(std::move(kernels));
@@ -265,24 +269,8 @@ const program::CompiledKernel& HugeKernel::code() const {
     return *code_;
 }
 
-const std::string& Kernel::name() const { return implementation_->name; }
+const std::string& Kernel::name() const { return implementation_->name(); }
 const std::vector<Parameter>& Kernel::parameters() const { return implementation_->parameters; }
-
-namespace {
-
-// Whether the adjoint has a gradient for the type (ir::is_smooth).
-bool has_floats(Type type) {
-    if (type.is_struct())
-        return std::ranges::any_of(type.fields(), [](const Type::Field& field) { return has_floats(field.type); });
-    return (type.is_scalar() || type.is_numeric_aggregate()) && type.scalar_type().is_float();
-}
-
-}  // namespace
-
-bool Kernel::Implementation::is_smooth(std::size_t parameter) const {
-    const Type type = dense.parameter_types[parameter];
-    return type.is_array() && has_floats(type.element());
-}
 
 runtime::Device& Kernel::Implementation::device(std::span<const Argument> arguments) const {
     const std::string what = is_for_gpus() ? "code for GPUs" : "code for CPUs";
@@ -292,7 +280,7 @@ runtime::Device& Kernel::Implementation::device(std::span<const Argument> argume
         const runtime::Array* const array = given ? Access::array(*given) : nullptr;
         if (array == nullptr) continue;
         const std::string found_here =
-            "argument '" + parameters[i].name + "' of kernel '" + name + "' is on '" + array->device->alias + "'";
+            "argument '" + parameters[i].name + "' of kernel '" + name() + "' is on '" + array->device->alias + "'";
         if (array->device->is_cpu == is_for_gpus())
             throw UsageError("launch()", found_here + ", and the file has " + what + ". help: Array::to(\"" +
                                              (is_for_gpus() ? "cuda:0" : "cpu") + "\")");
@@ -308,21 +296,21 @@ runtime::Device& Kernel::Implementation::device(std::span<const Argument> argume
 
 void Kernel::Implementation::check_device(const runtime::Device& device, const char* api) const {
     if (device.is_cpu == is_for_gpus())
-        throw UsageError(api, "kernel '" + name + "' is code for " + (is_for_gpus() ? "GPUs" : "CPUs") + ", and '" +
+        throw UsageError(api, "kernel '" + name() + "' is code for " + (is_for_gpus() ? "GPUs" : "CPUs") + ", and '" +
                                   device.alias + "' is none");
     const int needed = is_for_gpus() ? arch_of(dense.executable->binary().target.processor) : 0;
     if (is_for_gpus() && device.cuda()->arch < needed)
-        throw UsageError(api, "kernel '" + name + "' is compiled for GPUs from sm_" + std::to_string(needed) +
+        throw UsageError(api, "kernel '" + name() + "' is compiled for GPUs from sm_" + std::to_string(needed) +
                                   " on; '" + device.alias + "' is sm_" + std::to_string(device.cuda()->arch));
 }
 
 std::vector<std::byte> Kernel::Implementation::block(std::span<const Argument> arguments) const {
     if (arguments.size() != parameters.size())
-        throw UsageError("launch()", "kernel '" + name + "' takes " + std::to_string(parameters.size()) +
+        throw UsageError("launch()", "kernel '" + name() + "' takes " + std::to_string(parameters.size()) +
                                          " arguments, found " + std::to_string(arguments.size()));
     std::vector<std::byte> block(static_cast<std::size_t>(dense.layout.size_bytes));
     for (std::size_t i = 0; i < arguments.size(); ++i)
-        std::visit(Packer{name, parameters[i], dense.parameter_types[i], block.data() + dense.layout.offsets[i]},
+        std::visit(Packer{name(), parameters[i], dense.parameter_types[i], block.data() + dense.layout.offsets[i]},
                    Access::value(arguments[i]));
     return block;
 }
@@ -334,7 +322,7 @@ void Kernel::Implementation::check_extents(const program::CompiledKernel& code, 
     auto parameter = static_cast<std::size_t>(cut->parameter);
     if (parameter >= parameters.size())  // a gradient's array has the extents of its argument
         parameter = static_cast<std::size_t>(code.implicit_parameters[parameter - parameters.size()].of);
-    throw UsageError(api, "kernel '" + name + "' takes the extent of an array as an int32, and argument '" +
+    throw UsageError(api, "kernel '" + name() + "' takes the extent of an array as an int32, and argument '" +
                               parameters[parameter].name + "' has " + std::to_string(cut->extent) +
                               " elements along dimension " + std::to_string(cut->axis) +
                               ". help: write wp.int64(a.shape[...]) in the kernel, or pass the number as a wp.int64");
@@ -342,7 +330,7 @@ void Kernel::Implementation::check_extents(const program::CompiledKernel& code, 
 
 void Kernel::Implementation::launch(std::span<const std::int64_t> dim, const std::vector<std::byte>& block,
                                     std::span<const Argument> arguments, std::span<runtime::Array> kept) const {
-    const program::Grid grid = program::make_grid(dim, dense.description.tid_rank, name);
+    const program::Grid grid = program::make_grid(dim, dense.description.tid_rank, name());
     runtime::Stream& stream = device(arguments).default_stream();
     const program::LaunchLayout arranged =
         program::launch_layout(dense, block.data(), /*with_gradients=*/false, is_for_gpus());
@@ -362,7 +350,7 @@ void Kernel::Implementation::launch(std::span<const std::int64_t> dim, const std
         for (const runtime::Array& one : kept) views.push_back(one.view);
         program::point_implicit_parameters(recording, larger.data(), block.data(), views);
         program::run(recording, stream, larger.data(), grid);
-        program::close_atomic_results(name, recording, kept);
+        program::close_atomic_results(name(), recording, kept);
     }
     for (const program::BlockArray& place : dense.arrays) {
         const auto parameter = static_cast<std::size_t>(place.parameter);

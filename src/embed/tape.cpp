@@ -9,9 +9,9 @@
 
 #include "embed/guarded.h"
 #include "embed/recorded.h"
+#include "program/tape/backward.h"
 #include "program/tape/recorded_write.h"
 #include "program/tape/stopped_gradients.h"
-#include "program/tape/tape_start.h"
 
 namespace weft {
 
@@ -34,49 +34,20 @@ private:
     std::shared_ptr<Variable> to_, from_;
 };
 
-// Sets all numbers of a gradient to 1.
-void fill_with_ones(const runtime::Array& gradient) {
-    const Type dtype = gradient.dtype;
-    const Scalar scalar = dtype.scalar();
-    std::vector<std::byte> ones(static_cast<std::size_t>(dtype.size_bytes()));
-    for (int i = 0; i < dtype.components(); ++i)
-        write_scalar(scalar, convert(Number::real(1.0), Scalar::f64, scalar), ones.data() + i * info(scalar).bytes());
-    runtime::fill(gradient, ones.data());
-}
-
 }  // namespace
 
-struct Tape::Implementation {
+struct Tape::Implementation final : program::BackwardHost {
     program::Tape tape;
     std::set<std::string> told;      // warnings
     std::set<std::size_t> searched;  // may_stop_gradients() of recordings that were searched
 
-    void backward(std::span<const Variable* const> seeds) {
-        tape.memory().check_versions();
-        if (const std::size_t mark = program::may_stop_gradients(tape); mark != 0 && searched.insert(mark).second)
-            tell_of_stops(seeds);
-        for (std::size_t i = tape.entries().size(); i-- > 0;) tape.backward(i, {});
-    }
-
-    void tell_of_stops(std::span<const Variable* const> seeds) {
+    void begin(const Variable*, std::span<const Variable* const> seeds) override {
+        const std::size_t mark = program::may_stop_gradients(tape);
+        if (mark == 0 || !searched.insert(mark).second) return;
         for (const std::string& text : program::stopped_gradients(tape, seeds)) {
             if (!told.insert(text).second) continue;
             const std::string line = "weft: warning: Tape::backward(): " + text + "\n";
             std::fwrite(line.data(), 1, line.size(), stderr);
-        }
-    }
-
-    // Gives the array a gradient if it has none, and sets it in all records of the same array.
-    void give_gradient(Variable& of) {
-        if (of.requires_grad) return;
-        const std::vector<const Variable*> others = program::standing_for(of, tape);
-        make_gradient(of);
-        for (const Variable* one : others) {
-            // Records refer to arrays of the program, which may be changed.
-            auto& other = const_cast<Variable&>(*one);
-            other.gradient = of.gradient;
-            other.requires_grad = true;
-            other.array.view.grad = of.array.view.grad;
         }
     }
 };
@@ -91,10 +62,12 @@ Tape::~Tape() = default;
 void Tape::launch(const Kernel& kernel, std::span<const std::int64_t> dim, std::span<const Argument> arguments) {
     guarded([&] {
         program::Tape& tape = implementation_->tape;
-        const auto entry = std::make_shared<Recorded>(Access::implementation(kernel), dim, arguments);
+        const auto& implementation = Access::implementation(kernel);
+        const GivenArguments given(*implementation, dim, arguments);
+        const auto entry = std::make_shared<Recorded>(implementation, given);
         tape.record(entry);
         try {
-            entry->launch(arguments);
+            implementation->launch(dim, given.block, arguments, entry->returned);
         } catch (...) {
             tape.forget_last();
             throw;
@@ -127,41 +100,23 @@ void Tape::overwrite(const Array& to) {
 // ---- backward pass ----
 
 void Tape::backward() {
-    guarded([&] {
-        const Variable* const loss = program::implied_loss(implementation_->tape);
-        if (loss) {
-            implementation_->give_gradient(const_cast<Variable&>(*loss));
-            fill_with_ones(gradient_of(*loss));
-        }
-        if (loss)
-            implementation_->backward({&loss, 1});
-        else
-            implementation_->backward({});
-    });
+    guarded([&] { program::backward(implementation_->tape, *implementation_, nullptr, {}); });
 }
 
 void Tape::backward(const Array& loss) {
     guarded([&] {
         const std::shared_ptr<Variable> variable = known(Access::variable(loss), "Tape::backward()", "the loss");
-        program::check_loss(*variable);
-        fill_with_ones(gradient_of(*variable));
-        const Variable* const seed = variable.get();
-        implementation_->backward({&seed, 1});
+        program::backward(implementation_->tape, *implementation_, variable.get(), {});
     });
 }
 
 void Tape::backward(std::span<const std::pair<Array, Array>> gradients) {
     guarded([&] {
-        std::vector<const Variable*> seeds;
-        for (const auto& [array, gradient] : gradients) {
-            const auto of = known(Access::variable(array), "Tape::backward()", "an array with a gradient");
-            const auto seed = known(Access::variable(gradient), "Tape::backward()", "a gradient");
-            program::check_gradient(*of, seed->array);
-            implementation_->give_gradient(*of);
-            runtime::copy(gradient_of(*of), seed->array);
-            seeds.push_back(of.get());
-        }
-        implementation_->backward(seeds);
+        std::vector<program::Seed> seeds;
+        for (const auto& [array, gradient] : gradients)
+            seeds.push_back({known(Access::variable(array), "Tape::backward()", "an array with a gradient").get(),
+                             known(Access::variable(gradient), "Tape::backward()", "a gradient")->array});
+        program::backward(implementation_->tape, *implementation_, nullptr, seeds);
     });
 }
 

@@ -148,6 +148,30 @@ def test_a_program_without_python_computes_gradients(embed, tmp_path, threads):
     assert run(embed / "build/gradients", path, without, env=environment) == "failures: 0\n"
 
 
+# y = 3 x, with x = (1, 2, 3) and the seed (1, 10, 100) of y: the gradients of x, y and z, and the seed afterwards.
+PASSES_FROM_SEEDS = """\
+whole: 3 30 300; 0 0 0; 0 0 0; 1 10 100;
+again: 6 60 600; 0 0 0; 0 0 0; 1 10 100;
+a part: 3 30 0; 0 0 100; 0 0 0; 1 10 100;
+again: 6 60 0; 0 0 100; 0 0 0; 1 10 100;
+its own gradient: 3 30 300; 1 10 100; 0 0 0; 1 10 100;
+its own gradient, reversed: 300 30 3; 1 10 100; 0 0 0; 100 10 1;
+another gradient: 3 30 300; 0 0 0; 1 10 100; 1 10 100;
+read later: -9 6 252; 0 0 0; 0 0 0; 1 10 100;
+overwritten later: 0 0 0; 0 0 0; 0 0 0; 1 10 100;
+copied over later: 0 0 0; 0 0 0; 1 10 100; 1 10 100;
+a late gradient: none; 0 0 0; none; 1 10 100;
+late gradients: 3 30 300; 0 0 0; none; 1 10 100;
+"""
+
+
+def test_seeds_mean_the_same_in_cpp_and_python(embed, tmp_path):
+    path = tmp_path / "slopes.weft"
+    compile_kernels(path, "slopes", gradients=True)
+    assert run(embed / "build/seeds", path) == PASSES_FROM_SEEDS
+    assert run(sys.executable, "seeds.py", cwd=HERE) == PASSES_FROM_SEEDS
+
+
 @pytest.mark.skipif(not CLANG, reason="there is no clang on this machine")
 @pytest.mark.parametrize("processor, level", [("x86-64", 1), ("x86-64-v2", 2), ("", None)])
 def test_functions_in_cpp_are_in_the_file(embed, tmp_path, processor, level):

@@ -8,6 +8,7 @@ from tapes import doubles
 
 RNG = np.random.default_rng(0)
 F = wp.array2d[wp.float64]
+SHAPES = (3, 5), (5, 3)
 
 
 @wp.kernel
@@ -164,3 +165,24 @@ def test_a_gradient_with_other_strides():
         wp.launch(whole, (3, 5), [x, y])
     tape.backward(grads={y: seed})
     check(x, y, 2 * x.numpy() * given.T, np.zeros((5, 3)), seed, given)
+
+
+def test_a_gradient_on_another_device(device):
+    x, y = (wp.array(RNG.normal(size=shape), dtype=wp.float64, requires_grad=True, device=device) for shape in SHAPES)
+    given = RNG.normal(size=SHAPES[1])
+    seed = wp.array(given, dtype=wp.float64, device="cpu")
+    with wp.Tape() as tape:
+        wp.launch(whole, SHAPES[0], [x, y], device=device)
+    tape.backward(grads={y: seed})
+    check(x, y, 2 * x.numpy() * given.T, np.zeros((5, 3)), seed, given)
+
+
+def test_a_gradient_that_lies_in_the_gradient_of_its_array_in_another_order():
+    x, y, _, given = arrays()
+    y.grad.assign(doubles(given))
+    seed = y.grad[::-1]
+    tape = wp.Tape()
+    with tape:
+        wp.launch(whole, (3, 5), [x, y])
+    tape.backward(grads={y: seed})
+    check(x, y, 2 * x.numpy() * given[::-1].T, given, seed, given[::-1])

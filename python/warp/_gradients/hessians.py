@@ -85,7 +85,7 @@ class _TangentTape(Tape):
         for (need, _), one in zip(tangents, kept, strict=True):
             self._kept_tangents[need.copy_id] = one
 
-    def _reverse(self, index: int, entry: Any) -> None:
+    def _reverse(self, entry: Any) -> None:
         if isinstance(entry, RecordedLaunch):
             self._reverse_moving(entry)
         elif isinstance(entry, RecordedWrite):

@@ -10,14 +10,13 @@ contents when ``backward`` runs are used.
 from __future__ import annotations
 
 import contextlib
-import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import warp._weft as _weft
 from warp import config
 from warp._logger import get_logger
-from warp._weft import RecordedLaunch, array, usage_error
+from warp._weft import array, usage_error
 from warp.constants import LOG_WARNING
 
 __all__ = ["Tape"]
@@ -156,48 +155,23 @@ class Tape(_weft.TapeRecorder):
                 f"Tape.backward(): grads is {type(grads).__name__}, expected a dict of arrays: {{array: gradient}}",
                 TypeError,
             )
-        self._check_versions()
+        given = dict(grads or {})
+        if loss is not None and not isinstance(loss, array):
+            raise usage_error(f"Tape.backward(): the loss is {loss!r}, expected an array of one element", TypeError)
+        for of, gradient in given.items():
+            if not isinstance(of, array) or not isinstance(gradient, array):
+                raise usage_error(
+                    f"Tape.backward(): grads has a {type(of).__name__} with a {type(gradient).__name__}, expected "
+                    "arrays with arrays: {array: gradient}",
+                    TypeError,
+                )
         with self._paused():
-            self._clear_retained(all_of_them=loss is not None or bool(grads))
-            if loss is None and not grads:
-                loss = self._implied_loss()
-                if loss is not None:
-                    self._give_gradient(loss)
-            if loss is not None:
-                if not isinstance(loss, array):
-                    raise usage_error(
-                        f"Tape.backward(): the loss is {loss!r}, expected an array of one element", TypeError
-                    )
-                _weft.check_loss(loss)
-                loss.grad.fill_(1)
-                self.loss = loss
-            given = grads or {}
-            for of, gradient in given.items():
-                if not isinstance(of, array) or not isinstance(gradient, array):
-                    raise usage_error(
-                        f"Tape.backward(): grads has a {type(of).__name__} with a {type(gradient).__name__}, expected "
-                        "arrays with arrays: {array: gradient}",
-                        TypeError,
-                    )
-                _weft.check_gradient(of, gradient)
-                self._give_gradient(of)
-            own = []
-            for of, gradient in given.items():
-                others = [other for other in given if other is not of]
-                if _weft.gradient_overlaps(of, gradient):
-                    own.append((gradient, _weft.keep(gradient)))
-                elif (reader := self._reader_of(of, gradient, others)) is not None:
-                    _weft.clear_gradient(of)  # that launch uses it up
-                    self._supplied.setdefault(reader[0], {})[reader[1]] = gradient
-                else:
-                    of.grad.assign(gradient)
-            try:
-                self._tell_of_stops([*given] if loss is None else [loss, *given])
-                self._reverse_all()
-            finally:
-                self._supplied.clear()
-            for gradient, before in own:
-                gradient.assign(before)
+            self._backward(loss, given)
+
+    def _begin_backward(self, loss: array | None, seeds: list[array]) -> None:
+        if loss is not None:
+            self.loss = loss
+        self._tell_of_stops(seeds)
 
     def _tell_of_stops(self, seeds: list[array]) -> None:
         """Warns, once for each place, of arrays without a gradient that gradients from ``seeds`` would go through."""
@@ -215,46 +189,22 @@ class Tape(_weft.TapeRecorder):
                 raise usage_error(f"Tape.backward(): {text}", RuntimeError)
             if text not in _stops_told:
                 _stops_told.add(text)
-                get_logger().warning(f"Tape.backward(): {text}", stacklevel=4)
+                get_logger().warning(f"Tape.backward(): {text}", stacklevel=5)
 
     def _reverse_all(self) -> None:
-        """Goes back through all entries, from the gradients that the arrays hold."""
-        self._check_versions()
-        retained = bool(self._retaining())
-        laid_aside: list[tuple[array, array]] = []
-        left_out: dict[str, None] = {}
+        """Runs all entries backward, from the gradients that the arrays hold."""
         with self._paused():
-            index = self._count
-            while True:
-                index = index - 1 if retained or self._takes_all else self._reverse_many(index, self._supplied)
-                if index < 0:
-                    break
-                entry = self._entry(index)
-                for one in _retained_of(entry) if retained else ():
-                    laid_aside.append((one.grad, _weft.keep(one.grad)))
-                if isinstance(entry, RecordedLaunch) and entry.is_left_out:
-                    left_out[entry.kernel.__name__] = None
-                self._reverse(index, entry)
-            # The one that was laid aside first is that of the last contents.
-            for gradient, kept in reversed(laid_aside):
-                gradient.assign(kept)
-                _retained[gradient] = _weft.memory_of(gradient)[3]
-        for key in left_out if _weft.log_level() <= LOG_WARNING else ():
+            self._reverse_entries()
+
+    def _tell_left_out(self, kernels: list[str]) -> None:
+        if _weft.log_level() > LOG_WARNING:
+            return
+        for key in kernels:
             get_logger().warning(
                 f"Tape.backward(): kernel {key!r} is left out, because it has enable_backward=False; no gradient goes "
                 "back through its launches",
                 stacklevel=3,
             )
-
-    def _clear_retained(self, all_of_them: bool) -> None:
-        """Zeroes retained gradients, which must not act as seeds of another pass. Unless ``all_of_them``, only those
-        without a write since the pass that left them: others may be the caller's seeds."""
-        for one in self._retaining():
-            if all_of_them or _retained.get(one.grad) == _weft.memory_of(one.grad)[3]:
-                one.grad.zero_()
-
-    def _reverse(self, index: int, entry: Any) -> None:
-        self._reverse_entry(index, self._supplied)
 
     @contextlib.contextmanager
     def _paused(self) -> Iterator[None]:
@@ -322,7 +272,6 @@ class Tape(_weft.TapeRecorder):
 
     def _forget(self) -> None:
         self._clear()
-        self._supplied: dict[int, dict[int, array]] = {}  # by number of an entry: gradients of arguments, by number
         self._gradients: dict[Any, Any] = {}
         self.scopes: list[tuple[int, str | None, dict | None]] = []  # (entries before it, name, metadata); ends None
         self._open_scopes: list[int] = []
@@ -380,15 +329,6 @@ class Tape(_weft.TapeRecorder):
 _stops_told: set[str] = set()
 _stops_searched: set[int] = set()
 _MOST_SEARCHED = 4096
-
-# Of each retained gradient, its count of writes when the pass that left it ended.
-_retained: weakref.WeakKeyDictionary[array, int] = weakref.WeakKeyDictionary()
-
-
-def _retained_of(entry: Any) -> list[array]:
-    """The arrays that the entry writes and that retain their gradients."""
-    return [one for together in entry.written() for one in together if one.retain_grad]
-
 
 def gradients_of(struct: Any) -> Any:
     """An instance with the gradients of a struct's arrays in place of them."""

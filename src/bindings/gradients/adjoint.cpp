@@ -91,10 +91,11 @@ std::unique_ptr<program::ReferencedObjects> referenced_objects(Packed& packed) {
             place.is_parameter ? array_pointer(packed.values[static_cast<std::size_t>(place.parameter)]) : nullptr;
         arrays.push_back(array);
     }
-    return std::make_unique<program::ReferencedObjects>(core, facts, packed.block.data(), arrays, [](std::uint64_t id) {
-        const std::vector<program::Variable*> all = arrays_of_mesh(id);
-        return std::vector<const program::Variable*>(all.begin(), all.end());
-    });
+    return std::make_unique<program::ReferencedObjects>(
+        core.signature(), facts, packed.block.data(), arrays, [](std::uint64_t id) {
+            const std::vector<program::Variable*> all = arrays_of_mesh(id);
+            return std::vector<const program::Variable*>(all.begin(), all.end());
+        });
 }
 
 nb::list arrays_of_objects(nb::handle kernel, nb::list values, nb::handle device) {

@@ -48,16 +48,16 @@ std::vector<PyRecordedLaunch::Argument> arguments_of(PyKernel& kernel, std::span
 }  // namespace
 
 PyRecordedLaunch::PyRecordedLaunch(LaunchDescription given)
-    : RecordedLaunch(kernel_pointer(given.kernel)->core(), given.device, given.block, given.dims,
+    : RecordedLaunch(kernel_pointer(given.kernel)->differentiable(), given.device, given.block, given.dims,
                      arguments_of(*kernel_pointer(given.kernel), given.values)),
       kernel_object_(std::move(given.kernel)) {
     for (const Argument& one : arrays())
         if (one.array) object_of(*one.array).release();  // kept until the end of this launch
     if (!given.holders.empty()) rest().holders = given.holders;
     // Memory that is no Python array, and structs, are rare.
-    if (!rest_ && !kernel().has_structs()) return;
+    if (!rest_ && !signature().has_structs) return;
     for (std::size_t i = 0; i < given.values.size(); ++i) {
-        const Type type = kernel().types()[i];
+        const Type type = signature().types[i];
         const nb::handle value = given.values[i];
         if (type.is_array() && !value.is_none() && !array_pointer(value))
             rest().values.emplace_back(i, nb::borrow(value));
@@ -76,7 +76,7 @@ PyRecordedLaunch::~PyRecordedLaunch() {
 
 void PyRecordedLaunch::find_nested(std::span<PyObject* const> values) {
     std::vector<Nested> nested;
-    const std::vector<Type>& types = kernel().types();
+    const std::vector<Type>& types = signature().types;
     for (std::size_t i = 0; i < types.size(); ++i) {
         const Type type = types[i].is_array() ? types[i].element() : types[i];
         if (!type.is_struct() || !ir::holds_array(type)) continue;
@@ -101,14 +101,14 @@ program::TapeEntry::Group PyRecordedLaunch::arrays_of_object(std::uint64_t id) {
 
 // An instance with these bytes, and with the launch's arrays in its fields.
 nb::object PyRecordedLaunch::struct_value(std::size_t parameter, const std::byte* bytes) const {
-    const Type type = kernel().types()[parameter];
+    const Type type = signature().types[parameter];
     nb::object made = new_struct(type);
     StructValue& structure = *struct_pointer(made);
     std::memcpy(structure.data(), bytes, static_cast<std::size_t>(type.size_bytes()));
     structure.set_from_memory();
     auto slot = structure.slots().begin();
     for (std::size_t i = 0; i < arrays().size(); ++i) {
-        if (kernel().arrays()[i].parameter != static_cast<int>(parameter)) continue;
+        if (signature().arrays[i].parameter != static_cast<int>(parameter)) continue;
         if (arrays()[i].array) slot->array = object_of(*arrays()[i].array);
         ++slot;
     }
@@ -122,16 +122,16 @@ nb::list PyRecordedLaunch::values() const {
         if (rest_)
             for (const auto& [at, value] : rest_->values)
                 if (at == parameter) return value;
-        const Type type = kernel().types()[parameter];
-        const std::byte* const from = bytes.data() + kernel().layout().offsets[parameter];
+        const Type type = signature().types[parameter];
+        const std::byte* const from = bytes.data() + signature().layout.offsets[parameter];
         if (type.is_struct()) return struct_value(parameter, from);
         if (!type.is_array()) return value_to_python(type, from);
         for (std::size_t i = 0; i < arrays().size(); ++i)
-            if (arrays()[i].array && kernel().arrays()[i].parameter == static_cast<int>(parameter))
+            if (arrays()[i].array && signature().arrays[i].parameter == static_cast<int>(parameter))
                 return object_of(*arrays()[i].array);
         return nb::none();
     };
-    for (std::size_t i = 0; i < kernel().types().size(); ++i) result.append(known(i));
+    for (std::size_t i = 0; i < signature().types.size(); ++i) result.append(known(i));
     return result;
 }
 
@@ -151,7 +151,7 @@ std::vector<program::TapeEntry::Use> PyRecordedLaunch::uses() const {
     const std::vector<std::byte> bytes = block();
     const bool is_first = rest_->foreign.empty();
     for (std::size_t i = 0, next = 0; i < arrays().size(); ++i) {
-        const program::BlockArray& place = kernel().arrays()[i];
+        const program::BlockArray& place = signature().arrays[i];
         const ArrayView& view = program::view_at(bytes.data(), place.offset);
         if (arrays()[i].array || !place.is_parameter || !view.data) continue;
         if (is_first) {
@@ -207,7 +207,7 @@ std::vector<runtime::BufferPtr> PyRecordedLaunch::show_nested(std::byte* before,
         }
     }
     std::vector<runtime::BufferPtr> holders;
-    const std::vector<program::BlockArray>& places = kernel().arrays();
+    const std::vector<program::BlockArray>& places = signature().arrays;
     for (std::size_t i = 0; i < places.size(); ++i) {
         const auto& [array, need] = arrays()[i];
         if (!array || !ir::holds_array(places[i].type.element())) continue;
@@ -241,7 +241,7 @@ nb::list known_arrays(const PyRecordedLaunch& launch) {
 // By argument, the arrays that the adjoint reads.
 nb::dict before(const PyRecordedLaunch& launch) {
     nb::dict result;
-    const std::vector<program::BlockArray>& places = launch.kernel().arrays();
+    const std::vector<program::BlockArray>& places = launch.signature().arrays;
     for (std::size_t i = 0; i < places.size(); ++i) {
         if (!launch.arrays()[i].before) continue;
         const nb::int_ parameter(places[i].parameter);

@@ -15,9 +15,9 @@
 #include "bindings/kernels/packed.h"
 #include "bindings/python/device.h"
 #include "program/host/settings.h"
+#include "program/tape/backward.h"
 #include "program/tape/gradient_memory.h"
 #include "program/tape/stopped_gradients.h"
-#include "program/tape/tape_start.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -48,27 +48,6 @@ void forget_all(PyTape& self) {
     // Destruction may run Python code, which finds an empty tape.
     const auto objects = std::exchange(self.objects, {});
     self.tape.clear();
-}
-
-// A list of arrays in order, each once.
-class Arrays {
-public:
-    void add(const program::Variable* array) {
-        if (seen_.insert(array).second) list.append(object_of(*array));
-    }
-    nb::list list;
-
-private:
-    std::unordered_set<const program::Variable*> seen_;
-};
-
-nb::list retaining(PyTape& self) {
-    Arrays found;
-    for (const auto& entry : self.tape.entries())
-        for (const program::TapeEntry::Group& group : entry->written())
-            for (const program::Variable* one : group)
-                if (one->retain_grad) found.add(one);
-    return found.list;
 }
 
 // A launch that is made elsewhere, or by a Python class that handles launches itself.
@@ -119,56 +98,49 @@ nb::object recorded(nb::str name, nb::handle run, nb::dict reads, nb::dict write
     return operation->result;
 }
 
-// ---- going back ----
+// ---- backward pass ----
 
-// `supplied` is by number of an entry, then by argument.
-void reverse(PyTape& self, std::size_t index, nb::dict supplied) {
-    std::vector<program::SuppliedGradient> gradients;
-    if (nb::len(supplied) != 0 && supplied.contains(nb::int_(index)))
-        for (const auto& [parameter, gradient] : nb::borrow<nb::dict>(supplied[nb::int_(index)]))
-            gradients.push_back(
-                {nb::cast<std::size_t>(parameter), array_argument(gradient.ptr(), "Tape", "gradient").array});
-    self.tape.backward(index, gradients);
-}
+// A subclass in Python may run entries backward itself, and hears of the events of a pass.
+class PythonHost final : public program::BackwardHost {
+public:
+    explicit PythonHost(PyTape& tape) : tape_(tape) {}
 
-// Runs the entries before entry `end`, backwards. Returns the number of the first one that it has left: a launch
-// without an adjoint; or any, so that other threads and Ctrl-C have their turn now and then.
-std::ptrdiff_t reverse_many(PyTape& self, std::size_t end, nb::dict supplied) {
-    constexpr std::size_t kAtOnce = 256;
-    const std::size_t last = end > kAtOnce ? end - kAtOnce : 0;
-    for (std::size_t i = std::min(end, self.tape.entries().size()); i-- > last;) {
-        const auto* const launch = dynamic_cast<const PyRecordedLaunch*>(self.tape.entries()[i].get());
-        if (launch && launch->needs().is_left_out) return static_cast<std::ptrdiff_t>(i);
-        reverse(self, i, supplied);
+    void make_gradient(program::Variable& of) override { allocate_gradient(value_of(object_of(of).ptr())); }
+    void share_gradient(program::Variable& to, const program::Variable& of) override {
+        set_gradient(value_of(object_of(to).ptr()), value_of(object_of(of).ptr()).grad().ptr(), "Tape.backward()");
     }
-    return static_cast<std::ptrdiff_t>(last) - 1;
+    void begin(const program::Variable* loss, std::span<const program::Variable* const> seeds) override {
+        nb::list objects;
+        for (const program::Variable* seed : seeds) objects.append(object_of(*seed));
+        nb::find(tape_).attr("_begin_backward")(loss ? object_of(*loss) : nb::none(), objects);
+    }
+    void reverse(program::Tape& tape, std::size_t index, std::span<const program::SuppliedGradient> supplied) override {
+        if (!tape_.takes_all) return tape.reverse(index, supplied);
+        nb::find(tape_).attr("_reverse")(to_python(tape_, tape.entries()[index]));
+    }
+    void tell_left_out(std::span<const std::string> kernels) override {
+        nb::list names;
+        for (const std::string& kernel : kernels) names.append(nb::str(kernel.c_str(), kernel.size()));
+        nb::find(tape_).attr("_tell_left_out")(names);
+    }
+
+private:
+    PyTape& tape_;
+};
+
+void backward(PyTape& self, nb::handle loss, nb::dict grads) {
+    const auto array = [](nb::handle object) -> PyArray& {
+        return array_argument(object.ptr(), "Tape.backward()", "array");
+    };
+    std::vector<program::Seed> seeds;
+    for (const auto& [of, gradient] : grads) seeds.push_back({&array(of), array(gradient).array});
+    PythonHost host(self);
+    program::backward(self.tape, host, loss.is_none() ? nullptr : &array(loss), seeds);
 }
 
-// ---- the start of the backward pass ----
-
-nb::object implied_loss(PyTape& self) {
-    const program::Variable* const loss = program::implied_loss(self.tape);
-    return loss ? object_of(*loss) : nb::none();
-}
-
-// Gives an array without a gradient one, and shares it with all arrays on the tape that stand for it.
-void give_gradient(PyTape& self, nb::handle object) {
-    PyArray& of = array_argument(object.ptr(), "Tape.backward()", "array");
-    if (of.requires_grad) return;
-    const std::vector<const program::Variable*> others = program::standing_for(of, self.tape);
-    allocate_gradient(of);
-    for (const program::Variable* one : others)
-        set_gradient(value_of(object_of(*one).ptr()), of.grad().ptr(), "Tape.backward()");
-}
-
-nb::object reader_of(PyTape& self, nb::handle of, nb::handle gradient, nb::list others) {
-    std::vector<const program::Variable*> with_gradients;
-    for (nb::handle one : others) with_gradients.push_back(&array_argument(one.ptr(), "Tape.backward()", "array"));
-    const auto found = program::reader_of(array_argument(of.ptr(), "Tape.backward()", "array"),
-                                          array_argument(gradient.ptr(), "Tape.backward()", "gradient").array,
-                                          with_gradients, self.tape);
-    if (!found) return nb::none();
-    return nb::make_tuple(found->entry, found->argument);
+void reverse_all(PyTape& self) {
+    PythonHost host(self);
+    program::reverse_all(self.tape, host);
 }
 
 // Sets the gradients of all arrays to zero, each once.
@@ -255,7 +227,6 @@ void bind_tape(nb::module_& m) {
                 return nb::make_tuple(kept.copies, kept.bytes, kept.peak_bytes);
             },
             "The number of copies, their bytes, and the most bytes there have been.")
-        .def("_retaining", &retaining, "The arrays that something recorded writes and that retain their gradients.")
         .def("_record_launch", &record_launch, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"),
              nb::arg("device").none(), nb::arg("is_seen"),
              "Records a launch that is about to run. Returns the arrays that the launch fills with its atomic results; "
@@ -271,9 +242,6 @@ void bind_tape(nb::module_& m) {
             },
             nb::arg("backward"), nb::arg("arrays"), "Records a backward function of the program.")
         .def("_forget_last", &forget_last, "Removes the last entry, which has failed.")
-        .def("_implied_loss", &implied_loss, "The loss if the caller names none; None if gradients are there already.")
-        .def("_give_gradient", &give_gradient, nb::arg("of"),
-             "An array without a gradient gets one, and with it those on the tape that stand for it.")
         .def(
             "_may_stop_gradients", [](PyTape& self) { return program::may_stop_gradients(self.tape); },
             "0 if no gradient can stop; else the same number for tapes of the same launches.")
@@ -289,19 +257,12 @@ void bind_tape(nb::module_& m) {
             },
             nb::arg("seeds"),
             "Where gradients from these arrays stop, because an array between has none; of no seeds, from all.")
-        .def("_reader_of", &reader_of, nb::arg("of"), nb::arg("gradient"), nb::arg("others"),
-             "The launch that may read a gradient in the memory of the caller, and its argument, by number, or None. "
-             "`others` have gradients given too.")
-        .def("_reverse_entry", &reverse, nb::arg("index"), nb::arg("supplied"),
-             "Goes back through an entry. `supplied` has gradients that are read in place of array.grad, by number of "
-             "an entry, then by number of an argument.")
-        .def("_reverse_many", &reverse_many, nb::arg("end"), nb::arg("supplied"),
-             "Goes back through entries before entry `end`. Returns the number of the first entry that is left, or -1."
-             "")
+        .def("_backward", &backward, nb::arg("loss").none(), nb::arg("grads"),
+             "The backward pass from these seeds. Calls _begin_backward(loss, seeds) before the first entry, and "
+             "_tell_left_out(kernels) at its end if launches of kernels with enable_backward=False are on the tape.")
+        .def("_reverse_entries", &reverse_all,
+             "The same from the gradients that the arrays hold, without _begin_backward().")
         .def("_zero", &zero, "Sets the gradients of all arrays on the tape to zero.")
-        .def(
-            "_check_versions", [](PyTape& self) { self.tape.memory().check_versions(); },
-            "Raises if recorded and present values would mix.")
         .def_prop_rw(
             "_tells_kept", [](PyTape& self) { return self.tape.memory().on_keep != nullptr; },
             [](PyTape& self, bool tells) {
@@ -314,29 +275,6 @@ void bind_tape(nb::module_& m) {
             "Whether a _kept_now() of the class is told of needs whose contents were just copied, which lie in one "
             "memory.")
         .def("_clear", &forget_all, "Removes all entries.");
-    m.def(
-        "check_loss",
-        [](nb::handle loss) { program::check_loss(array_argument(loss.ptr(), "Tape.backward()", "loss")); },
-        nb::arg("loss"), "Raises if a backward pass cannot start from it.");
-    m.def(
-        "check_gradient",
-        [](nb::handle of, nb::handle gradient) {
-            program::check_gradient(array_argument(of.ptr(), "Tape.backward()", "array"),
-                                    array_argument(gradient.ptr(), "Tape.backward()", "gradient").array);
-        },
-        nb::arg("of"), nb::arg("gradient"), "Raises if a backward pass cannot start from it.");
-    m.def(
-        "clear_gradient",
-        [](nb::handle of) { program::clear_gradient(array_argument(of.ptr(), "Tape.backward()", "array")); },
-        nb::arg("of"), "Sets the gradient of an array, which has one, to zero.");
-    m.def(
-        "gradient_overlaps",
-        [](nb::handle of, nb::handle memory) {
-            return runtime::overlap(program::gradient_to_read(array_argument(of.ptr(), "Tape.backward()", "array")),
-                                    array_argument(memory.ptr(), "Tape.backward()", "gradient").array);
-        },
-        nb::arg("of"), nb::arg("memory"),
-        "Whether the gradient of an array, which has one, shares memory with another.");
     m.def("check_known_zeros", &program::check_known_zeros, nb::arg("on"),
           "For tests: whether gradients that are known to be zero are read, and raise an InternalError if they are "
           "not.");

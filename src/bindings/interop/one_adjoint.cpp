@@ -31,7 +31,7 @@ void run_one_adjoint(PyKernel& kernel, const program::CompiledKernel& compiled, 
         program::view_at(block, core.arrays()[i].offset) = arrays[i].variable.array.view;
         given.push_back({&arrays[i].variable, nullptr});
     }
-    auto entry = std::make_shared<program::RecordedLaunch>(core, device, block, dims.span(), std::move(given));
+    auto entry = std::make_shared<program::RecordedLaunch>(kernel.differentiable(), device, block, dims.span(), std::move(given));
     entry->find_needs(compiled, block, /*is_seen=*/true);
     const program::LaunchNeeds& needs = entry->needs();
     if (needs.is_left_out) throw_without_gradient(kernel, api);
@@ -60,7 +60,7 @@ void run_one_adjoint(PyKernel& kernel, const program::CompiledKernel& compiled, 
         program::launch_keeping_atomic_results(core, device, dims.span(), block, entry->returned);
     else if (!entry->after().empty())
         program::launch(core, compiled, device, block, grid);
-    tape.backward(0, read_only);
+    tape.reverse(0, read_only);
 }
 
 }  // namespace weft::bindings

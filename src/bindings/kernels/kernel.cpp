@@ -157,6 +157,7 @@ void PyKernel::read_parameters() {
     for (std::size_t i = 0; i < core->types().size(); ++i)
         plans.push_back(plan_parameter(read.tree->parameters[i].name, core->types()[i], core->layout().offsets[i]));
     parameters_ = std::move(plans);
+    differentiable_ = std::make_unique<program::JitKernel>(*core);
     core_ = std::move(core);
     redefinitions_ = frontend::function_redefinitions();
 }

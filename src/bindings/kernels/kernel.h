@@ -10,6 +10,7 @@
 
 #include "frontend/frontend.h"
 #include "program/kernel/kernel.h"
+#include "program/tape/jit_kernel.h"
 #include "sema/environment.h"
 #include "types/pattern.h"
 
@@ -62,6 +63,8 @@ public:
         if (!core_ || redefinitions_ != frontend::function_redefinitions()) update_core();
         return *core_;
     }
+    // The same for tapes. Precondition: core() was called for the launch.
+    const program::JitKernel& differentiable() const { return *differentiable_; }
     std::int64_t block_bytes() {
         parameters();
         return core_->layout().size_bytes;
@@ -95,6 +98,7 @@ private:
     std::vector<std::pair<std::vector<Type>, nb::object>> instances_;
     std::vector<ParameterPlan> parameters_;
     std::unique_ptr<program::Kernel> core_;
+    std::unique_ptr<program::JitKernel> differentiable_;  // of core_
     std::uint64_t redefinitions_ = 0;  // frontend::function_redefinitions() when the core was made or updated
 };
 

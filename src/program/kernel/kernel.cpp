@@ -51,21 +51,17 @@ void log_compile(const CompiledKernel& compiled, const CompileOptions& options) 
 
 }  // namespace
 
+static std::vector<std::string> parameter_names(const sema::FunctionSource& source) {
+    std::vector<std::string> names;
+    for (const auto& parameter : source.tree->parameters) names.push_back(parameter.name);
+    return names;
+}
+
 Kernel::Kernel(std::string name, std::shared_ptr<const sema::FunctionSource> source, std::vector<Type> types,
                KernelOptions options)
-    : name_(std::move(name)),
+    : signature_(std::move(name), std::move(types), parameter_names(*source)),
       source_(std::move(source)),
-      types_(std::move(types)),
-      layout_(argument_layout(types_)),
-      arrays_(block_arrays(layout_, types_)),
-      options_(std::move(options)) {
-    for (std::size_t i = 0; i < types_.size(); ++i) {
-        if (!types_[i].is_array()) numbers_.emplace_back(layout_.offsets[i], types_[i].size_bytes());
-        // The elements of a generic array have no type.
-        const Type value = types_[i].is_array() ? types_[i].element() : types_[i];
-        has_structs_ |= value.is_struct();
-    }
-}
+      options_(std::move(options)) {}
 
 // ---- options ----
 
@@ -89,7 +85,7 @@ Variant Kernel::variant_of(const runtime::Device& device, std::span<const std::i
                            const std::byte* block) const {
     Variant variant = configured(device);
     variant.launch_rank = launch_rank(dims);
-    variant.null_arrays = has_null(arrays_, block);
+    variant.null_arrays = has_null(signature_.arrays, block);
     variant.short_rows = variant.gpu == 0 && variant.launch_rank > 1 &&
                          dims[static_cast<std::size_t>(variant.launch_rank) - 1] <= codegen::kShortRow;
     return variant;
@@ -137,7 +133,7 @@ CompileOptions Kernel::compile_options(Variant variant, LaunchLayout launch_layo
         take_cuda_options(options_, result);
         if (options_.external_parameters)
             throw UsageError("launch()",
-                             "kernel '" + name_ +
+                             "kernel '" + signature_.name +
                                  "' has entry_point_abi='external_constant_params', and Weft's kernels take their "
                                  "arguments as parameters. help: entry_point_abi='warp'",
                              ErrorCategory::value);
@@ -167,12 +163,12 @@ KernelCode& Kernel::code(bool debug) {
     std::shared_ptr<KernelCode>& slot = code_[debug];
     if (slot) return *slot;
     const sema::Options options = sema_options(debug);
-    const std::string key = reuse_key(*source_, types_, options);
+    const std::string key = reuse_key(*source_, signature_.types, options);
     std::vector<std::shared_ptr<sema::Environment>> asked;
     slot = find_code(source_, key, asked);
     if (!slot) {
         QuestionLog log(source_);
-        auto made = std::make_shared<KernelCode>(sema::analyze(log.kernel(), options, types_));
+        auto made = std::make_shared<KernelCode>(sema::analyze(log.kernel(), options, signature_.types));
         asked = log.asked();
         log.remember(key, made);
         slot = std::move(made);
@@ -185,7 +181,7 @@ KernelCode& Kernel::code(bool debug) {
 
 Kernel::Specialization& Kernel::specialization(Variant variant, const Derivation& derivation) {
     if (!options_.enable_backward && !derivation.gradients.empty())
-        throw UsageError("kernel '" + name_ + "'",
+        throw UsageError("kernel '" + signature_.name + "'",
                          "was declared with enable_backward=False, and a gradient is asked for. help: leave "
                          "enable_backward out, or do not record it: wp.launch(..., record_tape=False)");
     std::unique_ptr<Specialization>& slot =
@@ -240,7 +236,7 @@ const CompiledKernel& Kernel::choose(Variant variant, const std::byte* block) {
     const LaunchLayout arranged = launch_layout(known, block, /*with_gradients=*/false, variant.gpu > 0);
     const auto& found = one.compiled[arranged.index()];
     const CompiledKernel& chosen = found ? *found : newly_compiled(one, variant, arranged, {});
-    if (arranged.huge) require_narrow_extents(chosen, block, name_);
+    if (arranged.huge) require_narrow_extents(chosen, block, signature_.name);
     return chosen;
 }
 

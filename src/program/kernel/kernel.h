@@ -39,6 +39,7 @@
 #include "program/kernel/code.h"
 #include "program/kernel/launch_layout.h"
 #include "program/kernel/options.h"
+#include "program/kernel/signature.h"
 #include "sema/environment.h"
 #include "sema/sema.h"
 
@@ -53,15 +54,12 @@ public:
     Kernel(std::string name, std::shared_ptr<const sema::FunctionSource> source, std::vector<Type> types,
            KernelOptions options);
 
-    const std::string& name() const { return name_; }
-    const std::vector<Type>& types() const { return types_; }
-    const std::string& parameter_name(std::size_t i) const { return source_->tree->parameters[i].name; }
-    const ArgumentLayout& layout() const { return layout_; }
-    const std::vector<BlockArray>& arrays() const { return arrays_; }
-    // The bytes of its parameters that are no arrays, as (offset, size).
-    const std::vector<std::pair<std::int64_t, std::int64_t>>& numbers() const { return numbers_; }
-    // Whether some parameter is a struct, or an array of them.
-    bool has_structs() const { return has_structs_; }
+    const KernelSignature& signature() const { return signature_; }
+    const std::string& name() const { return signature_.name; }
+    const std::vector<Type>& types() const { return signature_.types; }
+    const std::string& parameter_name(std::size_t i) const { return signature_.parameter_names[i]; }
+    const ArgumentLayout& layout() const { return signature_.layout; }
+    const std::vector<BlockArray>& arrays() const { return signature_.arrays; }
     const KernelOptions& options() const { return options_; }
     // How many names wp.tid() is unpacked to; 0 before there is code.
     int tid_names() const { return tid_names_; }
@@ -130,13 +128,8 @@ private:
     const CompiledKernel& newly_compiled(Specialization& into, Variant variant, LaunchLayout launch_layout,
                                          const Derivation& derivation);
 
-    std::string name_;
+    KernelSignature signature_;
     std::shared_ptr<const sema::FunctionSource> source_;
-    std::vector<Type> types_;
-    ArgumentLayout layout_;
-    std::vector<BlockArray> arrays_;
-    std::vector<std::pair<std::int64_t, std::int64_t>> numbers_;
-    bool has_structs_ = false;
     int tid_names_ = 0;
     bool had_few_dimensions_ = false;
     std::vector<std::shared_ptr<sema::NameWatch>> watches_;

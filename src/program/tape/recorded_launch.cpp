@@ -13,33 +13,33 @@ namespace weft::program {
 
 using transform::Gradient;
 
-RecordedLaunch::RecordedLaunch(Kernel& kernel, runtime::Device& device, const std::byte* block,
+RecordedLaunch::RecordedLaunch(const DifferentiableKernel& kernel, runtime::Device& device, const std::byte* block,
                                std::span<const std::int64_t> dims, std::vector<Argument> arrays)
-    : kernel_(&kernel), device_(&device), dims_(dims), arrays_(std::move(arrays)) {
-    const std::vector<BlockArray>& places = kernel.arrays();
+    : kernel_(&kernel), signature_(&kernel.signature()), device_(&device), dims_(dims), arrays_(std::move(arrays)) {
+    const std::vector<BlockArray>& places = signature_->arrays;
     for (std::size_t i = 0; i < places.size(); ++i) {
         if (arrays_[i].array || !view_at(block, places[i].offset).data) continue;
-        numbers_.assign(block, block + kernel.layout().size_bytes);
+        numbers_.assign(block, block + signature_->layout.size_bytes);
         return;
     }
-    for (const auto& [offset, bytes] : kernel.numbers())
+    for (const auto& [offset, bytes] : signature_->numbers)
         numbers_.insert(numbers_.end(), block + offset, block + offset + bytes);
 }
 
 std::vector<std::byte> RecordedLaunch::block() const {
-    const auto size = static_cast<std::size_t>(kernel_->layout().size_bytes);
+    const auto size = static_cast<std::size_t>(signature_->layout.size_bytes);
     std::vector<std::byte> block(size);
     if (numbers_.size() == size) {
         block = numbers_;
     } else {
         const std::byte* from = numbers_.data();
-        for (const auto& [offset, bytes] : kernel_->numbers()) {
+        for (const auto& [offset, bytes] : signature_->numbers) {
             std::memcpy(block.data() + offset, from, static_cast<std::size_t>(bytes));
             from += bytes;
         }
     }
     for (std::size_t i = 0; i < arrays_.size(); ++i)
-        if (arrays_[i].array) view_at(block.data(), kernel_->arrays()[i].offset) = arrays_[i].array->array.view;
+        if (arrays_[i].array) view_at(block.data(), signature_->arrays[i].offset) = arrays_[i].array->array.view;
     return block;
 }
 
@@ -48,7 +48,7 @@ std::vector<std::byte> RecordedLaunch::block() const {
 void RecordedLaunch::find_objects(const KernelFacts& facts, const std::byte* block) {
     std::vector<const Variable*> arrays;
     for (const Argument& argument : arrays_) arrays.push_back(argument.array);
-    objects_ = std::make_unique<ReferencedObjects>(*kernel_, facts, block, arrays,
+    objects_ = std::make_unique<ReferencedObjects>(*signature_, facts, block, arrays,
                                                    [&](std::uint64_t id) { return arrays_of_object(id); });
 }
 
@@ -59,7 +59,7 @@ bool RecordedLaunch::reads_objects() const {
 void RecordedLaunch::refuse_written_objects() const {
     for (std::size_t k = 0; k < arrays_.size(); ++k)
         if (is_written(k) && objects_->overlapping(*arrays_[k].array))
-            throw UsageError("Tape", "kernel '" + kernel_->name() +
+            throw UsageError("Tape", "kernel '" + signature_->name +
                                          "' has no gradient: it writes to an array of the mesh that it looks into. "
                                          "help: write in a launch of its own");
 }
@@ -71,7 +71,7 @@ std::shared_ptr<runtime::spatial::PreviousObjects> RecordedLaunch::previous_obje
     if (!former)
         throw UsageError(
             "Tape.backward()",
-            "kernel '" + kernel_->name() +
+            "kernel '" + signature_->name +
                 "' looked into a mesh, a BVH or a volume whose arrays, or whose ids in an array, have been "
                 "written outside of the tape since. help: write to them inside of 'with tape:', or go "
                 "back before");
@@ -84,7 +84,7 @@ void RecordedLaunch::check_found(const runtime::spatial::PreviousObjectsPtr& for
     if (former->has_missed())
         throw UsageError(
             "Tape.backward()",
-            "kernel '" + kernel_->name() +
+            "kernel '" + signature_->name +
                 "' finds meshes, grids or volumes by ids that it computes or writes itself; which ones it "
                 "found is not known, and the gradients are wrong. help: pass the ids as arguments or in an "
                 "array that the kernel only reads");
@@ -96,11 +96,11 @@ std::shared_ptr<const LaunchNeeds> RecordedLaunch::needs_with(const KernelFacts&
     constexpr std::size_t kFew = 64;
     std::uint8_t few[kFew] = {};
     std::vector<std::uint8_t> many;
-    const std::size_t count = kernel_->types().size();
+    const std::size_t count = signature_->types.size();
     if (count > kFew) many.resize(count);
     const std::span<std::uint8_t> arguments(count > kFew ? many.data() : few, count);
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
-        const BlockArray& place = kernel_->arrays()[i];
+        const BlockArray& place = signature_->arrays[i];
         if (!arrays_[i].array || !place.is_parameter) continue;
         arguments[static_cast<std::size_t>(place.parameter)] =
             kIsArray | (arrays_[i].array->array.view.grad ? kHasGradient : 0);
@@ -108,7 +108,7 @@ std::shared_ptr<const LaunchNeeds> RecordedLaunch::needs_with(const KernelFacts&
     const bool found_gradients = objects_ && objects_->have_gradients();
     for (std::size_t i = 0; found_gradients && i < count; ++i)
         if (facts.effects[i].names_objects) arguments[i] |= kLeadsToGradient;
-    return launch_needs(*kernel_, *device_, facts, dims_.span(), block, arguments);
+    return kernel_->needs(launch(block), facts, arguments);
 }
 
 void RecordedLaunch::find_needs(const KernelFacts& facts, const std::byte* block, bool is_seen) {
@@ -122,17 +122,17 @@ void RecordedLaunch::find_needs(const KernelFacts& facts, const std::byte* block
     if (needs_->returned.empty()) return;
     if (!is_seen) {
         throw UsageError("Tape.record_launch()",
-                         "the gradient of kernel '" + kernel_->name() +
+                         "the gradient of kernel '" + signature_->name +
                              "' needs the results of its atomics, which only a launch that the tape records keeps. "
                              "help: launch it inside of 'with tape:'");
     }
-    const Grid grid = make_grid(dims_.span(), facts.tid_rank, kernel_->name());
+    const Grid grid = make_grid(dims_.span(), facts.tid_rank, signature_->name);
     returned = open_atomic_results(needs_->returned, {grid.dim, static_cast<std::size_t>(std::max(facts.tid_rank, 1))},
                                    *device_);
 }
 
 void RecordedLaunch::record(TapeMemory& memory) {
-    const std::vector<BlockArray>& places = kernel_->arrays();
+    const std::vector<BlockArray>& places = signature_->arrays;
     const auto contents = [&](std::size_t i) {
         return needs_->contents[static_cast<std::size_t>(places[i].parameter)];
     };
@@ -169,9 +169,9 @@ void RecordedLaunch::record(TapeMemory& memory) {
 int RecordedLaunch::overwritten(const Variable& array) const {
     if (!is_seen_) return -1;
     const int rank = static_cast<int>(needs_->tid_rank);
-    const Grid grid = make_grid(dims_.span(), rank, kernel_->name());
+    const Grid grid = make_grid(dims_.span(), rank, signature_->name);
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
-        const int parameter = kernel_->arrays()[i].parameter;
+        const int parameter = signature_->arrays[i].parameter;
         if (arrays_[i].array == &array &&
             overwrites(*needs_, static_cast<std::size_t>(parameter), array.array.view, grid))
             return parameter;
@@ -197,7 +197,7 @@ void RecordedLaunch::for_each_array(const Visit& visit) const {
 }
 
 std::string RecordedLaunch::text() const {
-    return "<launch of " + kernel_->name() + ", dim " + runtime::shape_text(dims_.span()) + ">";
+    return "<launch of " + signature_->name + ", dim " + runtime::shape_text(dims_.span()) + ">";
 }
 
 std::vector<TapeEntry::Use> RecordedLaunch::uses() const {
@@ -207,7 +207,7 @@ std::vector<TapeEntry::Use> RecordedLaunch::uses() const {
         const Variable* const array = arrays_[i].array;
         if (!array) continue;
         const bool is_written = this->is_written(i), is_overwritten = is_written && overwritten(*array) >= 0;
-        const bool is_read = needs_->reads[static_cast<std::size_t>(kernel_->arrays()[i].parameter)];
+        const bool is_read = needs_->reads[static_cast<std::size_t>(signature_->arrays[i].parameter)];
         found.push_back({array, i, is_read, is_written, is_overwritten});
     }
     for (std::size_t i = 0; i < nested_.size(); ++i)
@@ -217,26 +217,13 @@ std::vector<TapeEntry::Use> RecordedLaunch::uses() const {
     return found;
 }
 
-const KernelFacts& RecordedLaunch::facts_for(const Derivation& derivation) const {
-    return kernel_->facts(kernel_->derived_variant_of(*device_, dims_.span(), block().data()), {}, derivation);
-}
-
 std::size_t RecordedLaunch::parameter_at(std::size_t place) const {
     if (place >= arrays_.size()) return nested_[place - arrays_.size()].parameter;
-    return static_cast<std::size_t>(kernel_->arrays()[place].parameter);
+    return static_cast<std::size_t>(signature_->arrays[place].parameter);
 }
 
 bool RecordedLaunch::has_derivative(const Use& written, const Use& read) const {
-    const std::size_t by = parameter_at(read.place);
-    Derivation derivation;
-    derivation.gradients.resize(kernel_->types().size(), Gradient::none);
-    for (const std::size_t parameter : {parameter_at(written.place), by})
-        if (kernel_->types()[parameter].is_array()) derivation.gradients[parameter] = Gradient::used;
-    try {
-        return facts_for(derivation).adds_to_gradient[by];
-    } catch (const CompileError&) {
-        return true;  // not known: assume that it has
-    }
+    return kernel_->has_derivative(launch(block().data()), parameter_at(written.place), parameter_at(read.place));
 }
 
 bool RecordedLaunch::any_nested_kept() const {
@@ -263,7 +250,7 @@ void RecordedLaunch::backward(const Backward& backward) {
 
 // False if there are gradients that the needs did not expect.
 bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const SuppliedGradient> supplied) {
-    const std::vector<BlockArray>& places = kernel_->arrays();
+    const std::vector<BlockArray>& places = signature_->arrays;
     for (const auto& [array, need] : arrays_) {
         if (!array) continue;
         const auto is_gone = [](const runtime::BufferPtr& buffer) { return buffer && buffer->is_gone(); };
@@ -272,7 +259,7 @@ bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const Suppl
     }
     std::vector<std::byte> before = block();
     DerivedLaunch what;
-    what.derivation.gradients.resize(kernel_->types().size(), Gradient::none);
+    what.derivation.gradients.resize(signature_->types.size(), Gradient::none);
     for (std::size_t i = 0; i < places.size(); ++i) {
         const auto parameter = static_cast<std::size_t>(places[i].parameter);
         ArrayView& view = view_at(before.data(), places[i].offset);
@@ -300,13 +287,13 @@ bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const Suppl
         if (!places[i].is_parameter) view_at(after.data(), places[i].offset).data = data;
     }
     for (const auto& [parameter, need] : after_)
-        view_at(after.data(), kernel_->layout().offsets[parameter]).data = need->contents().view.data;
+        view_at(after.data(), signature_->layout.offsets[parameter]).data = need->contents().view.data;
     const runtime::spatial::PreviousObjectsPtr former = previous_objects(memory, [](const Variable&) { return true; });
     std::vector<runtime::BufferPtr> holders;
     if (any_nested_kept()) holders = show_nested(before.data(), after.data());
     // Other threads may give arrays other gradients meanwhile; this keeps the memory of the present ones.
     GradientWrites writes(arrays_.size());
-    const Grid grid = make_grid(dims_.span(), needs_->tid_rank, kernel_->name());
+    const Grid grid = make_grid(dims_.span(), needs_->tid_rank, signature_->name);
     for (std::size_t i = 0; i < places.size(); ++i) {
         const auto parameter = static_cast<std::size_t>(places[i].parameter);
         const Variable* const array = arrays_[i].array;
@@ -326,44 +313,27 @@ bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const Suppl
     {
         std::optional<runtime::spatial::SnapshotScope> snapshot_scope;
         if (former) snapshot_scope.emplace(former);
-        launch_derived(*kernel_, what, checks ? &check : nullptr);
+        kernel_->launch_adjoint(what, checks ? &check : nullptr);
     }
     writes.done();
     check_found(former);
     return true;
 }
 
-namespace {
-
-// Appends the names of the arrays of a parameter, in the order of Kernel::arrays(): "body.velocity".
-void add_names(Type type, const std::string& name, std::vector<std::string>& names) {
-    if (type.is_array()) names.push_back(name);
-    if (!type.is_struct()) return;
-    for (const Type::Field& field : type.fields()) add_names(field.type, name + "." + field.name, names);
-}
-
-}  // namespace
-
 std::string RecordedLaunch::use_text(const Use& use) const {
-    std::string name = kernel_->parameter_name(parameter_at(use.place));
-    if (use.place < arrays_.size()) {
-        std::vector<std::string> names;
-        for (std::size_t i = 0; i < kernel_->types().size(); ++i)
-            add_names(kernel_->types()[i], kernel_->parameter_name(i), names);
-        name = names[use.place];
-    }
-    std::string place = facts_for({}).place;  // "path:line:column"
+    const bool is_argument = use.place < arrays_.size();
+    const std::string name =
+        is_argument ? signature_->array_names()[use.place] : signature_->parameter_names[parameter_at(use.place)];
+    std::string place = kernel_->facts(launch(block().data())).place;  // "path:line:column"
     place.resize(std::min(place.rfind(':'), place.size()));
-    return (use.place < arrays_.size() ? "argument '" : "an array in the elements of argument '") + name +
-           "' of kernel '" + kernel_->name() + "'" + (place.empty() ? "" : " (" + place + ")");
+    return (is_argument ? "argument '" : "an array in the elements of argument '") + name + "' of kernel '" +
+           signature_->name + "'" + (place.empty() ? "" : " (" + place + ")");
 }
 
 void RecordedLaunch::watch_gradients(NanCheck& check, const std::byte* block) const {
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < kernel_->types().size(); ++i)
-        add_names(kernel_->types()[i], kernel_->parameter_name(i), names);
+    const std::vector<std::string> names = signature_->array_names();
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
-        const ArrayView& view = view_at(block, kernel_->arrays()[i].offset);
+        const ArrayView& view = view_at(block, signature_->arrays[i].offset);
         if (!arrays_[i].array || !view.grad) continue;
         runtime::Array gradient = arrays_[i].array->array;
         gradient.view.data = view.grad;
@@ -373,7 +343,7 @@ void RecordedLaunch::watch_gradients(NanCheck& check, const std::byte* block) co
 }
 
 bool RecordedLaunch::has_new_gradients() const {
-    const std::vector<BlockArray>& places = kernel_->arrays();
+    const std::vector<BlockArray>& places = signature_->arrays;
     for (std::size_t i = 0; i < places.size(); ++i) {
         if (is_written(i) && arrays_[i].array->requires_grad && places[i].is_parameter) return true;
     }
@@ -383,10 +353,10 @@ bool RecordedLaunch::has_new_gradients() const {
 // Gradients have come since the launch was recorded, and with them further contents that the adjoint reads. These must
 // still be there.
 void RecordedLaunch::catch_up(TapeMemory& memory, const Group& written_after) {
-    const std::vector<BlockArray>& places = kernel_->arrays();
+    const std::vector<BlockArray>& places = signature_->arrays;
     const std::vector<std::byte> block = this->block();
     const bool had_atomic_results = !needs_->returned.empty();
-    needs_ = needs_with(kernel_->facts(kernel_->variant_of(*device_, dims_.span(), block.data())), block.data());
+    needs_ = needs_with(kernel_->facts(launch(block.data())), block.data());
 
     Group written = written_after;
     for (const Group& group : this->written()) written.insert(written.end(), group.begin(), group.end());

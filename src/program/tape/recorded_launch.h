@@ -10,8 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "program/launch/launch.h"
-#include "program/tape/launch_needs.h"
+#include "program/tape/differentiable_kernel.h"
 #include "program/tape/referenced_objects.h"
 #include "program/tape/tape_entry.h"
 
@@ -45,9 +44,9 @@ public:
         SavedPrimalPtr before;            // null if the adjoint does not read it
     };
 
-    // `arrays` are those of the block, in the order of Kernel::arrays().
-    RecordedLaunch(Kernel& kernel, runtime::Device& device, const std::byte* block, std::span<const std::int64_t> dims,
-                   std::vector<Argument> arrays);
+    // `arrays` are those of the block, in the order of KernelSignature::arrays.
+    RecordedLaunch(const DifferentiableKernel& kernel, runtime::Device& device, const std::byte* block,
+                   std::span<const std::int64_t> dims, std::vector<Argument> arrays);
 
     // Finds its needs. To be called once, before the tape records it. `facts` and `block` as for launch_needs().
     // `is_seen`: the launch will be made with the arrays for atomic results that are opened here; otherwise it must not
@@ -60,6 +59,7 @@ public:
     void backward(const Backward& backward) override;
 
     bool is_launch() const override { return true; }
+    const std::string* left_out() const override { return needs_->is_left_out ? &signature_->name : nullptr; }
     int overwritten(const Variable& array) const override;
     std::vector<Group> written() const override;
     void for_each_array(const Visit& visit) const override;
@@ -69,7 +69,7 @@ public:
     std::string use_text(const Use& use) const override;
     const void* kind() const override { return needs_.get(); }
 
-    Kernel& kernel() const { return *kernel_; }
+    const KernelSignature& signature() const { return *signature_; }
     runtime::Device& device() const { return *device_; }
     const Extents& dims() const { return dims_; }
     const LaunchNeeds& needs() const { return *needs_; }
@@ -101,16 +101,17 @@ private:
     bool run_adjoint(const TapeMemory& memory, std::span<const SuppliedGradient> supplied);
     bool has_new_gradients() const;
     void catch_up(TapeMemory& memory, const Group& written_after);
-    const KernelFacts& facts_for(const Derivation& derivation) const;
     std::size_t parameter_at(std::size_t place) const;
     void watch_gradients(NanCheck& check, const std::byte* block) const;
+    DifferentiableKernel::Launch launch(const std::byte* block) const { return {*device_, dims_.span(), block}; }
     [[noreturn]] void too_late(const std::string& why) const;
     std::shared_ptr<const LaunchNeeds> needs_with(const KernelFacts& facts, const std::byte* block) const;
     bool is_written(std::size_t array) const {
-        return arrays_[array].array && needs_->writes[static_cast<std::size_t>(kernel_->arrays()[array].parameter)];
+        return arrays_[array].array && needs_->writes[static_cast<std::size_t>(signature_->arrays[array].parameter)];
     }
 
-    Kernel* kernel_;
+    const DifferentiableKernel* kernel_;
+    const KernelSignature* signature_;  // the kernel's
     runtime::Device* device_;
     bool is_seen_ = false;
     Extents dims_;

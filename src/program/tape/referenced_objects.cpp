@@ -38,23 +38,23 @@ bool read_array(const runtime::Array& array, bool has_ids, std::vector<std::uint
 
 }  // namespace
 
-ReferencedObjects::ReferencedObjects(const Kernel& kernel, const KernelFacts& facts, const std::byte* block,
+ReferencedObjects::ReferencedObjects(const KernelSignature& kernel, const KernelFacts& facts, const std::byte* block,
                                      std::span<const Variable* const> arrays, const ArraysOf& arrays_of)
     : changes_(spatial::changes()) {
     std::vector<std::uint64_t> ids;
     bool are_all_known = true;
-    const std::vector<Type>& types = kernel.types();
+    const std::vector<Type>& types = kernel.types;
     for (std::size_t i = 0; i < types.size(); ++i) {
         if (!facts.effects[i].names_objects) continue;
         std::vector<std::int64_t> offsets;
-        add_id_offsets(types[i], kernel.layout().offsets[i], offsets);
+        add_id_offsets(types[i], kernel.layout.offsets[i], offsets);
         read_ids(block, offsets, ids);
         // If the source of an id is unknown, all parameters are marked (ir::effects()), also those that cannot hold
         // ids.
         are_all_known &= may_hold_ids(types[i]);
     }
     for (std::size_t k = 0; k < arrays.size(); ++k) {
-        const BlockArray& place = kernel.arrays()[k];
+        const BlockArray& place = kernel.arrays[k];
         if (!facts.effects[static_cast<std::size_t>(place.parameter)].names_objects) continue;
         if (!view_at(block, place.offset).data) continue;
         const bool is_read = arrays[k] && read_array(arrays[k]->array, place.is_parameter, ids);

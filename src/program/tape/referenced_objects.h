@@ -17,7 +17,7 @@
 #include <span>
 #include <vector>
 
-#include "program/kernel/kernel.h"
+#include "program/kernel/signature.h"
 #include "program/tape/tape_memory.h"
 #include "runtime/spatial/handles.h"
 
@@ -35,8 +35,8 @@ public:
     }
 
     // The objects that a launch of the kernel with this block may find. `arrays` are those of the block, in the order
-    // of Kernel::arrays(); null for None and for memory that no array owns.
-    ReferencedObjects(const Kernel& kernel, const KernelFacts& facts, const std::byte* block,
+    // of KernelSignature::arrays; null for None and for memory that no array owns.
+    ReferencedObjects(const KernelSignature& kernel, const KernelFacts& facts, const std::byte* block,
                       std::span<const Variable* const> arrays, const ArraysOf& arrays_of);
 
     // Whether one of their arrays has a gradient.

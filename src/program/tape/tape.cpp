@@ -24,7 +24,7 @@ void Tape::forget_last() {
     entries_.pop_back();
 }
 
-void Tape::backward(std::size_t index, std::span<const SuppliedGradient> supplied) {
+void Tape::reverse(std::size_t index, std::span<const SuppliedGradient> supplied) {
     const std::shared_ptr<TapeEntry> entry = entries_.at(index);  // it may outlive the tape's contents
     const std::function<TapeEntry::Group()> after = [&] { return written_after(index); };
     entry->backward({memory_, supplied, after});

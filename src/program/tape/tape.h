@@ -17,8 +17,8 @@ public:
     void record(std::shared_ptr<TapeEntry> entry);
     void forget_last();
 
-    // Runs the backward pass of entry `index`.
-    void backward(std::size_t index, std::span<const SuppliedGradient> supplied);
+    // Runs entry `index` backward; backward.h runs all of them.
+    void reverse(std::size_t index, std::span<const SuppliedGradient> supplied);
 
     const std::vector<std::shared_ptr<TapeEntry>>& entries() const { return entries_; }
     TapeMemory& memory() { return memory_; }

@@ -40,6 +40,8 @@ public:
     // Arrays whose gradients the backward pass may start from.
     virtual Group may_start() const;
     virtual bool is_launch() const { return false; }
+    // The kernel of a launch that has no backward pass only because of enable_backward=False; else null.
+    virtual const std::string* left_out() const { return nullptr; }
     // Whether its backward pass is a function of the user's.
     virtual bool is_unknown() const { return false; }
     // Its arrays for stopped_gradients.h; `place` tells them apart. Empty if they are not known.

@@ -23,12 +23,13 @@ bool is_float(Type dtype) {
 
 bool same(std::span<const std::int64_t> a, std::span<const std::int64_t> b) { return std::ranges::equal(a, b); }
 
-// Whether both show the same elements and the same gradients, and the gradient has the array's strides.
+// Whether both show the same elements and the same gradients, and the gradient has the array's strides
+// and device.
 bool is_like(const Variable& one, const Variable& of, const Array& gradient) {
     return one.array.view.grad && one.array.extent() == of.array.extent() &&
            gradient_to_read(one).extent() == gradient_to_read(of).extent() && one.array.dtype == of.array.dtype &&
            same(one.array.shape(), of.array.shape()) && same(one.array.strides(), of.array.strides()) &&
-           same(of.array.strides(), gradient.strides());
+           same(of.array.strides(), gradient.strides()) && of.array.device == gradient.device;
 }
 
 }  // namespace
