@@ -281,7 +281,7 @@ def test_the_structures_are_those_of_dlpack(tmp_path):
             checks.append(f"static_assert(offsetof({theirs}, {a}) == offsetof(weft::dlpack::{name}, {b or a}));")
     source = tmp_path / "check.cpp"
     source.write_text(
-        f'#include <cstddef>\n#include "{header}"\n#include "bindings/interop/dlpack.h"\n' + "\n".join(checks)
+        f'#include <cstddef>\n#include "{header}"\n#include "bindings/foreign/dlpack.h"\n' + "\n".join(checks)
     )
     command = [os.environ.get("CXX", "c++"), "-std=c++20", "-fsyntax-only", f"-I{ours}", str(source)]
     subprocess.run(command, check=True)

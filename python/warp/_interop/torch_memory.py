@@ -1,5 +1,5 @@
 """The offsets in PyTorch's tensor objects of the address of their memory and of the negation bit, found by experiment
-(for bindings/interop/watched_memory.cpp)."""
+(for bindings/foreign/watched_memory.cpp)."""
 
 from __future__ import annotations
 

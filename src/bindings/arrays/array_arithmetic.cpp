@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "bindings/arrays/array_object.h"
-#include "bindings/arrays/numpy_api.h"
+#include "bindings/python/numpy_api.h"
 
 namespace weft::bindings {
 namespace {

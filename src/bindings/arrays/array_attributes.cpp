@@ -1,7 +1,7 @@
 #include <vector>
 
 #include "bindings/arrays/array_object.h"
-#include "bindings/python/device.h"
+#include "bindings/devices/device.h"
 #include "runtime/memory_pool.h"
 #include "runtime/pinned.h"
 

@@ -2,9 +2,8 @@
 #include <algorithm>
 
 #include "bindings/arrays/array_object.h"
-#include "bindings/gradients/recording.h"
-#include "bindings/gradients/tape.h"
-#include "bindings/python/device.h"
+#include "bindings/arrays/writes.h"
+#include "bindings/devices/device.h"
 #include "bindings/python/lock.h"
 #include "program/tape/stopped_gradients.h"
 #include "runtime/pinned.h"
@@ -112,7 +111,7 @@ void record_origin(nb::handle made, nb::handle data) {
     PyArray& to = value_of(made.ptr());
     if (!from || !from->requires_grad) return;
     if (!to.requires_grad) {
-        if (from->array.dtype != to.array.dtype || active_recorder()->takes_all) return;
+        if (from->array.dtype != to.array.dtype || !write_observer()->observes_stopped_gradients()) return;
         if (!std::ranges::equal(from->array.shape(), to.array.shape())) return;
         record_write(made, data);
         return count_write(to);
@@ -188,7 +187,7 @@ PyObject* construct(PyTypeObject* type, const ArraySignature::Values& given, int
     nb::object result = nb::steal(finish(std::move(array), options, type));
     if (has_gradient) set_gradient(value_of(result.ptr()), given[kGrad], kApi);
     set_retain_grad(value_of(result.ptr()), flag(given[kRetainGrad], false), kApi);
-    if (active_tape() && has_data && flag(given[kCopy], true)) record_origin(result, given[kData]);
+    if (write_observer() && has_data && flag(given[kCopy], true)) record_origin(result, given[kData]);
     // Last of all: after an error the memory stays the caller's.
     if (deleter) release_by(*buffer.lock(), deleter);
     return result.release().ptr();

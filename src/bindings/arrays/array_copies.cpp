@@ -1,8 +1,10 @@
-// copy, deepcopy and pickle of arrays; handles for other processes; copies for JAX. Python does the work.
+// copy, deepcopy and pickle of arrays; handles for other processes; copies for JAX: Python does the
+// work. Copies for tapes.
 #include <cstring>
 
 #include "bindings/arrays/array_object.h"
-#include "bindings/python/device.h"
+#include "bindings/devices/device.h"
+#include "program/tape/tape_memory.h"
 #include "runtime/ipc.h"
 
 namespace weft::bindings {
@@ -56,6 +58,20 @@ PyObject* array_for_jax(PyObject* self, PyObject*) {
         static PyObject* module = nullptr;
         return function_of("warp._interop.jax_arrays", module, "copied_to_jax")(nb::handle(self)).release().ptr();
     });
+}
+
+nb::object keep(nb::handle array) {
+    nb::list one;
+    one.append(array);
+    return keep_together(one)[0];
+}
+
+nb::list keep_together(nb::list arrays) {
+    std::vector<const runtime::Array*> given;
+    for (nb::handle object : arrays) given.push_back(&array_argument(object.ptr(), "Tape", "array").array);
+    nb::list copies;
+    for (runtime::Array& copy : program::keep_together(given)) copies.append(nb::steal(make_array(std::move(copy))));
+    return copies;
 }
 
 // Handles of memory of CUDA devices and arrays in it, for pickling.py.

@@ -20,9 +20,9 @@
 #include <cstring>
 
 #include "bindings/arrays/array_object.h"
-#include "bindings/arrays/numpy_api.h"
-#include "bindings/interop/foreign.h"
-#include "bindings/python/device.h"
+#include "bindings/devices/device.h"
+#include "bindings/foreign/foreign.h"
+#include "bindings/python/numpy_api.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/values.h"
 

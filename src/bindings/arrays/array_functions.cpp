@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "bindings/arrays/array_object.h"
-#include "bindings/arrays/numpy_api.h"
-#include "bindings/gradients/recording.h"
-#include "bindings/python/device.h"
-#include "bindings/python/stream.h"
+#include "bindings/arrays/writes.h"
+#include "bindings/devices/device.h"
+#include "bindings/devices/stream.h"
+#include "bindings/python/numpy_api.h"
 #include "runtime/pinned.h"
 
 namespace weft::bindings {
@@ -103,7 +103,7 @@ PyObject* new_filled(Type dtype, const Shape& shape, PyObject* value, const Opti
     nb::object result =
         nb::steal(is_given(strides) ? finish(new_strided(dtype, shape, strides, true, options, api), options)
                                     : new_empty(dtype, shape, options, api));
-    const Unrecorded unrecorded;  // the array had no contents before
+    const Unobserved unobserved;  // the array had no contents before
     fill_array(value_of(result.ptr()), value, api);
     return result.release().ptr();
 }
@@ -269,8 +269,8 @@ PyObject* clone(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* ke
     return make_like(signature, args, count, keywords, [](PyArray& source, const Options& options, const char* api) {
         nb::object result = nb::steal(new_empty(source.array.dtype, shape_of(source), options, api));
         // The new array had no contents; a tape needs the copy only if the source has a gradient.
-        std::optional<Unrecorded> unrecorded;
-        if (!source.requires_grad) unrecorded.emplace();
+        std::optional<Unobserved> unobserved;
+        if (!source.requires_grad) unobserved.emplace();
         copy_elements(value_of(result.ptr()), source, 0, 0, 0, api);
         return result.release().ptr();
     });

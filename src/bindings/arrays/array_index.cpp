@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "bindings/arrays/array_object.h"
-#include "bindings/arrays/numpy_api.h"
-#include "bindings/gradients/recording.h"
+#include "bindings/arrays/writes.h"
+#include "bindings/python/numpy_api.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/values.h"
 #include "types/pattern.h"
@@ -224,14 +224,6 @@ void record_assignment(PyArray& array, const Selection& selection, PyObject* val
 
 }  // namespace
 
-nb::object function_of(const char* module, PyObject*& kept, const char* name) {
-    if (!kept) {
-        nb::object imported = nb::module_::import_(module);
-        if (!kept) kept = imported.release().ptr();
-    }
-    return nb::handle(kept).attr(name);
-}
-
 nb::object indexed_function(const char* name) {
     static PyObject* module = nullptr;
     return function_of("warp._arrays.indexed", module, name);
@@ -273,7 +265,7 @@ int array_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
             }
             const Selection selection = read_selection(array.array, key);
             Array part = select(array.array, selection);
-            if (active_tape()) record_assignment(array, selection, value);
+            if (write_observer()) record_assignment(array, selection, value);
             if (part.ndim == 0) {
                 write_element(part, value);
             } else {

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "bindings/arrays/array_object.h"
-#include "bindings/gradients/recording.h"
-#include "bindings/python/device.h"
+#include "bindings/arrays/writes.h"
+#include "bindings/devices/device.h"
 
 namespace weft::bindings {
 
@@ -59,7 +59,7 @@ void show(PyArray& array, const Shape& shape, const Shape& strides, std::intptr_
                              std::to_string(old.dtype.alignment()) + ", the alignment of " + old.dtype.python_name(),
                          ErrorCategory::value);
     }
-    if (array.requires_grad && active_tape())
+    if (array.requires_grad && write_observer())
         throw UsageError(api,
                          "a tape is recording, and the array has a gradient: its layout cannot be changed in "
                          "place. help: change it before, or use another view (reshape, slices, wp.array(ptr=...))");
@@ -151,16 +151,6 @@ void require_dimensions(std::size_t count, const char* api) {
 }
 
 }  // namespace
-
-std::string pending_text(const PyArray& array) {
-    const Array& old = array.array;
-    const Shape shape = array.pending->shape.value_or(shape_of(old));
-    const Shape strides = array.pending->strides.value_or(strides_of(old));
-    const int ndim = array.pending->ndim.value_or(static_cast<int>(shape.size()));
-    return "an array in the middle of a change: shape is " + runtime::shape_text(shape) + ", strides are " +
-           runtime::shape_text(strides) + ", ndim is " + std::to_string(ndim) +
-           ". help: set shape, strides and ndim so that they have as many dimensions";
-}
 
 int array_set_shape(PyObject* self, PyObject* value) {
     return set_by([&] {

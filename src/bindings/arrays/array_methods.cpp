@@ -3,9 +3,10 @@
 #include <cstring>
 
 #include "bindings/arrays/array_object.h"
-#include "bindings/arrays/numpy_api.h"
-#include "bindings/gradients/recording.h"
-#include "bindings/python/device.h"
+#include "bindings/arrays/writes.h"
+#include "bindings/devices/device.h"
+#include "bindings/foreign/foreign.h"
+#include "bindings/python/numpy_api.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/values.h"
 #include "ir/typing.h"
@@ -130,7 +131,7 @@ void copy_elements(PyArray& to, PyArray& from, std::int64_t to_offset, std::int6
         const runtime::RecordedCopies recorded;
         without_gil(read.size_bytes(), [&] { runtime::copy(written, read); });
     };
-    if (active_tape()) {
+    if (write_observer()) {
         if (is_whole)
             record_write(object_of(to), object_of(from));
         else
@@ -140,7 +141,7 @@ void copy_elements(PyArray& to, PyArray& from, std::int64_t to_offset, std::int6
     count_write(to);
     runtime::count_write_by_graph(to.array.buffer, *from.array.device);
     // Without a tape the gradient is copied along; a tape carries it back instead.
-    if (!active_tape() && to.requires_grad && from.requires_grad) {
+    if (!write_observer() && to.requires_grad && from.requires_grad) {
         move(gradient_of(to), gradient_to_read(from));
         runtime::count_write(to.gradient);
     }
@@ -264,7 +265,7 @@ PyObject* astype(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
                                           : array_from_data(self, type, std::nullopt, true, *array.array.device, kApi);
         nb::object result = nb::steal(finish(std::move(made), options));
         // By a kernel on a tape too, since kernels have adjoints.
-        if (is_captured || (active_tape() && options.requires_grad)) {
+        if (is_captured || (write_observer() && options.requires_grad)) {
             static PyObject* module = nullptr;
             function_of("warp.utils", module, "array_cast")(nb::handle(self), result);
         }
@@ -362,7 +363,7 @@ PyObject* assign(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
         PyArray* given = array_pointer(source);
         if (given && same_memory(memory_of(source, kApi).array.dtype, array.array.dtype)) {
             copy_elements(array, *given, 0, 0, 0, kApi);
-        } else if (given && given->requires_grad && active_tape()) {
+        } else if (given && given->requires_grad && write_observer()) {
             nb::object converted = nb::handle(source).attr("astype")(dtype_of(array));
             copy_elements(array, value_of(converted.ptr()), 0, 0, 0, kApi);
         } else {

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "bindings/arrays/array_object.h"
-#include "bindings/arrays/numpy_api.h"
-#include "bindings/interop/foreign.h"
-#include "bindings/python/device.h"
+#include "bindings/devices/device.h"
+#include "bindings/foreign/foreign.h"
 #include "bindings/python/lock.h"
 #include "bindings/python/log.h"
+#include "bindings/python/numpy_api.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/values.h"
 #include "runtime/graph.h"
@@ -58,59 +58,7 @@ void require_plain(Type dtype, const char* api) {
     }
 }
 
-// ---- foreign arrays ----
-
-// For the result of array.__ctype__(): memory that its owner keeps alive, without an element type.
-Array view_of_structure(nb::handle structure, Type element, int ndim, const ForeignName& name) {
-    const int found = nb::cast<int>(structure.attr("ndim"));
-    if (found != ndim) {
-        throw UsageError(name.api,
-                         name.argument() + " is " + describe(structure) + ", expected " +
-                             Type::array(element, ndim).python_name() + ": it has " + std::to_string(found) +
-                             " dimensions, expected " + std::to_string(ndim),
-                         ErrorCategory::type);
-    }
-    Py_buffer bytes;
-    if (PyObject_GetBuffer(structure.ptr(), &bytes, PyBUF_SIMPLE) < 0) throw nb::python_error();
-    Array result;
-    std::memcpy(&result.view, bytes.buf, sizeof result.view);
-    PyBuffer_Release(&bytes);
-    result.dtype = element;
-    result.ndim = ndim;
-    result.device = &runtime::host_device();
-    result.buffer = borrowed_memory(result, structure);
-    return result;
-}
-
 }  // namespace
-
-runtime::BufferPtr borrowed_memory(const Array& view, nb::handle owner, bool is_read_only) {
-    auto buffer = std::make_shared<runtime::Buffer>();
-    auto [low, high] = view.extent();
-    buffer->data = const_cast<std::byte*>(low);
-    buffer->size_bytes = high - low;
-    buffer->device = view.device;
-    buffer->is_read_only = is_read_only;
-    PyObject* kept = owner.inc_ref().ptr();
-    // The last view may be destroyed on any thread.
-    buffer->release = [kept] {
-        if (!Py_IsInitialized()) return;
-        const PythonLock lock;
-        Py_DECREF(kept);
-    };
-    return buffer;
-}
-
-int inner_shape(Type dtype, std::int64_t inner[2]) {
-    if (dtype.is_matrix()) {
-        inner[0] = dtype.rows();
-        inner[1] = dtype.cols();
-        return 2;
-    }
-    if (!dtype.is_numeric_aggregate()) return 0;
-    inner[0] = dtype.components();
-    return 1;
-}
 
 // Converts element by element; both sides are contiguous in memory of the host.
 Array converted(const Array& from, Type dtype) {
@@ -138,10 +86,6 @@ nb::object numpy_view(const Array& array, nb::handle keep_alive, const char* api
     Layout layout = full_layout(array);
     return numpy::make_ndarray(array.dtype.scalar(), {layout.shape, static_cast<std::size_t>(layout.ndim)},
                                layout.strides, runtime::host_data(array), keep_alive, !is_read_only(array));
-}
-
-bool is_bits_in_numpy(Type dtype) {
-    return (dtype.is_scalar() || dtype.is_numeric_aggregate()) && info(dtype.scalar()).is_bits_in_numpy();
 }
 
 nb::object numpy_view(PyObject* self) {
@@ -238,18 +182,6 @@ void write_foreign(const Array& view, PyObject* value, const char* api) {
                          ErrorCategory::value);
     }
     write.finish();
-}
-
-std::optional<Array> foreign_array(nb::handle object, Type element, int ndim, const ForeignName& name, bool outlives) {
-    static PyObject *module = nullptr, *structure = nullptr;
-    if (!structure) structure = function_of("warp._arrays.arrays", module, "ArrayView").release().ptr();
-    if (reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == structure)
-        return view_of_structure(object, element, ndim, name);
-    const std::optional<ForeignArray> found = read_foreign(object, name);
-    if (!found) return std::nullopt;
-    Array array = fit(*found, object, element, ndim, name);
-    if (outlives) watch_memory(array, object);
-    return array;
 }
 
 // ---- the buffer protocol ----

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "bindings/arrays/array_object.h"
-#include "bindings/gradients/recording.h"
+#include "bindings/arrays/writes.h"
 #include "bindings/values/types.h"
 #include "runtime/graph.h"
 #include "runtime/primitives.h"

@@ -8,7 +8,6 @@
 #include <unordered_set>
 
 #include "bindings/arrays/array_object.h"
-#include "bindings/gradients/recording.h"
 #include "bindings/structs/structs.h"
 #include "ir/typing.h"
 #include "support/error.h"

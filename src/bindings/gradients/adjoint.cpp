@@ -11,17 +11,16 @@
 #include <optional>
 #include <vector>
 
-#include "bindings/arrays/array.h"
 #include "bindings/arrays/array_object.h"
+#include "bindings/devices/device.h"
 #include "bindings/gradients/python_launch.h"
-#include "bindings/gradients/recording.h"
 #include "bindings/gradients/tape.h"
 #include "bindings/kernels/arguments.h"
 #include "bindings/kernels/packed.h"
 #include "bindings/kernels/running.h"
-#include "bindings/python/device.h"
 #include "bindings/spatial/spatial.h"
 #include "bindings/structs/structs.h"
+#include "bindings/values/array_value.h"
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
 #include "ir/typing.h"

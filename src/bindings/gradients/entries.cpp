@@ -4,8 +4,6 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings/arrays/array_object.h"
-#include "bindings/gradients/recording.h"
-#include "bindings/gradients/tape.h"
 #include "program/host/settings.h"
 #include "program/launch/gradient_claim.h"
 #include "program/launch/nan_check.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "bindings/arrays/array.h"
+#include "bindings/values/array_value.h"
 #include "program/tape/recorded_write.h"
 
 namespace weft::bindings {

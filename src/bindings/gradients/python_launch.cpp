@@ -9,8 +9,8 @@
 
 #include "bindings/arrays/array_object.h"
 #include "bindings/arrays/nested_arrays.h"
+#include "bindings/devices/device.h"
 #include "bindings/kernels/running.h"
-#include "bindings/python/device.h"
 #include "bindings/spatial/spatial.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/types.h"

@@ -9,11 +9,8 @@
 
 #include "bindings/arrays/array_object.h"
 #include "bindings/arrays/nested_arrays.h"
-#include "bindings/gradients/entries.h"
-#include "bindings/gradients/tape.h"
-#include "bindings/structs/structs.h"
+#include "bindings/arrays/writes.h"
 #include "ir/typing.h"
-#include "program/tape/tape_memory.h"
 #include "runtime/array.h"
 #include "support/error.h"
 
@@ -26,14 +23,6 @@ nb::tuple memory_of_array(nb::handle object) {
     auto [begin, end] = array.extent();
     return nb::make_tuple(reinterpret_cast<std::uintptr_t>(array.buffer.get()), reinterpret_cast<std::uintptr_t>(begin),
                           reinterpret_cast<std::uintptr_t>(end), array.buffer ? array.buffer->version : 0);
-}
-
-nb::list keep_together(nb::list arrays) {
-    std::vector<const runtime::Array*> given;
-    for (nb::handle object : arrays) given.push_back(&array_argument(object.ptr(), "Tape", "array").array);
-    nb::list copies;
-    for (runtime::Array& copy : program::keep_together(given)) copies.append(nb::steal(make_array(std::move(copy))));
-    return copies;
 }
 
 // The memory that an array is a part of, as bytes: a copy of it, or zeros.
@@ -72,31 +61,6 @@ nb::object view_in_memory(nb::handle object, nb::handle memory) {
 }
 
 }  // namespace
-
-nb::object keep(nb::handle array) {
-    nb::list one;
-    one.append(array);
-    return keep_together(one)[0];
-}
-
-void count_write(PyArray& array) {
-    if (array.array.buffer) runtime::count_write(array.array.buffer);
-}
-
-void record_write(nb::handle to, nb::handle from) {
-    PyTape* const tape = active_recorder();
-    if (!tape) return;
-    if (tape->takes_all) {
-        const nb::object keeps = nb::borrow(active_tape());
-        keeps.attr("_record_write")(to, from.is_valid() ? from : nb::handle(Py_None));
-    } else {
-        tape->tape.record(std::make_shared<PyWrite>(nb::borrow(to), nb::borrow(from)));
-    }
-}
-
-void record_write(PyArray& to) {
-    if (active_recorder()) record_write(object_of(to), nb::handle());
-}
 
 void bind_recording(nb::module_& m) {
     m.def("memory_of", &memory_of_array, nb::arg("array"));

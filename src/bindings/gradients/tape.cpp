@@ -10,10 +10,9 @@
 #include <utility>
 
 #include "bindings/arrays/array_object.h"
+#include "bindings/devices/device.h"
 #include "bindings/gradients/entries.h"
-#include "bindings/gradients/recording.h"
 #include "bindings/kernels/packed.h"
-#include "bindings/python/device.h"
 #include "program/host/settings.h"
 #include "program/tape/backward.h"
 #include "program/tape/gradient_memory.h"
@@ -22,10 +21,6 @@
 
 namespace weft::bindings {
 namespace {
-
-// A tape records the work of the thread that entered it, and no other thread's.
-thread_local PyObject* active = nullptr;  // owned
-thread_local PyTape* recorder = nullptr;  // of `active`
 
 nb::object to_python(PyTape& self, const std::shared_ptr<program::TapeEntry>& entry) {
     nb::object& object = self.objects[entry.get()];
@@ -71,31 +66,6 @@ nb::list record_launch(PyTape& self, nb::handle kernel_object, nb::handle dim, n
 void record_write_of(PyTape& self, nb::object to, nb::object source) {
     if (source.is_none()) source = nb::object();
     self.tape.record(std::make_shared<PyWrite>(std::move(to), std::move(source)));
-}
-
-nb::object record_operation(PyTape& self, std::shared_ptr<PyOperation> operation, nb::handle run) {
-    self.tape.record(operation);
-    try {
-        operation->result = run();
-    } catch (...) {
-        nb::error_scope keep;
-        forget_last(self);
-        throw;
-    }
-    return operation->result;
-}
-
-nb::object recorded(nb::str name, nb::handle run, nb::dict reads, nb::dict writes, nb::dict needs, nb::object parts) {
-    const std::string api = nb::cast<std::string>(name);
-    if (!active) return run_verified(api, "this", "", writes, run);
-    auto operation = std::make_shared<PyOperation>(name, reads, writes, needs, std::move(parts));
-    const bool checks = program::settings().verify_fp;
-    const nb::object verified =
-        checks ? nb::cpp_function([&] { return run_verified(api, "this", "", writes, run); }) : nb::borrow(run);
-    const nb::object tape = nb::borrow(active);
-    if (!recorder->takes_all) return record_operation(*recorder, std::move(operation), verified);
-    tape.attr("_record_operation")(nb::cast(operation), verified);
-    return operation->result;
 }
 
 // ---- backward pass ----
@@ -184,31 +154,19 @@ PyType_Slot kSlots[] = {
 
 }  // namespace
 
-PyObject* active_tape() { return active; }
-PyTape* active_recorder() { return recorder; }
-
-Unrecorded::Unrecorded() : tape_(std::exchange(active, nullptr)), recorder_(std::exchange(recorder, nullptr)) {}
-Unrecorded::~Unrecorded() {
-    active = tape_;
-    recorder = recorder_;
-}
-
-void set_active_tape(nb::handle next) {
-    PyTape* const inside = next.is_none() ? nullptr : nb::cast<PyTape*>(next);
-    PyObject* const before = active;
-    active = next.is_none() ? nullptr : next.inc_ref().ptr();
-    recorder = inside;
-    Py_XDECREF(before);
+nb::object record_operation(PyTape& self, std::shared_ptr<PyOperation> operation, nb::handle run) {
+    self.tape.record(operation);
+    try {
+        operation->result = run();
+    } catch (...) {
+        nb::error_scope keep;
+        forget_last(self);
+        throw;
+    }
+    return operation->result;
 }
 
 void bind_tape(nb::module_& m) {
-    bind_entries(m);
-    bind_recorded_launch(m);
-    m.def(
-        "active_tape", [] { return active ? nb::borrow(active) : nb::none(); },
-        "The tape that records in this thread, or None.");
-    m.def("set_active_tape", &set_active_tape, nb::arg("tape").none(),
-          "Makes a tape record the work of this thread; None: no tape.");
     nb::class_<PyTape>(m, "TapeRecorder", nb::type_slots(kSlots), "The base of wp.Tape: the recorded entries.")
         .def(nb::init<>())
         .def_rw("_takes_all", &PyTape::takes_all,
@@ -278,9 +236,6 @@ void bind_tape(nb::module_& m) {
     m.def("check_known_zeros", &program::check_known_zeros, nb::arg("on"),
           "For tests: whether gradients that are known to be zero are read, and raise an InternalError if they are "
           "not.");
-    m.def("recorded", &recorded, nb::arg("name"), nb::arg("run"), nb::arg("reads"), nb::arg("writes"), nb::arg("needs"),
-          nb::arg("parts"),
-          "Runs an operation on whole arrays; a tape that records has it as an entry (_gradients/recording.py).");
 }
 
 }  // namespace weft::bindings

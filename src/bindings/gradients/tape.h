@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <memory>
 #include <unordered_map>
 
 #include "bindings/gradients/python_launch.h"
@@ -19,23 +20,8 @@ struct PyTape {
     bool takes_all = false;
 };
 
-// The tape that records this thread's work, or null: the Python object, and the PyTape in it.
-PyObject* active_tape();
-PyTape* active_recorder();
-void set_active_tape(nb::handle tape);
-
-// While it lives, no tape records this thread's work.
-class Unrecorded {
-public:
-    Unrecorded();
-    ~Unrecorded();
-    Unrecorded(const Unrecorded&) = delete;
-    Unrecorded& operator=(const Unrecorded&) = delete;
-
-private:
-    PyObject* tape_;
-    PyTape* recorder_;
-};
+// Records an operation on whole arrays and runs it. One that fails is not on the tape.
+nb::object record_operation(PyTape& self, std::shared_ptr<PyOperation> operation, nb::handle run);
 
 void bind_tape(nb::module_& m);
 void bind_adjoint(nb::module_& m);  // adjoint.cpp

@@ -1,7 +1,7 @@
 #include "bindings/interop/jax_array.h"
 
 #include "bindings/arrays/array_object.h"
-#include "bindings/interop/foreign.h"
+#include "bindings/foreign/foreign.h"
 #include "bindings/python/fastcall.h"
 #include "bindings/values/types.h"
 

@@ -4,8 +4,8 @@
 #include "bindings/interop/tensors.h"
 
 #include "bindings/arrays/array_object.h"
-#include "bindings/interop/array_structure.h"
-#include "bindings/interop/foreign.h"
+#include "bindings/arrays/array_structure.h"
+#include "bindings/foreign/foreign.h"
 #include "bindings/python/fastcall.h"
 #include "bindings/values/types.h"
 

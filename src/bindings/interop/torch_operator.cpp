@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bindings/arrays/array_object.h"
-#include "bindings/interop/foreign.h"
+#include "bindings/foreign/foreign.h"
 #include "bindings/interop/one_adjoint.h"
 #include "bindings/interop/tensors.h"
 #include "bindings/kernels/arguments.h"

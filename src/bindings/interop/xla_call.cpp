@@ -263,7 +263,7 @@ void require_unchanged(const Call& call) {
 // Arguments: the inputs, then a gradient for each output. Results: the gradient of each input that can have one.
 void run_adjoint(const xla::CallFrame& frame, const Call& call) {
     const PythonLock lock;  // the lock of kernels and their code
-    leave_call_of_xla();
+    leave_foreign_call();
     struct AdjointBuffers {
         const CallArray* array;
         const xla::Buffer *input = nullptr, *gradient = nullptr, *result = nullptr;

@@ -6,9 +6,6 @@
 
 namespace weft::bindings {
 
-// Whether this thread is one of XLA's in a call: it has no GIL to give up, and no signals to look for.
-bool is_call_of_xla();
-
 void bind_xla_calls(nanobind::module_& m);
 
 }  // namespace weft::bindings

@@ -2,24 +2,10 @@
 
 #include <cstring>
 
-#include "bindings/interop/xla_call.h"
 #include "runtime/host_memory.h"
 #include "support/error.h"
 
 namespace weft::bindings {
-namespace {
-
-// No thread of XLA has the GIL, so none may look for signals or give it up.
-thread_local bool is_running_call = false;
-
-}  // namespace
-
-bool is_call_of_xla() { return is_running_call; }
-void leave_call_of_xla() { is_running_call = false; }
-
-RunningCall::RunningCall() { is_running_call = true; }
-RunningCall::~RunningCall() { is_running_call = false; }
-
 const xla::Buffer& item(const xla::Buffers& buffers, std::int64_t index) {
     WEFT_CHECK(index < buffers.count, "a call of XLA has other buffers than it was made with");
     return *static_cast<const xla::Buffer*>(buffers.items[index]);

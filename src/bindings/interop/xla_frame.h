@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bindings/interop/xla.h"
+#include "bindings/python/lock.h"
 #include "runtime/array.h"
 
 namespace weft::bindings {
@@ -72,20 +73,12 @@ bool answers_metadata(xla::CallFrame& frame);
 std::int64_t id_of(const xla::CallFrame& frame);  // the id of the call that was registered for it
 xla::Error* error(const xla::CallFrame& frame, const char* message);
 
-// While it lives, is_call_of_xla() is true in this thread.
-struct RunningCall {
-    RunningCall();
-    ~RunningCall();
-};
-// To be called with the GIL, before a call does work that other threads of Python do.
-void leave_call_of_xla();
-
 // Runs `run(id)`; exceptions become XLA's errors.
 template <typename Run>
 xla::Error* handle(xla::CallFrame* frame, Run&& run) {
     if (answers_metadata(*frame)) return nullptr;
     try {
-        const RunningCall running;
+        const ForeignCall running;
         run(id_of(*frame));
         return nullptr;
     } catch (const std::exception& failure) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bindings/arrays/array_object.h"
-#include "bindings/gradients/tape.h"
+#include "bindings/gradients/active_tape.h"
 #include "bindings/interop/xla_frame.h"
 #include "bindings/python/lock.h"
 #include "bindings/values/types.h"
@@ -172,7 +172,7 @@ void run_once(const FunctionCall& call, std::span<std::byte* const> inputs, std:
 
 void run(const xla::CallFrame& frame, const FunctionCall& call) {
     const PythonLock lock;
-    leave_call_of_xla();
+    leave_foreign_call();
     const Unrecorded unrecorded;
     const std::size_t count = call.arguments.size();
     std::vector<const xla::Buffer*> inputs(count), outputs(count);

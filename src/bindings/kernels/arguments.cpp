@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bindings/arrays/array.h"
-#include "bindings/interop/foreign.h"
+#include "bindings/foreign/foreign.h"
 #include "bindings/python/fastcall.h"
 #include "bindings/structs/structs.h"
+#include "bindings/values/array_value.h"
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
 #include "runtime/memory_pool.h"

@@ -1,7 +1,7 @@
 // Answers to the questions of frontend/ about objects of our Python classes (frontend/objects.h).
-#include "bindings/arrays/array.h"
-#include "bindings/kernels/generics.h"
 #include "bindings/kernels/kernel.h"
+#include "bindings/values/array_value.h"
+#include "bindings/values/patterns.h"
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
 #include "frontend/objects.h"

@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "bindings/arrays/array_object.h"
-#include "bindings/python/device.h"
+#include "bindings/devices/device.h"
 #include "bindings/values/types.h"
 #include "frontend/frontend.h"
 #include "ir/typing.h"
@@ -383,7 +383,6 @@ void bind_kernels(nb::module_& m) {
             static PyObject* kernels = nullptr;
             function_of("warp._kernels.kernels", kernels, "refuse_call")(self.key);
         });
-    bind_launch(m);
 }
 
 }  // namespace weft::bindings

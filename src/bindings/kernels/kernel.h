@@ -106,7 +106,7 @@ private:
 PyKernel* kernel_pointer(nb::handle object);
 
 void bind_kernels(nb::module_& m);  // kernel.cpp
-void bind_launch(nb::module_& m);   // launch.cpp, called by bind_kernels
+void bind_launch(nb::module_& m);   // launch.cpp
 void bind_bundles(nb::module_& m);  // bundle.cpp
 
 }  // namespace weft::bindings

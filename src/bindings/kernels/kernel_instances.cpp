@@ -6,6 +6,7 @@
 #include "bindings/kernels/arguments.h"
 #include "bindings/kernels/generics.h"
 #include "bindings/kernels/kernel.h"
+#include "bindings/values/patterns.h"
 #include "bindings/values/types.h"
 #include "support/error.h"
 

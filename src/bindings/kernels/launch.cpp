@@ -25,24 +25,17 @@
 #include <vector>
 
 #include "bindings/arrays/array_object.h"
+#include "bindings/arrays/array_structure.h"
 #include "bindings/arrays/nested_arrays.h"
-#include "bindings/gradients/recording.h"
-#include "bindings/gradients/tape.h"
-#include "bindings/interop/array_structure.h"
-#include "bindings/interop/foreign.h"
-#include "bindings/interop/kernel_parameters.h"
-#include "bindings/interop/torch_operator.h"
-#include "bindings/interop/xla_call.h"
-#include "bindings/interop/xla_function.h"
+#include "bindings/devices/device.h"
+#include "bindings/devices/stream.h"
 #include "bindings/kernels/arguments.h"
 #include "bindings/kernels/kernel.h"
 #include "bindings/kernels/launch_command.h"
 #include "bindings/kernels/running.h"
-#include "bindings/python/device.h"
 #include "bindings/python/fastcall.h"
 #include "bindings/python/lock.h"
 #include "bindings/python/log.h"
-#include "bindings/python/stream.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
@@ -58,14 +51,14 @@ namespace {
 
 // Behind the interpreter's end there is no lock to ask for: daemon threads may still be in a launch.
 bool interrupted() {
-    if (is_call_of_xla() || !Py_IsInitialized()) return false;
+    if (is_foreign_call() || !Py_IsInitialized()) return false;
     const PythonLock lock;
     return PyErr_CheckSignals() != 0;  // leaves KeyboardInterrupt set in this thread
 }
 
 // Reports a long compilation (warp._support.progress). An error in the report is not one of the launch.
 void tell_of_compilation(const std::string& kernel, std::optional<double> seconds) {
-    if (is_call_of_xla()) return;
+    if (is_foreign_call()) return;
     const PythonLock lock;
     try {
         const nb::module_ progress = nb::module_::import_("warp._support.progress");
@@ -274,7 +267,7 @@ nb::object launch(const Slots& slots) {
     std::size_t block_bytes = static_cast<std::size_t>(kernel->block_bytes());
     program::Block block(block_bytes);
     std::vector<runtime::Array> holders;
-    PyTape* const recorder = !is_command && flag(slots[kRecordTape], true) ? active_recorder() : nullptr;
+    LaunchRecorder* const recorder = !is_command && flag(slots[kRecordTape], true) ? launch_recorder() : nullptr;
     const bool outlives = is_command || recorder || runtime::current_recording(device);
     const bool opens = outlives || program::settings().verify_fp;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -306,8 +299,8 @@ nb::object launch(const Slots& slots) {
         show_arrays(compiled, values.data(), holders);
     }
     if (program::runs_without_host(compiled, grid) || compiled.loaded->may_be_long()) values.keep();
-    run_on_tape(recorder, compiled,
-                {kernel_object, *kernel, block.data(), grid, dims, {values.data(), values.count()}, holders, device});
+    run(recorder, compiled,
+        {kernel_object, *kernel, block.data(), grid, dims, {values.data(), values.count()}, holders, device});
     return nb::none();
 }
 
@@ -362,7 +355,7 @@ PyMethodDef launch_method = {"launch", reinterpret_cast<PyCFunction>(reinterpret
 
 // Printed output of kernels goes to sys.stdout.
 static void print_to_python(const std::string& text) {
-    const PythonLock lock;  // threads of XLA do not have it
+    const PythonLock lock;  // threads in a call of another library do not have it
     nb::object out = nb::module_::import_("sys").attr("stdout");
     if (out.is_none()) return;  // a process without a console (pythonw): Python's own print() does the same
     out.attr("write")(text);
@@ -371,33 +364,24 @@ static void print_to_python(const std::string& text) {
 static constexpr runtime::WaitingHost kWaitingHost{
     .check =
         [] {
-            if (is_call_of_xla()) return;
+            if (is_foreign_call()) return;
             const PythonLock lock;
             if (PyErr_CheckSignals() != 0) throw nb::python_error();  // takes Python's error, which this has set
         },
-    .leave = []() -> void* { return is_call_of_xla() || !PyGILState_Check() ? nullptr : PyEval_SaveThread(); },
+    .leave = []() -> void* { return is_foreign_call() || !PyGILState_Check() ? nullptr : PyEval_SaveThread(); },
     .enter = &take_back_lock,
 };
 
 void bind_launch(nb::module_& m) {
     program::host() = {.interrupted = &interrupted,
                        .stop = [] { throw nb::python_error(); },
-                       .leave = []() -> void* { return is_call_of_xla() ? nullptr : PyEval_SaveThread(); },
+                       .leave = []() -> void* { return is_foreign_call() ? nullptr : PyEval_SaveThread(); },
                        .enter = &take_back_lock,
                        .print = &print_to_python,
                        .compiling = &tell_of_compilation,
                        .log = &log};
     runtime::waiting_host = &kWaitingHost;
     m.attr("launch") = nb::steal(PyCFunction_NewEx(&launch_method, m.ptr(), nb::str("warp").release().ptr()));
-
-    bind_adjoint(m);
-    bind_tape(m);
-    bind_recording(m);
-    bind_launch_command(m);
-    bind_kernel_parameters(m);
-    bind_torch_operator(m);
-    bind_xla_calls(m);
-    bind_xla_functions(m);
 }
 
 }  // namespace weft::bindings

@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "bindings/arrays/array_object.h"
+#include "bindings/arrays/array_structure.h"
 #include "bindings/arrays/nested_arrays.h"
-#include "bindings/gradients/recording.h"
-#include "bindings/interop/array_structure.h"
+#include "bindings/arrays/writes.h"
+#include "bindings/devices/device.h"
+#include "bindings/devices/stream.h"
 #include "bindings/kernels/kernel.h"
 #include "bindings/kernels/running.h"
-#include "bindings/python/device.h"
-#include "bindings/python/stream.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/values.h"
 #include "program/host/settings.h"
@@ -111,7 +111,7 @@ public:
         }
         for (const runtime::Array& array : lent_) runtime::require_memory(array, "Launch.launch()", "an argument");
         if (program::settings().print_launches) print_launch(*kernel_, dims_, *device_);
-        if (!active_tape() && !compiled_->shows_gradients && !program::settings().verify_fp) {
+        if (!launch_recorder() && !compiled_->shows_gradients && !program::settings().verify_fp) {
             program::launch(kernel_->core(), *compiled_, *device_, block_.data(), grid_);
             for (const nb::object& array : written_) count_write(*array_pointer(array));
             for (const nb::object& holder : written_within_) count_nested_writes(holder);
@@ -120,8 +120,8 @@ public:
         std::vector<PyObject*> values;
         for (const nb::object& argument : arguments_) values.push_back(argument.ptr());
         if (compiled_->shows_gradients) show_arrays(*compiled_, values.data(), holders_);
-        run_on_tape(active_recorder(), *compiled_,
-                    {kernel_object_, *kernel_, block_.data(), grid_, dims_, values, holders_, *device_});
+        run(launch_recorder(), *compiled_,
+            {kernel_object_, *kernel_, block_.data(), grid_, dims_, values, holders_, *device_});
     }
 
     nb::object kernel() const { return kernel_object_; }

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bindings/arrays/array.h"
-#include "bindings/python/device.h"
+#include "bindings/devices/device.h"
 #include "bindings/structs/structs.h"
+#include "bindings/values/array_value.h"
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
 #include "ir/typing.h"

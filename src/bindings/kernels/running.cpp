@@ -7,10 +7,8 @@
 
 #include "bindings/arrays/array_object.h"
 #include "bindings/arrays/nested_arrays.h"
-#include "bindings/gradients/python_launch.h"
-#include "bindings/gradients/recording.h"
-#include "bindings/interop/foreign.h"
-#include "bindings/python/device.h"
+#include "bindings/arrays/writes.h"
+#include "bindings/foreign/foreign.h"
 #include "bindings/python/log.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/values.h"
@@ -122,34 +120,35 @@ void check_written(PyKernel& kernel, const program::CompiledKernel& compiled, Py
     }
 }
 
-namespace {
+// ---- running ----
 
-// Runs the launch, and counts its writes.
-void run_launch(PyKernel& kernel, const program::CompiledKernel& compiled, runtime::Device& device,
-                const std::byte* block, const program::Grid& grid, PyObject* const* values) {
+static thread_local LaunchRecorder* recorder = nullptr;
+
+LaunchRecorder* launch_recorder() { return recorder; }
+void set_launch_recorder(LaunchRecorder* next) { recorder = next; }
+
+void run_unrecorded(const program::CompiledKernel& compiled, const PackedLaunch& launch) {
+    PyObject* const* const values = launch.values.data();
     if (program::settings().verify_fp) {
         program::NanCheck check;
-        watch_written(check, kernel, compiled.effects, values);
-        program::launch(kernel.core(), compiled, device, block, grid, &check);
+        watch_written(check, launch.kernel, compiled.effects, values);
+        program::launch(launch.kernel.core(), compiled, launch.device, launch.block, launch.grid, &check);
     } else {
-        program::launch(kernel.core(), compiled, device, block, grid);
+        program::launch(launch.kernel.core(), compiled, launch.device, launch.block, launch.grid);
     }
     count_writes(compiled, values);
 }
 
-// The same with the results of its atomics kept in `returned`, for the adjoint.
-void run_keeping_atomic_results(PyKernel& kernel, const program::CompiledKernel& plain, runtime::Device& device,
-                                const std::byte* block, const Dimensions& dims, PyObject* const* values,
+void run_keeping_atomic_results(const program::CompiledKernel& plain, const PackedLaunch& launch,
                                 std::span<runtime::Array> returned) {
+    PyObject* const* const values = launch.values.data();
     program::NanCheck check;
     const bool checks = program::settings().verify_fp;
-    if (checks) watch_written(check, kernel, plain.effects, values);
+    if (checks) watch_written(check, launch.kernel, plain.effects, values);
     const program::CompiledKernel& compiled = program::launch_keeping_atomic_results(
-        kernel.core(), device, dims.span(), block, returned, checks ? &check : nullptr);
+        launch.kernel.core(), launch.device, launch.dims.span(), launch.block, returned, checks ? &check : nullptr);
     count_writes(compiled, values);
 }
-
-}  // namespace
 
 // ---- arrays of structs that hold arrays ----
 
@@ -188,55 +187,6 @@ void show_arrays(const program::CompiledKernel& compiled, PyObject* const* value
     for (std::size_t i = 0; i < compiled.effects.size(); ++i)
         if (const PyArray* array = array_pointer(values[i])) program::show_gradient(*array);
     if (compiled.keeps_arrays) keep_stored_arrays(compiled, values, holders);
-}
-
-// ---- the tape ----
-
-// For a tape of a class that handles launches itself.
-static void run_taken(PyTape& recorder, const program::CompiledKernel& compiled, const PackedLaunch& launch) {
-    PyKernel& kernel = launch.kernel;
-    nb::list extents, given;
-    for (const std::int64_t extent : launch.dims.span()) extents.append(extent);
-    for (PyObject* value : launch.values) given.append(nb::handle(value));
-    const nb::object tape = nb::borrow(active_tape());
-    const nb::object answer = tape.attr("_record_launch")(launch.kernel_object, nb::tuple(extents), given,
-                                                          device_to_python(launch.device), true);
-    if (answer.is_none()) return;  // the class has run it
-    const auto kept = nb::borrow<nb::list>(answer);
-    try {
-        if (nb::len(kept) == 0)
-            return run_launch(kernel, compiled, launch.device, launch.block, launch.grid, launch.values.data());
-        std::vector<runtime::Array> returned = arrays_of(kept);
-        run_keeping_atomic_results(kernel, compiled, launch.device, launch.block, launch.dims, launch.values.data(),
-                                   returned);
-        if (auto* last = dynamic_cast<PyRecordedLaunch*>(recorder.tape.entries().back().get()))
-            last->returned = std::move(returned);
-    } catch (...) {
-        nb::error_scope keep;
-        tape.attr("_forget_last")();
-        throw;
-    }
-}
-
-void run_on_tape(PyTape* recorder, const program::CompiledKernel& compiled, const PackedLaunch& launch) {
-    PyKernel& kernel = launch.kernel;
-    if (!recorder) return run_launch(kernel, compiled, launch.device, launch.block, launch.grid, launch.values.data());
-    if (recorder->takes_all) return run_taken(*recorder, compiled, launch);
-    const nb::object tape = nb::borrow(active_tape());
-    auto entry = std::make_shared<PyRecordedLaunch>(PyRecordedLaunch::LaunchDescription{
-        launch.kernel_object, launch.device, launch.block, launch.dims.span(), launch.values, launch.holders});
-    entry->find_needs(compiled, launch.block, /*is_seen=*/true);
-    recorder->tape.record(entry);
-    try {
-        if (entry->returned.empty())
-            run_launch(kernel, compiled, launch.device, launch.block, launch.grid, launch.values.data());
-        else
-            run_keeping_atomic_results(kernel, compiled, launch.device, launch.block, launch.dims, launch.values.data(),
-                                       entry->returned);
-    } catch (...) {
-        recorder->tape.forget_last();
-        throw;
-    }
 }
 
 }  // namespace weft::bindings

@@ -1,5 +1,5 @@
-// The run of a packed launch: its machine code is chosen, a recording tape gets it as an entry, and arrays that it
-// wrote count a write. wp.launch, launch commands and adjoints share this.
+// The run of a packed launch: its machine code is chosen, the recorder of the thread gets it, and arrays that it wrote
+// count a write. wp.launch, launch commands and adjoints share this.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "bindings/gradients/tape.h"
 #include "bindings/kernels/arguments.h"
 #include "bindings/kernels/kernel.h"
 #include "program/kernel/compiled.h"
+#include "program/kernel/grid.h"
 #include "program/launch/launch_names.h"
 #include "program/launch/nan_check.h"
 
@@ -61,8 +61,32 @@ void check_written(PyKernel& kernel, const program::CompiledKernel& compiled, Py
 void show_arrays(const program::CompiledKernel& compiled, PyObject* const* values,
                  std::span<const runtime::Array> holders);
 
-// Runs the launch, after `recorder` has recorded it, if there is one. A launch that fails is not on the tape.
-void run_on_tape(PyTape* recorder, const program::CompiledKernel& compiled, const PackedLaunch& launch);
+// A tape, as far as launches know it.
+class LaunchRecorder {
+public:
+    // Records the launch and runs it, by the functions below. A launch that fails is not recorded.
+    virtual void run(const program::CompiledKernel& compiled, const PackedLaunch& launch) = 0;
+
+protected:
+    ~LaunchRecorder() = default;
+};
+
+// The recorder of this thread's launches, or null.
+LaunchRecorder* launch_recorder();
+void set_launch_recorder(LaunchRecorder* recorder);
+
+// Runs the launch, and counts its writes.
+void run_unrecorded(const program::CompiledKernel& compiled, const PackedLaunch& launch);
+// The same with the results of its atomics kept in `returned`, for the adjoint. `plain` is the code without that.
+void run_keeping_atomic_results(const program::CompiledKernel& plain, const PackedLaunch& launch,
+                                std::span<runtime::Array> returned);
+// Runs the launch by `recorder`, if there is one.
+inline void run(LaunchRecorder* recorder, const program::CompiledKernel& compiled, const PackedLaunch& launch) {
+    if (recorder)
+        recorder->run(compiled, launch);
+    else
+        run_unrecorded(compiled, launch);
+}
 
 // Arrays that the kernel wrote count one more version (the tape compares them).
 void count_writes(const program::CompiledKernel& compiled, PyObject* const* values);

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "bindings/python/describe.h"
 #include "bindings/python/errors.h"
-#include "bindings/values/types.h"
 #include "support/error.h"
 
 namespace weft::bindings {

@@ -1,9 +1,14 @@
-// Python's lock, for threads that worked without it.
+// Python's lock: threads that give it up, and threads that worked without it.
 #pragma once
 
 #include <cxxabi.h>
 #include <nanobind/nanobind.h>
 #include <unistd.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "program/host/host.h"
 
 namespace weft::bindings {
 
@@ -34,5 +39,24 @@ private:
 inline void take_back_lock(void* left) {
     if (left) asked_for_lock([&] { PyEval_RestoreThread(static_cast<PyThreadState*>(left)); });
 }
+
+// Runs `work` without the GIL if it moves enough bytes to make up for that.
+template <typename Work>
+void without_gil(std::int64_t size_bytes, Work&& work) {
+    program::without_host(size_bytes, std::forward<Work>(work));
+}
+
+// While it lives, this thread runs a call that another library makes without Python's lock: it has no lock to give up,
+// and looks for no signals.
+class ForeignCall {
+public:
+    ForeignCall();
+    ~ForeignCall();
+    ForeignCall(const ForeignCall&) = delete;
+    ForeignCall& operator=(const ForeignCall&) = delete;
+};
+bool is_foreign_call();
+// To be called with the lock, before such a call does work that other threads of Python do.
+void leave_foreign_call();
 
 }  // namespace weft::bindings

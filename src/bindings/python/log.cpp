@@ -2,7 +2,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include "bindings/arrays/array_object.h"
+#include "bindings/python/python_function.h"
 #include "program/host/settings.h"
 
 namespace weft::bindings {

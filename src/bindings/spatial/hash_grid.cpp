@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "bindings/arrays/array_object.h"
-#include "bindings/python/device.h"
-#include "bindings/python/stream.h"
+#include "bindings/devices/device.h"
+#include "bindings/devices/stream.h"
 #include "bindings/spatial/spatial.h"
 #include "bindings/values/types.h"
 #include "runtime/spatial/handles.h"

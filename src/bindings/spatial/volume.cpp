@@ -8,7 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/arrays/array_object.h"
-#include "bindings/python/device.h"
+#include "bindings/devices/device.h"
 #include "bindings/spatial/spatial.h"
 #include "runtime/spatial/volume/file.h"
 #include "runtime/spatial/volume/points.h"

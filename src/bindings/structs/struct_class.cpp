@@ -6,6 +6,7 @@
 
 #include "bindings/python/fastcall.h"
 #include "bindings/structs/structs.h"
+#include "bindings/values/patterns.h"
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
 #include "support/error.h"
@@ -249,6 +250,9 @@ PyType_Slot kSlots[] = {
 }  // namespace
 
 void bind_structs(nb::module_& m) {
+    set_struct_conversions({.write = &write_struct, .read = [](Type type, const void* from) {
+                                return struct_to_python(type, from, /*memory=*/nullptr);
+                            }});
     nb::class_<StructValue>(m, "StructValue", nb::type_slots(kSlots), "The base of classes made by @wp.struct.")
         .def("__init__", &construct)
         .def("__repr__", &repr_of)

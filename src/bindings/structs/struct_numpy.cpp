@@ -8,10 +8,12 @@
 #include <cstring>
 #include <vector>
 
-#include "bindings/arrays/array_object.h"
-#include "bindings/arrays/numpy_api.h"
+#include "bindings/foreign/foreign.h"
+#include "bindings/python/numpy_api.h"
 #include "bindings/structs/structs.h"
+#include "bindings/values/types.h"
 #include "ir/typing.h"
+#include "runtime/bytes.h"
 
 namespace weft::bindings {
 namespace {

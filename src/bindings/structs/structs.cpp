@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bindings/arrays/array_object.h"
-#include "bindings/interop/foreign.h"
+#include "bindings/foreign/foreign.h"
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
 #include "runtime/memory_pool.h"

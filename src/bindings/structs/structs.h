@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "bindings/arrays/array.h"
+#include "bindings/values/array_value.h"
 #include "runtime/array.h"
 #include "types/type.h"
 

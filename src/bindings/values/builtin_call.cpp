@@ -7,10 +7,8 @@
 #include <cstring>
 #include <span>
 
-#include "bindings/arrays/array.h"
-#include "bindings/kernels/kernel.h"
 #include "bindings/python/fastcall.h"
-#include "bindings/structs/structs.h"
+#include "bindings/values/array_value.h"
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
 #include "frontend/frontend.h"

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <limits>
 
-#include "bindings/structs/structs.h"
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
 #include "support/error.h"
@@ -191,19 +190,23 @@ bool write_component(nb::handle value, Scalar scalar, void* to) {
     return true;
 }
 
+static StructConversions struct_conversions;
+
+void set_struct_conversions(StructConversions conversions) { struct_conversions = conversions; }
+
 bool write_value(nb::handle value, Type type, void* to) {
     if (type.is_scalar()) return write_component(value, type.scalar(), to);
     if (const Value* typed = value_pointer(value); typed && typed->type() == type) {
         std::memcpy(to, typed->data(), static_cast<std::size_t>(type.size_bytes()));
         return true;
     }
-    if (type.is_struct()) return write_struct(value, type, to);
+    if (type.is_struct()) return struct_conversions.write(value, type, to);
     return type.is_numeric_aggregate() && write_components(value, type, static_cast<std::byte*>(to), false);
 }
 
 nb::object value_to_python(Type type, const void* from) {
     if (type.is_scalar()) return number_to_python(read_scalar(type.scalar(), from), type.scalar());
-    if (type.is_struct()) return struct_to_python(type, from, nullptr);
+    if (type.is_struct()) return struct_conversions.read(type, from);
     nb::object made = new_value(type);
     std::memcpy(value_pointer(made)->data(), from, static_cast<std::size_t>(type.size_bytes()));
     return made;
@@ -213,27 +216,6 @@ void throw_unfit(std::string_view api, const std::string& what, nb::handle value
     const bool out_of_range = type.is_scalar() && PyLong_Check(value.ptr());  // an int beyond the range of double
     throw UsageError(api, what + (out_of_range ? ": it does not fit" : ""),
                      out_of_range ? ErrorCategory::overflow : ErrorCategory::type);
-}
-
-std::string describe(nb::handle value) {
-    if (value.is_none()) return "None";
-    if (PyType_Check(value.ptr())) return "the class " + nb::cast<std::string>(value.attr("__name__"));
-    const nb::handle python_class(reinterpret_cast<PyObject*>(Py_TYPE(value.ptr())));
-    const auto module = nb::cast<std::string>(nb::str(nb::getattr(python_class, "__module__", nb::str(""))));
-    auto name = nb::cast<std::string>(nb::str(python_class.attr("__name__")));
-    if (!module.empty() && module != "builtins" && module != "warp" && module.rfind("warp.", 0) != 0)
-        name = module + "." + name;
-    if (PyBool_Check(value.ptr()) || PyLong_CheckExact(value.ptr()) || PyFloat_CheckExact(value.ptr())) {
-        return name + " " + nb::repr(value).c_str();
-    }
-    if (PyTuple_Check(value.ptr()) || PyList_Check(value.ptr())) {
-        return name + " of length " + std::to_string(nb::len(value));
-    }
-    if (is_numpy_array(value)) {
-        return name + " of shape " + nb::str(nb::object(value.attr("shape"))).c_str() + " and dtype " +
-               nb::str(nb::object(value.attr("dtype"))).c_str();
-    }
-    return name;
 }
 
 }  // namespace weft::bindings

@@ -8,9 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "bindings/arrays/array.h"
-#include "bindings/arrays/numpy_api.h"
-#include "bindings/kernels/generics.h"
+#include "bindings/python/fastcall.h"
+#include "bindings/python/numpy_api.h"
 #include "bindings/values/values.h"
 #include "support/error.h"
 
@@ -102,19 +101,6 @@ nb::object make_class(Type type) {
                                                                  nb::make_tuple(value_base_class(type)), members);
 }
 
-// ---- wp.types.vector() and friends ----
-
-Scalar require_scalar(nb::handle dtype, const char* api) {
-    const std::optional<Type> type = dtype_from_python(dtype);
-    if (!type || !type->is_scalar()) {
-        throw UsageError(api,
-                         "dtype must be a scalar type such as wp.float32 or wp.int32, got " +
-                             (type ? type->python_name() : describe(dtype)),
-                         ErrorCategory::type);
-    }
-    return type->scalar();
-}
-
 }  // namespace
 
 std::optional<Type> element_of_extents(Scalar scalar, std::span<const std::int64_t> extents) {
@@ -130,43 +116,6 @@ std::optional<Type> element_of_extents(Scalar scalar, std::span<const std::int64
 }
 
 namespace {
-
-int require_extent(nb::handle value, const char* api, const char* what) {
-    const Py_ssize_t extent = PyIndex_Check(value.ptr()) ? PyNumber_AsSsize_t(value.ptr(), nullptr) : 0;
-    if (extent < 1 || extent > kMostComponents) {
-        throw UsageError(api,
-                         std::string(what) + " must be an int from 1 to " + std::to_string(kMostComponents) + ", got " +
-                             nb::repr(value).c_str(),
-                         ErrorCategory::value);
-    }
-    return static_cast<int>(extent);
-}
-
-nb::object vector_class(nb::handle length, nb::handle dtype) {
-    if (is_type_variable(length) || is_type_variable(dtype)) return vector_pattern(length, dtype, "types.vector()");
-    return dtype_to_python(
-        Type::vector(require_scalar(dtype, "types.vector()"), require_extent(length, "types.vector()", "length")));
-}
-
-nb::object matrix_class(nb::handle shape, nb::handle dtype) {
-    constexpr const char* api = "types.matrix()";
-    if (!(PyTuple_Check(shape.ptr()) || PyList_Check(shape.ptr())) || nb::len(shape) != 2) {
-        throw UsageError(
-            api, "shape must be a tuple of two ints such as (3, 2), got " + std::string(nb::repr(shape).c_str()),
-            ErrorCategory::value);
-    }
-    if (is_type_variable(shape[0]) || is_type_variable(shape[1]) || is_type_variable(dtype))
-        return matrix_pattern(shape[0], shape[1], dtype, api);
-    const int rows = require_extent(shape[0], api, "the number of rows");
-    const int cols = require_extent(shape[1], api, "the number of columns");
-    if (rows > kMostComponents / cols) {
-        throw UsageError(api,
-                         "a matrix has at most " + std::to_string(kMostComponents) + " components, got shape " +
-                             nb::repr(shape).c_str(),
-                         ErrorCategory::value);
-    }
-    return dtype_to_python(Type::matrix(require_scalar(dtype, api), rows, cols));
-}
 
 // The facts of warp.types about a type of numbers; None if `object` is none.
 nb::object type_info(nb::handle object) {
@@ -187,15 +136,6 @@ nb::object type_info(nb::handle object) {
     result["numpy"] = is_bits ? nb::none() : nb::object(nb::str(scalar.numpy));
     result["bits"] = is_bits ? dtype_to_python(Type::scalar(bits_of(scalar.id))) : nb::none();
     return result;
-}
-
-Scalar require_float(nb::handle dtype, const char* api) {
-    const Scalar scalar = require_scalar(dtype, api);
-    if (!info(scalar).is_float()) {
-        throw UsageError(api, std::string("dtype must be a floating-point type, got ") + info(scalar).python,
-                         ErrorCategory::type);
-    }
-    return scalar;
 }
 
 }  // namespace
@@ -246,6 +186,41 @@ Type require_dtype(nb::handle object, std::string_view api) {
         ErrorCategory::type);
 }
 
+Type dtype_argument(PyObject* dtype, const char* api) {
+    if (!is_given(dtype)) return f32_type();
+    // Classes mean the same type for ever. The table owns its keys, so no later object has the address of one.
+    struct CachedDtype {
+        PyObject* key = nullptr;
+        Type type;
+    };
+    constexpr std::size_t kSize = 64;
+    static CachedDtype known[kSize];
+    if (!PyType_Check(dtype)) return require_dtype(dtype, api);
+    CachedDtype& slot = known[(reinterpret_cast<std::uintptr_t>(dtype) >> 5) % kSize];
+    if (slot.key != dtype) {
+        Type type = require_dtype(dtype, api);
+        Py_INCREF(dtype);
+        Py_XDECREF(slot.key);
+        slot = {dtype, type};
+    }
+    return slot.type;
+}
+
+int inner_shape(Type dtype, std::int64_t inner[2]) {
+    if (dtype.is_matrix()) {
+        inner[0] = dtype.rows();
+        inner[1] = dtype.cols();
+        return 2;
+    }
+    if (!dtype.is_numeric_aggregate()) return 0;
+    inner[0] = dtype.components();
+    return 1;
+}
+
+bool is_bits_in_numpy(Type dtype) {
+    return (dtype.is_scalar() || dtype.is_numeric_aggregate()) && info(dtype.scalar()).is_bits_in_numpy();
+}
+
 nb::object dtype_to_python(Type type) {
     auto& classes = registry().by_type;
     if (auto found = classes.find(type); found != classes.end()) return found->second;
@@ -267,19 +242,10 @@ void register_dtype(nb::handle python_class, Type type) {
     registry().by_type[type] = nb::borrow(python_class);
 }
 
-std::optional<Type> annotation_from_python(nb::handle object) {
-    if (auto type = dtype_from_python(object)) return type;
-    const PyArray* array = array_pointer(object);
-    if (!array || !array->is_annotation || array->array.ndim == kAnyDims) return std::nullopt;
-    return Type::array(array->array.dtype, array->array.ndim);
-}
-
 void bind_types(nb::module_& m) {
     add_class(nb::borrow(reinterpret_cast<PyObject*>(&PyFloat_Type)), f32_type(), false);
     add_class(nb::borrow(reinterpret_cast<PyObject*>(&PyLong_Type)), i32_type(), false);
     add_class(nb::borrow(reinterpret_cast<PyObject*>(&PyBool_Type)), bool_type(), false);
-    bind_values(m);
-    bind_generics(m);
 
     m.def(
         "named_type",
@@ -313,30 +279,6 @@ void bind_types(nb::module_& m) {
     m.def(
         "type_name", [](nb::handle dtype) { return require_dtype(dtype, "type_name()").python_name(); },
         nb::arg("dtype").none(), "The type as messages write it: \"vec3f\".");
-
-    const nb::object default_dtype = nb::borrow(reinterpret_cast<PyObject*>(&PyFloat_Type));
-    m.def("vector", &vector_class, nb::arg("length").none(), nb::arg("dtype").none() = default_dtype,
-          "The class of vectors of `length` components of the scalar type `dtype`: the same one each time.");
-    m.def("matrix", &matrix_class, nb::arg("shape").none(), nb::arg("dtype").none() = default_dtype,
-          "The class of matrices of `shape` (rows, columns) and scalar type `dtype`: the same one each time.");
-    m.def(
-        "quaternion",
-        [](nb::handle dtype) {
-            constexpr const char* api = "types.quaternion()";
-            if (is_type_variable(dtype)) return scalar_pattern(TypePattern::Shape::quaternion, dtype, api);
-            return dtype_to_python(Type::quaternion(require_float(dtype, api)));
-        },
-        nb::arg("dtype").none() = default_dtype,
-        "The class of quaternions (x, y, z, w; w is the real part) of scalar type `dtype`.");
-    m.def(
-        "transformation",
-        [](nb::handle dtype) {
-            constexpr const char* api = "types.transformation()";
-            if (is_type_variable(dtype)) return scalar_pattern(TypePattern::Shape::transform, dtype, api);
-            return dtype_to_python(Type::transform(require_float(dtype, api)));
-        },
-        nb::arg("dtype").none() = default_dtype,
-        "The class of rigid transforms (position p, rotation q) of scalar type `dtype`.");
 }
 
 }  // namespace weft::bindings

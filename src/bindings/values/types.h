@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "bindings/python/describe.h"
 #include "types/names.h"
 #include "types/type.h"
 
@@ -20,20 +21,22 @@ namespace nb = nanobind;
 // NumPy dtypes and scalar types, wp.struct classes. Empty if `object` is none of these.
 std::optional<Type> dtype_from_python(nb::handle object);
 Type require_dtype(nb::handle object, std::string_view api);
+// The type of `dtype=`: fast for classes that were seen before. Null and None give float32.
+Type dtype_argument(PyObject* dtype, const char* api);
 // The ctypes type of a scalar in memory; of floats of 8 and 16 bits, their bits.
 nb::object ctype_of(Scalar scalar);
 
 // The element that data of the user's make: a vector of one extent, a matrix of two. Empty if there is no such type:
 // another number of extents, an extent of 0, more than kMostComponents.
 std::optional<Type> element_of_extents(Scalar scalar, std::span<const std::int64_t> extents);
+// Extents inside an element: none for scalars, (3,) for vec3, (2, 2) for mat22.
+int inner_shape(Type dtype, std::int64_t inner[2]);
+// Numbers, vectors or matrices of floats that NumPy lacks.
+bool is_bits_in_numpy(Type dtype);
 // The Python class of a type (wp.float32, wp.vec3f, ...): the same object each time. For an array type, its annotation.
 nb::object dtype_to_python(Type type);
 // Makes `python_class` another spelling of `type` in dtype_from_python (struct classes). It is kept alive for good.
 void register_dtype(nb::handle python_class, Type type);
-
-// The type of a parameter annotation: a dtype or an array type, in any supported spelling. The caller evaluates a
-// string first. Empty if it is neither.
-std::optional<Type> annotation_from_python(nb::handle object);
 
 // Writes `value` as `type` (size_bytes() bytes, any alignment): Python and NumPy scalars, Weft values. Numeric
 // aggregates also take tuples, lists, NumPy arrays and Weft values of the right number of components (nested for
@@ -44,9 +47,13 @@ bool write_value(nb::handle value, Type type, void* to);
 bool write_component(nb::handle value, Scalar scalar, void* to);
 // Scalars as Python int, float and bool; aggregates as instances of their class.
 nb::object value_to_python(Type type, const void* from);
-// "float", "numpy.ndarray of shape (3,) and dtype float64": a description of a value for messages.
-std::string describe(nb::handle value);
+// These two for structs, which structs/ knows and sets at import.
+struct StructConversions {
+    bool (*write)(nb::handle value, Type type, void* to);
+    nb::object (*read)(Type type, const void* from);
+};
+void set_struct_conversions(StructConversions conversions);
 
-void bind_types(nb::module_& m);  // types.cpp, and bind_values()
+void bind_types(nb::module_& m);
 
 }  // namespace weft::bindings

@@ -3,7 +3,6 @@
 
 #include <cstring>
 
-#include "bindings/arrays/array_object.h"
 #include "bindings/values/value_object.h"
 
 namespace weft::bindings {

@@ -333,16 +333,6 @@ void finish_value_class(nb::handle python_class) {
     type->tp_dealloc = &deallocate;
 }
 
-bool is_numpy_array(nb::handle object) {
-    static PyTypeObject* array_class = nullptr;
-    if (!array_class) {
-        nb::handle numpy = PyDict_GetItemString(PyImport_GetModuleDict(), "numpy");
-        if (!numpy.is_valid() || !nb::hasattr(numpy, "ndarray")) return false;
-        array_class = reinterpret_cast<PyTypeObject*>(nb::object(numpy.attr("ndarray")).release().ptr());
-    }
-    return PyObject_TypeCheck(object.ptr(), array_class);
-}
-
 void bind_values(nb::module_& m) {
     bind_value_memory(m);
     m.def(

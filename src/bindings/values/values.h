@@ -72,8 +72,6 @@ bool is_in_range(Number number, Scalar from, Scalar to);
 // For a value that write_value() refused: a TypeError, or an OverflowError for an int beyond the range of double.
 [[noreturn]] void throw_unfit(std::string_view api, const std::string& what, nb::handle value, Type type);
 nb::object number_to_python(Number number, Scalar scalar);
-// A NumPy array (of any number of dimensions), without importing NumPy.
-bool is_numpy_array(nb::handle object);
 // Writes the components of `value` (sequence, buffer, Weft value) in order. `explicit_conversion` is the rule of
 // constructors: another Weft type of as many components is converted, as a cast in kernels does. False, with nothing
 // raised, if number or nesting do not fit.

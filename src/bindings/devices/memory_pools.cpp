@@ -5,9 +5,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "bindings/arrays/array_object.h"
-#include "bindings/python/device.h"
+#include "bindings/devices/device.h"
 #include "bindings/python/lock.h"
+#include "bindings/python/python_function.h"
+#include "bindings/values/array_value.h"
 #include "jit/jit.h"
 #include "runtime/allocator.h"
 #include "runtime/memory_pool.h"

@@ -1,6 +1,4 @@
 // Reading DLPack: tensors, capsules of both versions, objects with __dlpack__, and the C exchange API of classes.
-#include "bindings/interop/dlpack.h"
-
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -11,8 +9,8 @@
 #include <initializer_list>
 #include <utility>
 
-#include "bindings/arrays/array_object.h"
-#include "bindings/interop/foreign.h"
+#include "bindings/foreign/foreign.h"
+#include "bindings/values/array_value.h"
 #include "bindings/values/types.h"
 #include "runtime/foreign_memory.h"
 

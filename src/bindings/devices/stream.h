@@ -1,3 +1,4 @@
+// Streams of devices, and calls of Python functions in captured graphs.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -14,8 +14,8 @@
 #include <string>
 #include <string_view>
 
-#include "bindings/arrays/array.h"
-#include "bindings/interop/dlpack.h"
+#include "bindings/foreign/dlpack.h"
+#include "bindings/values/array_value.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -71,6 +71,9 @@ private:
 // Whether the owner lends the memory for reading only.
 inline bool is_read_only(const runtime::Array& array) { return array.buffer && array.buffer->is_read_only; }
 
+// The memory of `view`, which belongs to `owner`: kept alive as long as a view of it.
+runtime::BufferPtr borrowed_memory(const runtime::Array& view, nb::handle owner, bool is_read_only = false);
+
 // Takes Python's error and returns its first line: some frameworks append a list of their own functions.
 std::string taken_error();
 
@@ -100,6 +103,12 @@ runtime::Array as_elements(const ForeignArray& from, nb::handle object, Type dty
 runtime::Array shown_as_elements(const ForeignArray& from, nb::handle object, Type dtype, const ForeignName& name);
 // Integers of one size stand for each other, and bytes for bool.
 bool are_compatible(Scalar found, Scalar asked);
+// An array of `element` and `ndim` over the memory of a foreign object (NumPy array, anything with __array_interface__
+// or the buffer protocol), without copying; trailing dimensions become vector and matrix components. Throws UsageError
+// if dtype, dimensions or inner strides do not fit. Empty if the object has no such interface. `outlives`: whether it
+// is kept longer than the call that it is an argument of.
+std::optional<runtime::Array> foreign_array(nb::handle object, Type element, int ndim, const ForeignName& name,
+                                            bool outlives);
 // The same memory as an ndarray.
 nb::object ndarray_of(const ForeignArray& from);
 
@@ -109,6 +118,9 @@ ForeignArray read_tensor(const dlpack::Tensor& tensor, nb::handle object, const 
 // is ordered: later work in this thread's stream comes after the object's work. read_capsule() orders nothing.
 ForeignArray read_capsule(nb::handle capsule, nb::handle object, const ForeignName& name);
 ForeignArray read_by_dlpack(nb::handle object, const ForeignName& name);
+// The memory that a __cuda_array_interface__ describes; work in the stream that it names has been done. Throws
+// UsageError if the interface breaks the protocol, or if there is no such device.
+ForeignArray read_cuda_interface(nb::handle object, nb::handle interface, const ForeignName& name);
 // The exchange functions of the class, or null.
 const dlpack::ExchangeApi* exchange_api(PyTypeObject* type);
 // Whether a tensor is a view of PyTorch that stands for the negated numbers of its memory, which DLPack does not tell.
@@ -127,7 +139,10 @@ dlpack::ManagedTensor* export_unversioned(const runtime::Array& array, const cha
                                           std::optional<Scalar> scalar = {});
 nb::object capsule_of(dlpack::VersionedTensor* tensor);
 nb::object capsule_of(dlpack::ManagedTensor* tensor);
-void bind_dlpack(nb::module_& m);
+void bind_dlpack(nb::module_& m);  // after bind_arrays(), whose class gets the exchange functions
+// array.__dlpack__() and array.__dlpack_device__().
+PyObject* array_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords);
+PyObject* array_dlpack_device(PyObject* self, PyObject*);
 
 // DLPack's type of a scalar, and back; empty for types that Weft lacks.
 dlpack::DataType dlpack_type(Scalar scalar);

@@ -1,13 +1,14 @@
-#include "bindings/interop/foreign.h"
+#include "bindings/foreign/foreign.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <vector>
 
-#include "bindings/arrays/array_object.h"
-#include "bindings/arrays/numpy_api.h"
-#include "bindings/interop/cuda_interface.h"
+#include "bindings/python/lock.h"
+#include "bindings/python/numpy_api.h"
+#include "bindings/python/python_function.h"
+#include "bindings/values/array_value.h"
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
 
@@ -99,7 +100,48 @@ ForeignArray read_as_ndarray(nb::handle object, const ForeignName& name) {
     return result;
 }
 
+// ---- structures of ctypes ----
+
+// For the result of array.__ctype__(): memory that its owner keeps alive, without an element type.
+Array view_of_structure(nb::handle structure, Type element, int ndim, const ForeignName& name) {
+    const int found = nb::cast<int>(structure.attr("ndim"));
+    if (found != ndim) {
+        throw UsageError(name.api,
+                         name.argument() + " is " + describe(structure) + ", expected " +
+                             Type::array(element, ndim).python_name() + ": it has " + std::to_string(found) +
+                             " dimensions, expected " + std::to_string(ndim),
+                         ErrorCategory::type);
+    }
+    Py_buffer bytes;
+    if (PyObject_GetBuffer(structure.ptr(), &bytes, PyBUF_SIMPLE) < 0) throw nb::python_error();
+    Array result;
+    std::memcpy(&result.view, bytes.buf, sizeof result.view);
+    PyBuffer_Release(&bytes);
+    result.dtype = element;
+    result.ndim = ndim;
+    result.device = &runtime::host_device();
+    result.buffer = borrowed_memory(result, structure);
+    return result;
+}
+
 }  // namespace
+
+runtime::BufferPtr borrowed_memory(const Array& view, nb::handle owner, bool is_read_only) {
+    auto buffer = std::make_shared<runtime::Buffer>();
+    auto [low, high] = view.extent();
+    buffer->data = const_cast<std::byte*>(low);
+    buffer->size_bytes = high - low;
+    buffer->device = view.device;
+    buffer->is_read_only = is_read_only;
+    PyObject* kept = owner.inc_ref().ptr();
+    // The last view may be destroyed on any thread.
+    buffer->release = [kept] {
+        if (!Py_IsInitialized()) return;
+        const PythonLock lock;
+        Py_DECREF(kept);
+    };
+    return buffer;
+}
 
 void refuse(const ForeignName& name, nb::handle object, const std::string& why, ErrorCategory category) {
     throw UsageError(name.api, name.argument() + " is " + describe(object) + ": " + why, category);
@@ -283,6 +325,18 @@ Array as_elements(const ForeignArray& from, nb::handle object, Type dtype, const
     Array result = shown_as_elements(from, object, dtype, name);
     result.buffer = borrowed_memory(result, from.owner, from.is_read_only);
     return result;
+}
+
+std::optional<Array> foreign_array(nb::handle object, Type element, int ndim, const ForeignName& name, bool outlives) {
+    static PyObject *module = nullptr, *structure = nullptr;
+    if (!structure) structure = function_of("warp._arrays.arrays", module, "ArrayView").release().ptr();
+    if (reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == structure)
+        return view_of_structure(object, element, ndim, name);
+    const std::optional<ForeignArray> found = read_foreign(object, name);
+    if (!found) return std::nullopt;
+    Array array = fit(*found, object, element, ndim, name);
+    if (outlives) watch_memory(array, object);
+    return array;
 }
 
 nb::object ndarray_of(const ForeignArray& from) {

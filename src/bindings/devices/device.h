@@ -16,4 +16,7 @@ runtime::Device& device_from_python(nb::handle object, std::string_view api = "d
 // The same object each time.
 nb::object device_to_python(runtime::Device& device);
 
+void bind_devices(nb::module_& m);  // device_class.cpp
+void bind_memory(nb::module_& m);   // memory_pools.cpp
+
 }  // namespace weft::bindings

@@ -4,8 +4,9 @@
 // The check reads the tensor's own words, since asking PyTorch would cost more than a launch. Their offsets are found
 // by experiment (python/warp/_interop/torch_memory.py); if the experiment fails nothing is watched. Whether a tensor
 // stands for negated numbers is read in the same way, and asked of PyTorch if the experiment failed.
-#include "bindings/arrays/array_object.h"
-#include "bindings/interop/foreign.h"
+#include "bindings/foreign/foreign.h"
+#include "bindings/python/python_function.h"
+#include "bindings/values/array_value.h"
 
 namespace weft::bindings {
 namespace {

@@ -1,5 +1,5 @@
 // wp.config for C++: one setter per option that the compiler or the runtime reads.
-#include "bindings/python/settings.h"
+#include "bindings/kernels/settings.h"
 
 #include <nanobind/stl/string.h>
 

@@ -1,4 +1,4 @@
-#include "bindings/arrays/numpy_api.h"
+#include "bindings/python/numpy_api.h"
 
 #include <array>
 #include <cstddef>

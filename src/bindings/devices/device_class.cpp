@@ -1,17 +1,15 @@
-#include "bindings/python/device.h"
+// The class wp.Device and the functions that find devices.
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <new>
 #include <string>
 
-#include "bindings/arrays/array.h"
-#include "bindings/python/stream.h"
-#include "bindings/values/types.h"
+#include "bindings/devices/device.h"
+#include "bindings/devices/stream.h"
 #include "program/host/host.h"
 #include "runtime/cpu/device.h"
 #include "runtime/graph.h"
@@ -141,27 +139,6 @@ bool equals(const Device& self, nb::handle other) {
 }
 
 }  // namespace
-
-runtime::Device& device_from_python(nb::handle object, std::string_view api) {
-    if (!object.is_valid() || object.is_none()) return runtime::default_device();
-    if (PyUnicode_Check(object.ptr())) {
-        Py_ssize_t length;
-        const char* text = PyUnicode_AsUTF8AndSize(object.ptr(), &length);
-        if (!text) throw nb::python_error();
-        return runtime::device({text, static_cast<std::size_t>(length)});
-    }
-    Device* device = nullptr;
-    if (nb::try_cast(object, device) && device) return *device;
-    throw UsageError(api, "a device is a name like 'cpu', a Device or None, got " + describe(object),
-                     ErrorCategory::value);
-}
-
-nb::object device_to_python(runtime::Device& device) {
-    static auto* objects = new std::map<Device*, PyObject*>;
-    PyObject*& object = (*objects)[&device];
-    if (!object) object = nb::cast(&device, nb::rv_policy::reference).release().ptr();
-    return nb::borrow(object);
-}
 
 void bind_devices(nb::module_& m) {
     nb::class_<Allocator>(m, "Allocator", "The source of the memory of a device's arrays.")

@@ -1,7 +1,8 @@
-// The Python class `array`: construction, views, conversion.
+// An array as a value of Python: the object of the class `array`, which holds the runtime array itself. The operations
+// of the class are in arrays/.
 //
 // It is a plain CPython type and not a nanobind class, because programs make arrays and slices by the million: the
-// object holds the runtime array itself, and its functions are called without going through an overload chain.
+// object's functions are called without going through an overload chain.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -18,10 +19,8 @@ namespace weft::bindings {
 
 namespace nb = nanobind;
 
-class ForeignName;
-
 inline constexpr int kAnyDims = 0;  // of an annotation: wp.array[float, Any]
-// Attributes that were set to different numbers of dimensions (array_layout.cpp).
+// Attributes that were set to different numbers of dimensions (arrays/array_layout.cpp).
 struct PendingLayout {
     std::optional<runtime::Shape> shape, strides;
     std::optional<int> ndim;
@@ -57,20 +56,57 @@ inline const ArrayView& shown_view(const PyArray& array) {
 // "an array in the middle of a change: ...", of one with a pending layout.
 std::string pending_text(const PyArray& array);
 
+// ---- the object ----
+
+struct ArrayHead {
+    PyObject_HEAD PyObject* attributes;  // attributes that programs add to arrays; null until then
+    PyObject* weak_references;
+};
+struct ArrayObject : ArrayHead {
+    PyArray value;
+};
+static_assert(sizeof(ArrayObject) == sizeof(ArrayHead) + sizeof(PyArray));
+
+// The class `array`, which arrays/ sets at import.
+extern PyTypeObject* array_type;
+
 // The array inside a Python object, or null for another object. No conversion.
 PyArray* array_pointer(nb::handle object);
-// An array of `element` and `ndim` over the memory of a foreign object (NumPy array, anything with __array_interface__
-// or the buffer protocol), without copying; trailing dimensions become vector and matrix components. Throws UsageError
-// if dtype, dimensions or inner strides do not fit. Empty if the object has no such interface. `outlives`: whether it
-// is kept longer than the call that it is an argument of.
-std::optional<runtime::Array> foreign_array(nb::handle object, Type element, int ndim, const ForeignName& name,
-                                            bool outlives);
-nb::object wrap_array(runtime::Array array, nb::handle dtype = nb::handle());
+inline PyArray& value_of(PyObject* self) { return reinterpret_cast<ArrayObject*>(self)->value; }
+// The same, for functions that need memory: throws UsageError if it is an annotation, or its memory is gone.
+PyArray& memory_of(PyObject* self, const char* api);
 
-void bind_arrays(nb::module_& m);
-void bind_array_primitives(nb::module_& m);
-void bind_ipc(nb::module_& m);
-void bind_devices(nb::module_& m);
-void bind_memory(nb::module_& m);
+// The Python object that a variable on a tape is a part of.
+nb::object object_of(const program::Variable& variable);
+
+// New references.
+PyObject* make_array(runtime::Array array, PyTypeObject* type = array_type);
+nb::object wrap_array(runtime::Array array, nb::handle dtype = nb::handle());
+// The class of the elements, also of a generic annotation.
+nb::object dtype_of(PyArray& array);
+// An argument that must be an array with memory.
+PyArray& array_argument(PyObject* object, const char* api, const char* name);
+
+// A view made by `view` (Array -> Array), with the same view of the gradient.
+template <typename View>
+PyObject* make_view(PyArray& of, View&& view) {
+    PyObject* result = make_array(view(of.array));
+    PyArray& made = value_of(result);
+    made.pinned = of.pinned;
+    made.retain_grad = of.retain_grad;
+    if (!of.requires_grad) return result;
+    made.requires_grad = true;
+    made.gradient = of.gradient;
+    return result;
+}
+
+// ---- gradients ----
+
+// Zeros of the same shape and strides.
+void allocate_gradient(PyArray& array);
+// Whether a tape leaves the array the gradient of its last contents. Throws UsageError if it has none.
+void set_retain_grad(PyArray& array, bool retains, const char* api);
+// None takes the gradient away.
+void set_gradient(PyArray& array, PyObject* gradient, const char* api);
 
 }  // namespace weft::bindings

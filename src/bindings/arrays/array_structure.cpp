@@ -1,9 +1,10 @@
-#include "bindings/interop/array_structure.h"
+#include "bindings/arrays/array_structure.h"
 
 #include <memory>
 #include <utility>
 
 #include "bindings/arrays/array_object.h"
+#include "bindings/foreign/foreign.h"
 #include "bindings/python/fastcall.h"
 #include "bindings/values/types.h"
 

@@ -1,5 +1,4 @@
-#include "bindings/interop/cuda_interface.h"
-
+// __cuda_array_interface__, version 3, by which CuPy, Numba, PyTorch and others describe memory of a CUDA device.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -8,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bindings/values/values.h"
+#include "bindings/foreign/foreign.h"
 #include "runtime/foreign_memory.h"
 
 namespace weft::bindings {

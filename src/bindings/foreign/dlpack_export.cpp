@@ -3,11 +3,13 @@
 #include <cstring>
 #include <memory>
 
-#include "bindings/arrays/array_object.h"
-#include "bindings/interop/foreign.h"
+#include "bindings/foreign/foreign.h"
 #include "bindings/python/fastcall.h"
+#include "bindings/python/lock.h"
+#include "bindings/values/array_value.h"
 #include "bindings/values/types.h"
 #include "runtime/foreign_memory.h"
+#include "runtime/graph.h"
 
 namespace weft::bindings {
 namespace {
