@@ -8,6 +8,7 @@
 #include "embed/access.h"
 #include "embed/guarded.h"
 #include "embed/shown_arrays.h"
+#include "runtime/array_copies.h"
 #include "runtime/bytes.h"
 #include "types/names.h"
 

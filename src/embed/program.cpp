@@ -15,6 +15,7 @@
 #include "program/launch/launch.h"
 #include "runtime/cpu/processor.h"
 #include "runtime/cpu/thread_pool.h"
+#include "runtime/cuda_devices.h"
 
 namespace weft {
 
@@ -167,7 +168,7 @@ void check_processor(const Bundle& bundle, const std::filesystem::path& path) {
         const std::vector<runtime::Device*> gpus = runtime::cuda_devices();
         if (gpus.empty()) fail(path, "compiled for GPUs, and there is none: " + runtime::cuda_problem());
         int newest = 0;
-        for (const runtime::Device* gpu : gpus) newest = std::max(newest, gpu->cuda()->arch);
+        for (const runtime::Device* gpu : gpus) newest = std::max(newest, gpu->gpu()->arch);
         if (newest < arch_of(bundle.processor))
             fail(path, "compiled for GPUs from " + bundle.processor + " on; the newest here is sm_" +
                            std::to_string(newest) + ". help: compile_aot_module(..., arch=" + std::to_string(newest) +
@@ -299,9 +300,9 @@ void Kernel::Implementation::check_device(const runtime::Device& device, const c
         throw UsageError(api, "kernel '" + name() + "' is code for " + (is_for_gpus() ? "GPUs" : "CPUs") + ", and '" +
                                   device.alias + "' is none");
     const int needed = is_for_gpus() ? arch_of(dense.executable->binary().target.processor) : 0;
-    if (is_for_gpus() && device.cuda()->arch < needed)
+    if (is_for_gpus() && device.gpu()->arch < needed)
         throw UsageError(api, "kernel '" + name() + "' is compiled for GPUs from sm_" + std::to_string(needed) +
-                                  " on; '" + device.alias + "' is sm_" + std::to_string(device.cuda()->arch));
+                                  " on; '" + device.alias + "' is sm_" + std::to_string(device.gpu()->arch));
 }
 
 std::vector<std::byte> Kernel::Implementation::block(std::span<const Argument> arguments) const {

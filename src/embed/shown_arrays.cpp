@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "runtime/array_copies.h"
 #include "runtime/bytes.h"
 
 namespace weft {

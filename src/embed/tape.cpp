@@ -12,6 +12,7 @@
 #include "program/tape/backward.h"
 #include "program/tape/recorded_write.h"
 #include "program/tape/stopped_gradients.h"
+#include "runtime/array_copies.h"
 
 namespace weft {
 

@@ -1,69 +1,20 @@
 // Arrays: a typed, strided view of a reference-counted buffer on a device. Copying an Array shares the memory, as
-// slices do; clone() copies it. All sizes, shapes and strides are 64 bit.
+// slices do; clone() copies it (array_copies.h). All sizes, shapes and strides are 64 bit.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "runtime/device.h"
-#include "runtime/references.h"
-#include "runtime/zeros.h"
+#include "runtime/buffer.h"
 #include "types/layout.h"
 #include "types/type.h"
 
 namespace weft::runtime {
-
-// Detects that lent memory, which its owner may move, is still in place: words of the owner must have their former
-// values. Each word may be read only if all words before it have theirs.
-struct Home {
-    struct Word {
-        const std::byte* place;
-        const std::byte* value;
-    };
-    std::array<Word, 3> words;
-    const std::int64_t* size_bytes;  // of the memory that begins at the last value; read after the words
-
-    bool has(const void* end) const {
-        for (const Word& word : words)
-            if (*reinterpret_cast<const std::byte* const*>(word.place) != word.value) return false;
-        return words.back().value + *size_bytes >= end;
-    }
-};
-
-// Memory, and the way to free it when the last view is gone.
-struct Buffer {
-    void* data = nullptr;
-    std::int64_t size_bytes = 0;
-    Device* device = nullptr;
-    std::function<void()> release;     // frees memory that is not the device's own; empty: the device frees it
-    std::uint64_t version = 0;         // counts writes by launches and by the host
-    std::unique_ptr<const Home> home;  // of memory that its owner may move; null if it stays
-    References references;             // the memory that array fields of structs in here point to
-    Zeros zeros;                       // the range that is known to be zero
-    bool is_read_only = false;         // lent by its owner for reading only
-    std::uint64_t watched = 0;         // its number in watches (memory_watch.h); 0: none
-    std::optional<int> kind;           // wp.MemoryKind, by a program's own allocator
-    // The first: structs in memory point to this array as one without a gradient. The second: it got a gradient
-    // afterwards, which those structs do not see.
-    bool is_kept_without_gradient = false, got_gradient_later = false;
-
-    // Whether the owner has moved or freed the memory.
-    bool is_gone() const { return home && !home->has(static_cast<const std::byte*>(data) + size_bytes); }
-
-    ~Buffer();
-};
-using BufferPtr = std::shared_ptr<Buffer>;
-
-// Memory of the device, 64-byte aligned. Size 0 gives null data. Throws UsageError (category memory).
-BufferPtr allocate(std::int64_t size_bytes, Device& device);
-BufferPtr allocate_zeroed(std::int64_t size_bytes, Device& device);
 
 using Shape = std::vector<std::int64_t>;
 
@@ -129,20 +80,7 @@ Array transpose(const Array& array, std::span<const int> axes);
 // Views the same bytes as another dtype: one of equal size; or the numbers of vectors and matrices, whose dimensions
 // are appended; or the reverse.
 Array reinterpret(const Array& array, Type dtype);
-Array contiguous(const Array& array);  // the array itself if it is contiguous
-Array clone(const Array& array);
-Array clone(const Array& array, Device& device);
 // Whether the byte ranges from the lowest to the highest element of the two arrays meet.
 bool overlap(const Array& a, const Array& b);
-// Same shape and dtype; any devices and strides. Overlapping source and destination are handled as if copied through a
-// temporary.
-void copy(const Array& destination, const Array& source);
-// Copies the bytes alone; the caller must update references to the memory that they point to.
-void transfer(const Array& destination, const Array& source);
-// A copy between devices is work of one of them. Throws UsageError if a capture on the other would miss it.
-void refuse_lost_copy(Device& to, Device& from);
-// `element` is in the host's memory.
-void fill(const Array& array, const void* element);
-void zero(const Array& array);
 
 }  // namespace weft::runtime

@@ -1,7 +1,7 @@
 #include "runtime/bytes.h"
 
 #include "runtime/copy_plan.h"
-#include "runtime/graph.h"
+#include "runtime/recording.h"
 
 namespace weft::runtime {
 

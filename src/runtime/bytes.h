@@ -7,7 +7,7 @@
 #include <cstring>
 #include <memory>
 
-#include "runtime/array.h"
+#include "runtime/array_copies.h"
 #include "support/error.h"
 
 namespace weft::runtime {

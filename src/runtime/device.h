@@ -30,7 +30,7 @@ struct GradientView;
 class Stream {
 public:
     explicit Stream(Device& device) : device_(device) {}
-    virtual ~Stream();
+    virtual ~Stream() = default;
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
 
@@ -42,7 +42,7 @@ public:
     // Lower numbers are more urgent; 0 is the default.
     virtual int priority() { return 0; }
 
-    // The recording that receives the work of this thread in place of the device (graph.h); null if there is none,
+    // The recording that receives the work of this thread in place of the device (recording.h); null if there is none,
     // which is nearly always.
     Recording* recording() const {
         Recording* const any = recording_.load(std::memory_order_acquire);
@@ -61,6 +61,8 @@ protected:
 
 private:
     friend class Recording;
+    // A number of this thread, unique in the process: the system reuses its own numbers of threads.
+    static std::uint64_t this_thread();
     Recording* recording_here(Recording* any) const;
     static Recording* shared_mark() { return reinterpret_cast<Recording*>(alignof(void*)); }
 
@@ -72,14 +74,14 @@ private:
 };
 
 struct CaptureOptions {
-    // Calls of the CUDA driver that other threads may make meanwhile: a number of wp.CaptureMode.
+    // Calls of the device's driver that other threads may make meanwhile: a number of wp.CaptureMode.
     int mode = 1;
     bool is_external = false;  // another library began the capture and ends it
     std::string thread;        // name of the thread that begins the capture, for messages; may be empty
 };
 
 // Properties of a GPU that programs may query.
-struct CudaProperties {
+struct GpuProperties {
     int arch = 0;  // 86 for compute capability 8.6
     int sm_count = 0;
     std::int64_t threads_at_once = 0;  // resident threads of all multiprocessors
@@ -101,13 +103,13 @@ public:
     const std::string alias;  // "cpu", "cuda:0"
     const std::string name;   // the processor's own name
     const bool is_cpu;
-    const int ordinal;  // of a CUDA device; -1 for a CPU
+    const int ordinal;  // of a GPU; -1 for a CPU
     // Whether the host may read and write the memory of arrays in place (runtime/bytes.h).
     const bool is_host_memory;
 
     Stream& default_stream() const { return *default_stream_; }
     virtual void synchronize() = 0;  // all streams
-    // `priority`: of CUDA devices only; the driver takes the nearest that it supports.
+    // `priority`: of GPUs only; the driver takes the nearest that it supports.
     virtual std::shared_ptr<Stream> make_stream(int priority = 0) = 0;
     virtual std::shared_ptr<Event> make_event(bool has_time = false) = 0;
 
@@ -155,7 +157,7 @@ public:
 
     // The target of code generation; null for the processor that runs this process.
     virtual const Target* target() const { return nullptr; }
-    virtual const CudaProperties* cuda() const { return nullptr; }  // null for a CPU
+    virtual const GpuProperties* gpu() const { return nullptr; }  // null for a CPU
 
 protected:
     Device(std::string alias, std::string name, bool is_cpu, int ordinal, bool is_host_memory)
@@ -209,28 +211,23 @@ private:
     std::shared_ptr<Stream> before_;
 };
 
-// Throws UsageError if there is no such device. "cuda" means the current CUDA device: the default device if it is one,
-// else the first. The result lives for ever.
+// While it lives, the work of this thread is done and not recorded: a graph runs, or is prepared.
+class WithoutRecording {
+public:
+    WithoutRecording();
+    ~WithoutRecording();
+    WithoutRecording(const WithoutRecording&) = delete;
+    WithoutRecording& operator=(const WithoutRecording&) = delete;
+};
+
+// Throws UsageError if there is no such device. "cuda" means the default device if it is a GPU,
+// else the first GPU. The result lives for ever.
 Device& device(std::string_view name);
-// The CPU first, then CUDA devices by ordinal. The first call asks the driver for them.
+// The host's first, then those of the other back ends (backend.h), then added ones. The first call asks drivers.
 std::vector<Device*> devices();
-std::vector<Device*> cuda_devices();
-std::vector<Device*> cpu_devices();  // does not ask the driver
-// The CUDA device with this ordinal. Precondition: it exists.
-Device& cuda_device(int ordinal);
-// The target of code for GPUs of an architecture (86 for 8.6). Such code also runs on later ones.
-Target cuda_target(int arch);
-// Names a CUDA context of another library, given by its handle; 0 is the current context of this thread. The context
-// becomes a device of its own; for the primary context of a GPU, the name becomes an alias of that GPU's device. Throws
-// UsageError if the name is taken or there is no such context.
-Device& map_cuda_context(const std::string& alias, std::uint64_t context);
-// Removes the name; the context may be destroyed then. Throws UsageError if there is no such name, or memory of the
-// device is in use.
-void unmap_cuda_context(const std::string& alias);
-std::uint64_t cuda_context(Device& device);
-// The reason why there is no CUDA device; empty if there is one.
-const std::string& cuda_problem();
-// Waits for the work of all devices. Does not ask for the driver.
+// The host's and added ones. Does not ask a driver.
+std::vector<Device*> cpu_devices();
+// Waits for the work of all devices. Does not ask for a driver.
 void synchronize_devices();
 // "cpu": the CPU that runs this process, whose memory has the host's own data.
 Device& host_device();

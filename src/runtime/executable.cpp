@@ -1,7 +1,6 @@
 #include "runtime/executable.h"
 
-#include "runtime/cpu/loader.h"
-#include "runtime/cuda/executable.h"
+#include "runtime/backend.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -15,12 +14,8 @@ bool LoadedKernel::launch_fused(std::span<const FusedLaunch>, std::int64_t, cons
 }
 
 std::shared_ptr<const Executable> load(Binary binary) {
-    switch (binary.target.kind) {
-        case Target::Kind::cpu:
-            return std::make_shared<CpuExecutable>(std::move(binary));
-        case Target::Kind::cuda:
-            return std::make_shared<CudaExecutable>(std::move(binary));
-    }
+    for (const Backend& backend : backends())
+        if (backend.code == binary.target.kind) return backend.load(std::move(binary));
     throw InternalError("no device runs code of this kind");
 }
 

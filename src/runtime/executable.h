@@ -18,7 +18,7 @@ namespace weft::runtime {
 struct Grid {
     std::int64_t dim[kMaxDims] = {1, 1, 1, 1};
     std::int64_t count = 0;  // threads in total; 0 if any extent is 0
-    // Of a launch on a CUDA device; 0: the device chooses.
+    // Of a launch on a GPU; 0: the device chooses.
     std::int32_t block_dim = 0;   // threads per block
     std::int32_t max_blocks = 0;  // limit of the launch: threads then take several points of the grid
 };
@@ -74,7 +74,7 @@ public:
     virtual std::string origin(Device& /*device*/) const { return "machine code of this process"; }
     // Threads per block, and the least number of blocks, that occupy most of the device.
     virtual std::pair<int, int> max_occupancy_block(Device& /*device*/) const { return {1, 1}; }
-    // Registers, and bytes of local memory, of a thread on a CUDA device.
+    // Registers, and bytes of local memory, of a thread on a GPU.
     virtual std::pair<int, int> thread_needs(Device& /*device*/) const { return {0, 0}; }
     // The most blocks of a cluster, with blocks of so many threads and so much shared memory besides the kernel's own.
     virtual int most_clustered(Device& /*device*/, int /*threads*/, int /*shared_bytes*/) const { return 1; }

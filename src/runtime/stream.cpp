@@ -1,9 +1,37 @@
+// Streams: which recording they have on this thread, and the current stream of a thread.
 #include <algorithm>
 #include <utility>
 
 #include "runtime/device.h"
 
 namespace weft::runtime {
+
+// ---- recordings ----
+
+static constinit thread_local int without_recording = 0;
+
+std::uint64_t Stream::this_thread() {
+    static std::atomic<std::uint64_t> last{0};
+    thread_local const std::uint64_t own = ++last;
+    return own;
+}
+
+Recording* Stream::recording_here(Recording* any) const {
+    if (without_recording != 0) return nullptr;
+    if (any == shared_mark()) return const_cast<Stream*>(this)->find_recording();
+    return recording_thread_.load(std::memory_order_relaxed) == this_thread() ? any : nullptr;
+}
+
+void Stream::share() {
+    idle_ = shared_mark();
+    Recording* unset = nullptr;
+    recording_.compare_exchange_strong(unset, idle_);
+}
+
+WithoutRecording::WithoutRecording() { ++without_recording; }
+WithoutRecording::~WithoutRecording() { --without_recording; }
+
+// ---- the current stream ----
 
 namespace {
 

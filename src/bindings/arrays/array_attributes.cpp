@@ -182,7 +182,7 @@ PyObject* get_memory_kind(PyObject* self, void*) {
         const char* kind = "HOST";
         if (of.buffer && of.buffer->kind)
             return function_of("warp._devices.enums", enums, "MemoryKind")(*of.buffer->kind).release().ptr();
-        if (of.device->cuda())
+        if (of.device->gpu())
             kind = runtime::is_pooled(of) ? "CUDA_MEMPOOL" : "CUDA_DEVICE";
         else if (runtime::is_pinned(of.address()))
             kind = "PINNED";

@@ -25,6 +25,7 @@
 #include "bindings/python/numpy_api.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/values.h"
+#include "runtime/array_copies.h"
 
 namespace weft::bindings {
 namespace {

@@ -8,6 +8,7 @@
 #include "bindings/python/numpy_api.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/values.h"
+#include "runtime/array_copies.h"
 #include "types/pattern.h"
 
 namespace weft::bindings {

@@ -10,6 +10,7 @@
 #include "bindings/structs/structs.h"
 #include "bindings/values/values.h"
 #include "ir/typing.h"
+#include "runtime/array_copies.h"
 #include "runtime/pinned.h"
 
 namespace weft::bindings {

@@ -14,7 +14,8 @@
 #include "bindings/python/numpy_api.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/values.h"
-#include "runtime/graph.h"
+#include "runtime/array_copies.h"
+#include "runtime/recording.h"
 
 namespace weft::bindings {
 namespace {
@@ -303,7 +304,7 @@ PyObject* cuda_array_interface(PyObject* self, void*) {
         if (!has_plain_numbers(value, kName))
             throw UsageError(kName, "only arrays of numbers that NumPy knows have it", ErrorCategory::attribute);
         const runtime::Device& device = *value.array.device;
-        if (device.cuda() == nullptr) {
+        if (device.gpu() == nullptr) {
             throw UsageError(kName, "the array is on '" + device.alias + "'. help: __array_interface__",
                              ErrorCategory::attribute);
         }

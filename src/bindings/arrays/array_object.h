@@ -24,7 +24,7 @@
 #include "bindings/values/types.h"
 #include "runtime/bytes.h"
 #include "runtime/device.h"
-#include "runtime/graph.h"
+#include "runtime/recording.h"
 #include "support/error.h"
 
 namespace weft::bindings {

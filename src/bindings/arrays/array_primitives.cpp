@@ -10,8 +10,8 @@
 #include "bindings/arrays/array_object.h"
 #include "bindings/arrays/writes.h"
 #include "bindings/values/types.h"
-#include "runtime/graph.h"
 #include "runtime/primitives.h"
+#include "runtime/recording.h"
 
 namespace weft::bindings {
 namespace {

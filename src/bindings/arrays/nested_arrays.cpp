@@ -75,7 +75,7 @@ public:
         for_each_view(array, [&](const ArrayView& view, Type type) {
             if (!seen_.insert(key_of(view, type)).second) return false;
             const runtime::BufferPtr kept = array.buffer->references.find(view.data);
-            if (!view.grad && kept->got_gradient_later && ir::is_smooth(type.element())) {
+            if (!view.grad && (kept->marks & kGotGradientLater) && ir::is_smooth(type.element())) {
                 throw UsageError("launch()",
                                  "a " + type.python_name() + " in the elements of an array of " +
                                      array.dtype.python_name() +

@@ -1,7 +1,7 @@
 // Arrays that lie in memory: elements of an array may be structs with array fields, whose elements may hold arrays in
 // turn. Tapes ask for the arrays that a launch may reach through its arguments.
 //
-// Only memory that the holder is known to keep alive counts (runtime/references.h). Other bytes in the place of an
+// Only memory that the holder is known to keep alive counts (runtime/buffer.h). Other bytes in the place of an
 // array field, as in an array from wp.empty(), are ignored.
 #pragma once
 

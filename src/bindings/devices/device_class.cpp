@@ -12,11 +12,12 @@
 #include "bindings/devices/stream.h"
 #include "program/host/host.h"
 #include "runtime/cpu/device.h"
-#include "runtime/graph.h"
+#include "runtime/cuda_devices.h"
 #include "runtime/ipc.h"
 #include "runtime/memory_pool.h"
 #include "runtime/out_of_memory.h"
 #include "runtime/pinned.h"
+#include "runtime/recording.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -34,7 +35,7 @@ struct Allocator {
     std::uintptr_t allocate(std::size_t size) const {
         const auto bytes = static_cast<std::int64_t>(std::max<std::size_t>(size, 1));
         void* data = nullptr;
-        if (device->cuda())
+        if (device->gpu())
             data = runtime::take_memory(*device, bytes, /*zeroed=*/false, runtime::current_stream(*device),
                                         "allocator.allocate()");
         else if (is_pinned)
@@ -44,7 +45,7 @@ struct Allocator {
     }
     void deallocate(std::uintptr_t address, std::size_t size) const {
         void* const data = reinterpret_cast<void*>(address);
-        if (device->cuda())
+        if (device->gpu())
             device->free(data, static_cast<std::int64_t>(size), runtime::current_stream(*device));
         else if (is_pinned && runtime::is_pinned(address))
             runtime::free_pinned(data);
@@ -53,37 +54,37 @@ struct Allocator {
     }
     nb::object memory_kind() const {
         const char* kind = is_pinned ? "PINNED" : "HOST";
-        if (device->cuda()) kind = device->pool()->is_enabled() ? "CUDA_MEMPOOL" : "CUDA_DEVICE";
+        if (device->gpu()) kind = device->pool()->is_enabled() ? "CUDA_MEMPOOL" : "CUDA_DEVICE";
         return nb::module_::import_("warp._devices.enums").attr("MemoryKind").attr(kind);
     }
 };
 
 // Attributes with values of their own on CUDA devices. The CPU has the same attributes, with the values for "none".
 void bind_cuda_properties(nb::class_<Device>& device) {
-    using runtime::CudaProperties;
+    using runtime::GpuProperties;
     struct Flag {
         const char* name;
         const char* meaning;
-        bool CudaProperties::* value;
+        bool GpuProperties::* value;
     };
     for (auto [name, meaning, value] : {
-             Flag{"is_uva", "Whether a CUDA device shares addresses with the host.", &CudaProperties::is_uva},
+             Flag{"is_uva", "Whether a CUDA device shares addresses with the host.", &GpuProperties::is_uva},
              Flag{"is_mempool_supported", "Whether a CUDA device can allocate from a memory pool.",
-                  &CudaProperties::has_pools},
+                  &GpuProperties::has_pools},
              Flag{"is_primary",
                   "Whether the context of a CUDA device is the GPU's primary one, which libraries share; else it was "
                   "named by wp.map_cuda_device().",
-                  &CudaProperties::is_primary},
+                  &GpuProperties::is_primary},
              Flag{"is_emulated", "Whether this is the emulated CUDA device, which runs on the CPU.",
-                  &CudaProperties::is_emulated},
+                  &GpuProperties::is_emulated},
          })
         device.def_prop_ro(
-            name, [value](const Device& self) { return self.cuda() != nullptr && self.cuda()->*value; }, meaning);
+            name, [value](const Device& self) { return self.gpu() != nullptr && self.gpu()->*value; }, meaning);
     device.def_prop_ro(
         "is_mempool_enabled", [](Device& self) { return self.pool() != nullptr && self.pool()->is_enabled(); },
         "Whether a CUDA device allocates from a memory pool.");
     device.def_prop_ro(
-        "has_context", [](const Device& self) { return self.cuda() != nullptr; },
+        "has_context", [](const Device& self) { return self.gpu() != nullptr; },
         "Whether a CUDA device has a context.");
     device.def_prop_ro("is_ipc_supported", &runtime::is_ipc_supported,
                        "Whether processes can share arrays of a CUDA device.");
@@ -93,36 +94,35 @@ void bind_cuda_properties(nb::class_<Device>& device) {
     struct Count {
         const char* name;
         const char* meaning;
-        int CudaProperties::* value;
+        int GpuProperties::* value;
     };
     for (auto [name, meaning, value] : {
-             Count{"arch", "The architecture of a CUDA device, 86 for 8.6; 0 for the CPU.", &CudaProperties::arch},
-             Count{"sm_count", "Multiprocessors of a CUDA device; 0 for the CPU.", &CudaProperties::sm_count},
+             Count{"arch", "The architecture of a CUDA device, 86 for 8.6; 0 for the CPU.", &GpuProperties::arch},
+             Count{"sm_count", "Multiprocessors of a CUDA device; 0 for the CPU.", &GpuProperties::sm_count},
              Count{"max_shared_memory_per_block", "Bytes that a block's threads share on CUDA; 0 for the CPU.",
-                   &CudaProperties::max_shared_memory_per_block},
+                   &GpuProperties::max_shared_memory_per_block},
          })
-        device.def_prop_ro(
-            name, [value](const Device& self) { return self.cuda() ? self.cuda()->*value : 0; }, meaning);
+        device.def_prop_ro(name, [value](const Device& self) { return self.gpu() ? self.gpu()->*value : 0; }, meaning);
     struct Name {
         const char* name;
         const char* meaning;
-        std::string CudaProperties::* value;
+        std::string GpuProperties::* value;
     };
     for (auto [name, meaning, value] : {
-             Name{"uuid", "The identity of a CUDA device; None for the CPU.", &CudaProperties::uuid},
+             Name{"uuid", "The identity of a CUDA device; None for the CPU.", &GpuProperties::uuid},
              Name{"pci_bus_id", "The address of a CUDA device on the PCI bus; None for the CPU.",
-                  &CudaProperties::pci_bus_id},
+                  &GpuProperties::pci_bus_id},
          })
         device.def_prop_ro(
             name,
             [value](const Device& self) -> nb::object {
-                return self.cuda() ? nb::object(nb::str((self.cuda()->*value).c_str())) : nb::none();
+                return self.gpu() ? nb::object(nb::str((self.gpu()->*value).c_str())) : nb::none();
             },
             meaning);
     device.def_prop_ro(
         "context",
         [](Device& self) -> std::optional<std::uint64_t> {
-            if (!self.cuda()) return std::nullopt;
+            if (!self.gpu()) return std::nullopt;
             return runtime::cuda_context(self);
         },
         "The handle of the context of a CUDA device, an int; None for the CPU.");
@@ -132,7 +132,7 @@ void bind_cuda_properties(nb::class_<Device>& device) {
 bool equals(const Device& self, nb::handle other) {
     if (PyUnicode_Check(other.ptr())) {
         const auto name = nb::cast<std::string>(other);
-        return self.alias == name || (name == "cuda" && self.cuda() && &self == &runtime::device(name));
+        return self.alias == name || (name == "cuda" && self.gpu() && &self == &runtime::device(name));
     }
     const Device* device = nullptr;
     return nb::try_cast(other, device) && device == &self;
@@ -156,7 +156,7 @@ void bind_devices(nb::module_& m) {
         .def_ro("ordinal", &Device::ordinal, "Number of a CUDA device; -1 for the CPU.")
         .def_ro("is_cpu", &Device::is_cpu, "Whether this is the processor that Python runs on.")
         .def_prop_ro(
-            "is_cuda", [](const Device& self) { return self.cuda() != nullptr; }, "Whether this is a GPU.")
+            "is_cuda", [](const Device& self) { return self.gpu() != nullptr; }, "Whether this is a GPU.")
         .def("__str__", [](const Device& self) { return self.alias; })
         .def("__repr__", [](const Device& self) { return "'" + self.alias + "'"; })
         .def_prop_ro(

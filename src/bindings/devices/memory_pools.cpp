@@ -11,6 +11,7 @@
 #include "bindings/values/array_value.h"
 #include "jit/jit.h"
 #include "runtime/allocator.h"
+#include "runtime/cuda_devices.h"
 #include "runtime/memory_pool.h"
 #include "runtime/memory_watch.h"
 #include "runtime/out_of_memory.h"

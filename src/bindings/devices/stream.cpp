@@ -11,8 +11,9 @@
 #include "bindings/devices/device.h"
 #include "bindings/python/describe.h"
 #include "bindings/python/lock.h"
+#include "runtime/cuda_devices.h"
 #include "runtime/foreign_memory.h"
-#include "runtime/graph.h"
+#include "runtime/recording.h"
 #include "runtime/timing.h"
 #include "support/error.h"
 
@@ -31,7 +32,7 @@ struct PyEvent {
 // A handle of CUDA's.
 std::uint64_t handle_argument(nb::handle given, const Device& device, const char* api, const char* name,
                               const char* what) {
-    if (!device.cuda())
+    if (!device.gpu())
         throw UsageError(api, std::string(name) + " is for CUDA devices, and '" + device.alias + "' is none",
                          ErrorCategory::value);
     std::uint64_t handle = 0;
@@ -69,7 +70,7 @@ void require_same(const Device& a, const Device& b, const char* api, const char*
 
 // Streams of CUDA devices may wait for each other, on any devices; a CPU's cannot wait for them.
 void require_may_wait(const Device& waiting, const Device& other, const char* api, const char* what) {
-    if (waiting.cuda() && other.cuda()) return;
+    if (waiting.gpu() && other.gpu()) return;
     require_same(waiting, other, api, what,
                  "streams wait for others of their device, and those of CUDA devices for each other; the host waits "
                  "by wp.synchronize_stream() and wp.synchronize_event()");

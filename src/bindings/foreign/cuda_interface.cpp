@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bindings/foreign/foreign.h"
+#include "runtime/cuda_devices.h"
 #include "runtime/foreign_memory.h"
 
 namespace weft::bindings {

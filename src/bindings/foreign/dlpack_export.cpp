@@ -8,6 +8,8 @@
 #include "bindings/python/lock.h"
 #include "bindings/values/array_value.h"
 #include "bindings/values/types.h"
+#include "runtime/array_copies.h"
+#include "runtime/cuda_devices.h"
 #include "runtime/foreign_memory.h"
 #include "runtime/graph.h"
 
@@ -19,7 +21,7 @@ using runtime::Array;
 // A device as DLPack has it; empty if DLPack has no number for it.
 std::optional<dlpack::Device> dlpack_device(const runtime::Device& device) {
     if (device.is_host_memory) return dlpack::Device{dlpack::DeviceType::cpu, 0};
-    if (device.cuda()) return dlpack::Device{dlpack::DeviceType::cuda, device.ordinal};
+    if (device.gpu()) return dlpack::Device{dlpack::DeviceType::cuda, device.ordinal};
     return std::nullopt;
 }
 
@@ -182,7 +184,7 @@ runtime::Device& wanted_device(const Array& array, const std::optional<std::pair
 std::optional<std::uint64_t> consumer_stream(PyObject* given, const runtime::Device& device, const char* api) {
     constexpr std::int64_t kNoOrder = -1;
     constexpr std::uint64_t kLegacyStream = 1;
-    if (!device.cuda()) {
+    if (!device.gpu()) {
         if (is_given(given) && integer(given, api, "stream") != kNoOrder)
             throw_buffer_error("stream is " + describe(given) + ": the CPU has no streams, expected None");
         return std::nullopt;
@@ -222,8 +224,8 @@ PyObject* array_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t count, 
         }
         const bool copies = moves || flag(given[kCopy], false);
         if (copies) {
-            if (array.device->cuda() || device.cuda())
-                runtime::refuse_recording(array.device->cuda() ? *array.device : device, api,
+            if (array.device->gpu() || device.gpu())
+                runtime::refuse_recording(array.device->gpu() ? *array.device : device, api,
                                           "exchange the array before or after the capture");
             without_gil(array.size_bytes(), [&] { array = runtime::clone(array, device); });
         }
@@ -314,8 +316,7 @@ int exchange_current_stream(dlpack::DeviceType kind, std::int32_t ordinal, void*
         runtime::Device* const device = find_device({kind, ordinal});
         if (!device) throw UsageError("array", "expected a device that is there");
         *out = nullptr;
-        if (device->cuda())
-            *out = reinterpret_cast<void*>(runtime::stream_for_others(runtime::current_stream(*device)));
+        if (device->gpu()) *out = reinterpret_cast<void*>(runtime::stream_for_others(runtime::current_stream(*device)));
     });
 }
 
@@ -344,7 +345,7 @@ PyObject* from_dlpack(PyObject*, PyObject* const* args, Py_ssize_t count, PyObje
         const Type dtype = is_given(given[kDtype]) ? dtype_argument(given[kDtype], signature.api()) : Type::none();
         if (is_plain_tensor(source)) {
             const ForeignArray found = *read_foreign(source, name);
-            if (!found.device->cuda()) {  // else streams must be ordered, as the protocol does
+            if (!found.device->gpu()) {  // else streams must be ordered, as the protocol does
                 Array array = as_elements(found, source, dtype, name);
                 watch_memory(array, source);
                 return make_array(std::move(array));

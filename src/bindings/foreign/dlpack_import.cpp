@@ -12,6 +12,7 @@
 #include "bindings/foreign/foreign.h"
 #include "bindings/values/array_value.h"
 #include "bindings/values/types.h"
+#include "runtime/cuda_devices.h"
 #include "runtime/foreign_memory.h"
 
 namespace weft::bindings {
@@ -308,7 +309,7 @@ ForeignArray read_by_dlpack(nb::handle object, const ForeignName& name) {
     if (!capsule.is_valid()) refuse(name, object, taken_error());
     if (gpu) runtime::notice_foreign_capture(*gpu);
     ForeignArray result = read_capsule(capsule, object, name);
-    if (result.device->cuda() && result.device != gpu) {
+    if (result.device->gpu() && result.device != gpu) {
         refuse(name, object,
                "its memory is on '" + result.device->alias + "', and its __dlpack_device__() " +
                    (device ? "names another device" : "is missing") +

@@ -8,8 +8,9 @@
 #include "program/tape/launch_needs.h"
 #include "program/tape/recorded_launch.h"
 #include "program/tape/tape.h"
+#include "runtime/array_copies.h"
 #include "runtime/device.h"
-#include "runtime/graph.h"
+#include "runtime/recording.h"
 #include "support/error.h"
 
 namespace weft::bindings {

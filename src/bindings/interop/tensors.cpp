@@ -169,7 +169,7 @@ nb::object tensor_of_array(Framework& framework, const Array& array) {
                              " cannot become a tensor: only scalars, vectors and matrices can",
                          ErrorCategory::runtime);
     }
-    if (array.device->cuda()) framework.function("require_cuda")(array.device->alias);
+    if (array.device->gpu()) framework.function("require_cuda")(array.device->alias);
     const dlpack::ExchangeApi* api = exchange_api(framework.tensor_type());
     dlpack::VersionedTensor* exported =
         export_versioned(array, framework.to_api, scalar_of_tensor(array.dtype.scalar()));

@@ -20,7 +20,8 @@
 #include "program/launch/launch.h"
 #include "program/launch/nan_check.h"
 #include "program/tape/launch_needs.h"
-#include "runtime/graph.h"
+#include "runtime/array_copies.h"
+#include "runtime/recording.h"
 #include "support/error.h"
 
 namespace weft::bindings {

@@ -25,7 +25,7 @@
 #include "program/tape/launch_needs.h"
 #include "runtime/array.h"
 #include "runtime/bytes.h"
-#include "runtime/graph.h"
+#include "runtime/recording.h"
 #include "support/error.h"
 
 namespace weft::bindings {

@@ -17,6 +17,7 @@
 #include "jit/assemble.h"
 #include "jit/features.h"
 #include "jit/jit.h"
+#include "runtime/cuda_devices.h"
 #include "runtime/device.h"
 #include "support/error.h"
 

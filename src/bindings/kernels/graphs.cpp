@@ -74,7 +74,7 @@ void bind_graphs(nb::module_& m) {
         nb::arg().none(), nb::arg().none());
     graphs.def("has_conditions", [] {
         const std::vector<Device*> all = runtime::cuda_devices();
-        return !all.empty() && all.front()->cuda()->has_conditions;
+        return !all.empty() && all.front()->gpu()->has_conditions;
     });
     graphs.def("drop", [](const PyStream& stream) { runtime::drop_recording(*stream.stream); });
     graphs.def(

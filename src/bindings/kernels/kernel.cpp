@@ -15,6 +15,7 @@
 #include "frontend/frontend.h"
 #include "ir/typing.h"
 #include "jit/jit.h"
+#include "runtime/cuda_devices.h"
 #include "support/error.h"
 
 namespace weft::bindings {

@@ -42,7 +42,7 @@
 #include "ir/typing.h"
 #include "program/host/host.h"
 #include "program/host/settings.h"
-#include "runtime/graph.h"
+#include "runtime/recording.h"
 #include "runtime/waiting.h"
 #include "support/error.h"
 
@@ -205,7 +205,7 @@ void shape_blocks(const Slots& slots, const runtime::Device& device, program::Gr
                              ErrorCategory::value);
         to = number;
     };
-    read(kBlockDim, "block_dim", 1, device.cuda()->max_threads_per_block, grid.block_dim);
+    read(kBlockDim, "block_dim", 1, device.gpu()->max_threads_per_block, grid.block_dim);
     read(kMaxBlocks, "max_blocks", 0, std::numeric_limits<std::int32_t>::max(), grid.max_blocks);
 }
 

@@ -10,7 +10,7 @@
 #include "bindings/devices/stream.h"
 #include "bindings/spatial/spatial.h"
 #include "bindings/values/types.h"
-#include "runtime/spatial/handles.h"
+#include "runtime/handles.h"
 #include "types/objects.h"
 
 namespace weft::bindings {

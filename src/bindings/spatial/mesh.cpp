@@ -16,8 +16,8 @@
 #include "bindings/devices/device.h"
 #include "bindings/devices/stream.h"
 #include "bindings/spatial/spatial.h"
+#include "runtime/handles.h"
 #include "runtime/spatial/bvh.h"
-#include "runtime/spatial/handles.h"
 #include "types/objects.h"
 
 namespace weft::bindings {

@@ -10,6 +10,7 @@
 #include "bindings/arrays/array_object.h"
 #include "bindings/devices/device.h"
 #include "bindings/spatial/spatial.h"
+#include "runtime/array_copies.h"
 #include "runtime/spatial/volume/file.h"
 #include "runtime/spatial/volume/points.h"
 

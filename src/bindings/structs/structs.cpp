@@ -366,7 +366,7 @@ void keep_array(const PyArray& value, runtime::Buffer& holder, std::int64_t plac
     if (value.requires_grad)
         holder.references.add(gradient_of(value).buffer, holder, at(offsetof(ArrayView, grad)));
     else if (value.array.buffer)
-        value.array.buffer->is_kept_without_gradient = true;
+        value.array.buffer->marks |= kKeptWithoutGradient;
 }
 
 void keep_arrays(nb::handle value, runtime::Buffer& holder, std::int64_t place) {

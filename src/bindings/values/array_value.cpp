@@ -97,7 +97,7 @@ namespace {
 void note_gradient(const PyArray& array) {
     const runtime::BufferPtr& buffer = array.array.buffer;
     if (!buffer) return;
-    if (buffer->is_kept_without_gradient) buffer->got_gradient_later = true;
+    if (buffer->marks & kKeptWithoutGradient) buffer->marks |= kGotGradientLater;
     if (buffer.use_count() > 1) program::note_gradient_beside(buffer, array.gradient);
 }
 

@@ -7,6 +7,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,10 @@ struct PendingLayout {
     std::optional<runtime::Shape> shape, strides;
     std::optional<int> ndim;
 };
+// Bits of runtime::Buffer::marks. The first: structs in memory point to the array as one without a gradient. The second:
+// it got a gradient afterwards, which those structs do not see.
+inline constexpr std::uint8_t kKeptWithoutGradient = 1, kGotGradientLater = 2;
+
 // The Python object's own part: the runtime array and data that only Python uses. `wp.array(dtype=float)` and
 // `wp.array[float]` give an instance with is_annotation set and no memory; `array.dtype` is Kind::none there if the
 // annotation is generic. Foreign memory (NumPy arrays, tensors) is kept alive by the runtime array's buffer.

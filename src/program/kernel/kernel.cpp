@@ -11,6 +11,7 @@
 #include "program/host/settings.h"
 #include "program/kernel/grid.h"
 #include "program/kernel/reuse.h"
+#include "runtime/cuda_devices.h"
 #include "support/error.h"
 
 namespace weft::program {
@@ -66,7 +67,7 @@ Kernel::Kernel(std::string name, std::shared_ptr<const sema::FunctionSource> sou
 // ---- options ----
 
 // Faults of these devices name the line.
-static bool is_emulated(const runtime::Device& device) { return device.ordinal >= 0 && device.cuda()->is_emulated; }
+static bool is_emulated(const runtime::Device& device) { return device.ordinal >= 0 && device.gpu()->is_emulated; }
 
 Variant Kernel::configured(const runtime::Device& device) const {
     const Settings& set = settings();

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "program/kernel/object_ids.h"
-#include "runtime/spatial/handles.h"
+#include "runtime/handles.h"
 
 namespace weft::program {
 

@@ -1,5 +1,5 @@
 // Kernels that store into volumes. Before each of their launches, tapes are told to keep the volumes as earlier
-// launches saw them (runtime/spatial/handles.h). Other launches pay nothing for this.
+// launches saw them (runtime/handles.h). Other launches pay nothing for this.
 #pragma once
 
 #include <memory>

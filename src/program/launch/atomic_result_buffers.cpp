@@ -4,7 +4,7 @@
 
 #include "program/host/settings.h"
 #include "runtime/bytes.h"
-#include "runtime/graph.h"
+#include "runtime/recording.h"
 #include "support/error.h"
 
 namespace weft::program {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ir/walk.h"
-#include "runtime/spatial/handles.h"
+#include "runtime/handles.h"
 #include "support/error.h"
 #include "types/objects.h"
 

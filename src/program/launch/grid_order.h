@@ -15,7 +15,7 @@
 #include "program/kernel/compiled.h"
 #include "program/kernel/grid.h"
 #include "runtime/array.h"
-#include "runtime/spatial/handles.h"
+#include "runtime/handles.h"
 #include "runtime/spatial/hash_grid.h"
 
 namespace weft::program {

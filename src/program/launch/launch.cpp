@@ -9,7 +9,7 @@
 #include "program/launch/grid_order.h"
 #include "program/launch/recorded_run.h"
 #include "runtime/bytes.h"
-#include "runtime/graph.h"
+#include "runtime/recording.h"
 #include "support/error.h"
 
 namespace weft::program {

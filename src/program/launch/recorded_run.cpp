@@ -14,7 +14,7 @@
 #include "program/launch/grid_order.h"
 #include "program/launch/launch_fusion.h"
 #include "runtime/bytes.h"
-#include "runtime/spatial/handles.h"
+#include "runtime/handles.h"
 #include "runtime/verify.h"
 #include "support/error.h"
 

@@ -6,7 +6,7 @@
 
 #include "program/kernel/compiled.h"
 #include "program/kernel/grid.h"
-#include "runtime/graph.h"
+#include "runtime/recording.h"
 
 namespace weft::program {
 

@@ -5,8 +5,9 @@
 #include <span>
 
 #include "program/host/host.h"
+#include "runtime/array_copies.h"
 #include "runtime/bytes.h"
-#include "runtime/graph.h"
+#include "runtime/recording.h"
 #include "support/error.h"
 
 namespace weft::program {

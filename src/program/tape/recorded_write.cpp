@@ -5,9 +5,10 @@
 #include "program/launch/gradient_claim.h"
 #include "program/launch/nan_check.h"
 #include "program/tape/gradient_memory.h"
+#include "runtime/array_copies.h"
 #include "runtime/copy_plan.h"
-#include "runtime/graph.h"
 #include "runtime/primitives.h"
+#include "runtime/recording.h"
 #include "support/error.h"
 
 namespace weft::program {

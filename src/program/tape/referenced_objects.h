@@ -1,7 +1,7 @@
 // Objects that a launch finds by ids: meshes, BVHs, hash grids and volumes. A tape keeps them as the launch saw them,
 // so that the adjoint, which runs queries again, finds the same.
 //
-// Trees and volumes are kept by snapshots (runtime/spatial/handles.h). The arrays of a mesh are the user's: contents
+// Trees and volumes are kept by snapshots (runtime/handles.h). The arrays of a mesh are the user's: contents
 // that later launches overwrite are saved as those of any array (tape_memory.h). The adjoint finds a descriptor with
 // these contents and with the gradients that the arrays have by then.
 //
@@ -19,7 +19,7 @@
 
 #include "program/kernel/signature.h"
 #include "program/tape/tape_memory.h"
-#include "runtime/spatial/handles.h"
+#include "runtime/handles.h"
 
 namespace weft::program {
 

@@ -11,9 +11,9 @@
 #include "runtime/cpu/block_cache.h"
 #include "runtime/cpu/copy.h"
 #include "runtime/cpu/deferred.h"
-#include "runtime/cpu/primitives/primitives.h"
+#include "runtime/cpu/primitives.h"
 #include "runtime/cpu/private_gradients.h"
-#include "runtime/graph.h"
+#include "runtime/recording.h"
 #include "runtime/timing.h"
 #include "support/error.h"
 

@@ -12,7 +12,7 @@
 #include "runtime/cpu/preemption.h"
 #include "runtime/cpu/private_gradients.h"
 #include "runtime/cpu/thread_pool.h"
-#include "runtime/spatial/handles.h"
+#include "runtime/handles.h"
 #include "runtime/timing.h"
 #include "support/float_environment.h"
 

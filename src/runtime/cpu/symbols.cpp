@@ -22,8 +22,8 @@
 #include "runtime/cpu/interrupts.h"
 #include "runtime/cpu/library.h"
 #include "runtime/cpu/stack.h"
+#include "runtime/handles.h"
 #include "runtime/print.h"
-#include "runtime/spatial/handles.h"
 #include "support/error.h"
 #include "types/type.h"
 

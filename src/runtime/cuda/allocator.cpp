@@ -13,6 +13,7 @@
 #include "runtime/cuda/capture.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/timing.h"
+#include "runtime/cuda_devices.h"
 #include "runtime/ipc.h"
 #include "runtime/pinned.h"
 #include "runtime/waiting.h"
@@ -38,7 +39,7 @@ int cuda_driver_version() { return find_driver() ? find_driver()->version : 0; }
 
 // ---- the pool ----
 
-bool CudaPool::is_supported() const { return device_.cuda()->has_pools; }
+bool CudaPool::is_supported() const { return device_.gpu()->has_pools; }
 
 bool CudaPool::is_enabled() const {
     const Use use = use_;
@@ -324,7 +325,7 @@ void CudaDevice::make_room() {
 
 // The other device's stream waits for the copy, so its memory may then be freed or written.
 bool CudaDevice::copy_from(void* to, Device& other, const void* from, std::int64_t size_bytes, Stream& stream) {
-    if (other.cuda() == nullptr) return false;
+    if (other.gpu() == nullptr) return false;
     CudaDevice& owner = as_cuda(other);
     Stream& theirs = current_stream(owner);
     const bool is_ordered = !stream.is_recorded() && !theirs.is_recorded();
@@ -366,7 +367,7 @@ bool CudaDevice::copy_from(void* to, Device& other, const void* from, std::int64
 
 // Memory of other libraries is not pooled.
 bool is_pooled(const Array& array) {
-    return array.device->cuda() != nullptr && array.buffer && array.buffer->data && !array.buffer->release &&
+    return array.device->gpu() != nullptr && array.buffer && array.buffer->data && !array.buffer->release &&
            as_cuda(*array.device).is_pooled(array.buffer->data);
 }
 
@@ -421,7 +422,7 @@ void set_pool_open(CudaDevice& owner, CudaDevice& peer, bool is_open, const char
 }  // namespace
 
 bool can_open(MemoryOf kind, Device& owner, Device& peer) {
-    if (owner.cuda() == nullptr || peer.cuda() == nullptr) return false;
+    if (owner.gpu() == nullptr || peer.gpu() == nullptr) return false;
     if (kind == MemoryOf::pool && !owner.pool()->is_supported()) return false;
     if (kind == MemoryOf::pool && owner.ordinal == peer.ordinal)
         return true;  // all contexts of a GPU can access its
@@ -451,7 +452,7 @@ void set_open(MemoryOf kind, Device& owner, Device& peer, bool is_open, const ch
 
 bool may_touch(Device& device, const Array& array) {
     if (&device == array.device) return true;
-    if (device.cuda() == nullptr || array.device->cuda() == nullptr) return false;
+    if (device.gpu() == nullptr || array.device->gpu() == nullptr) return false;
     return is_open(is_pooled(array) ? MemoryOf::pool : MemoryOf::plain, *array.device, device);
 }
 
@@ -468,7 +469,7 @@ bool launches_take(Device& device, const Array& array) {
 // ---- memory that processes share ----
 
 bool is_ipc_supported(const Device& device) {
-    return device.cuda() != nullptr && driver().cuIpcGetMemHandle && driver().cuIpcOpenMemHandle_v2 &&
+    return device.gpu() != nullptr && driver().cuIpcGetMemHandle && driver().cuIpcOpenMemHandle_v2 &&
            driver().cuIpcCloseMemHandle;
 }
 

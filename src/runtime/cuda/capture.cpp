@@ -7,7 +7,7 @@
 #include "runtime/cuda/own_kernels.h"
 #include "runtime/cuda/timing.h"
 #include "runtime/cuda_kernels.h"
-#include "runtime/verify.h"
+#include "runtime/out_of_memory.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -46,7 +46,7 @@ private:
     std::function<void(Stream&)> again_;
 };
 
-std::size_t nodes_of(CudaDevice& device, CUgraph graph) {
+std::size_t nodes_of(CudaContext& device, CUgraph graph) {
     std::size_t count = 0;
     device.check(driver().cuGraphGetNodes(graph, nullptr, &count), "cuGraphGetNodes");
     return count;
@@ -59,7 +59,7 @@ bool is_captured(CUstream stream) {
 }
 
 void require_conditions(ConditionKind kind) {
-    if (has_conditions()) return;
+    if (driver().has_conditions()) return;
     const char* const api = kind == ConditionKind::repeat ? "capture_while()" : "capture_if()";
     throw UsageError(api, "the CUDA driver is too old for conditions in a graph: it is of CUDA " +
                               std::to_string(driver().version / 1000) + "." +
@@ -69,20 +69,11 @@ void require_conditions(ConditionKind kind) {
 
 }  // namespace
 
-bool has_conditions() {
-    const Driver& d = driver();
-    return d.version >= 12040 && d.cuStreamGetCaptureInfo_v3 && d.cuStreamUpdateCaptureDependencies_v2 &&
-           d.cuStreamBeginCaptureToGraph && d.cuGraphAddNode_v2 && d.cuGraphConditionalHandleCreate;
-}
-
-RelaxedCapture::RelaxedCapture() { driver().cuThreadExchangeStreamCaptureMode(&mode_); }
-RelaxedCapture::~RelaxedCapture() { driver().cuThreadExchangeStreamCaptureMode(&mode_); }
-
 CudaRecording* cuda_recording(Stream& stream) { return static_cast<CudaRecording*>(stream.recording()); }
 
 // ---- graphs ----
 
-CudaGraph::CudaGraph(CudaDevice& device, std::vector<NodePtr> nodes, std::unique_ptr<KeptMemory> memory,
+CudaGraph::CudaGraph(CudaContext& device, std::vector<NodePtr> nodes, std::unique_ptr<KeptMemory> memory,
                      std::shared_ptr<GraphReports> reports, std::vector<const CudaGraph*> children, bool has_conditions,
                      CUgraph graph)
     : Graph(device, std::move(nodes)),
@@ -93,7 +84,7 @@ CudaGraph::CudaGraph(CudaDevice& device, std::vector<NodePtr> nodes, std::unique
       has_conditions_(has_conditions),
       graph_(graph) {
     try {
-        const CudaDevice::Inside inside(cuda_);
+        const CudaContext::Inside inside(cuda_);
         const RelaxedCapture relaxed;
         if (!driver().cuGraphInstantiateWithFlags)
             throw UsageError("capture_end()",
@@ -109,7 +100,7 @@ CudaGraph::CudaGraph(CudaDevice& device, std::vector<NodePtr> nodes, std::unique
 
 void CudaGraph::destroy() noexcept {
     reports_->forget_faults();
-    const CudaDevice::Inside inside(cuda_, std::nothrow);
+    const CudaContext::Inside inside(cuda_, std::nothrow);
     if (!inside.is_inside()) return;
     const RelaxedCapture relaxed;
     // Memory is freed in the current stream of this thread, which must come after the last launch.
@@ -141,7 +132,7 @@ bool CudaGraph::brings_bytes() const {
 void CudaGraph::launch(Stream& stream) {
     auto& queue = static_cast<CudaStream&>(stream);
     if (CudaRecording* const recording = cuda_recording(stream)) return recording->add_child(*this, queue);
-    const CudaDevice::Inside inside(cuda_);
+    const CudaContext::Inside inside(cuda_);
     const TimedWork timed(queue, kTimedGraph, "graph");
     const CudaStream::Handle handle = queue.handle();
     cuda_.check(driver().cuGraphLaunch(executable_, handle), "cuGraphLaunch");
@@ -153,8 +144,8 @@ void CudaGraph::launch(Stream& stream) {
 // ---- recordings ----
 
 CudaRecording::CudaRecording(CudaStream& stream, const CaptureOptions& options)
-    : Recording(stream, options), cuda_(stream.cuda_device()), mode_(options.mode) {
-    const CudaDevice::Inside inside(cuda_);
+    : StreamRecording(stream, options), cuda_(stream.cuda_context()), mode_(options.mode) {
+    const CudaContext::Inside inside(cuda_);
     const CUstream handle = stream.own_handle();
     stream.prepare_side_stream();
     is_ended_ = true;  // nothing to end if the next call fails
@@ -163,8 +154,8 @@ CudaRecording::CudaRecording(CudaStream& stream, const CaptureOptions& options)
 }
 
 CudaRecording::CudaRecording(CudaStream& stream, CUgraph graph)
-    : Recording(stream, External{}),
-      cuda_(stream.cuda_device()),
+    : StreamRecording(stream, External{}),
+      cuda_(stream.cuda_context()),
       mode_(CaptureOptions{}.mode),
       is_ended_(true),
       external_(std::make_shared<ExternalUse>(cuda_)) {
@@ -181,7 +172,7 @@ CudaRecording::~CudaRecording() {
         external_->gone = std::move(gone_);
         return;
     }
-    const CudaDevice::Inside inside(cuda_, std::nothrow);
+    const CudaContext::Inside inside(cuda_, std::nothrow);
     if (!inside.is_inside()) return;
     end_bodies();
     auto& origin = static_cast<CudaStream&>(stream());
@@ -227,7 +218,7 @@ void CudaRecording::end_bodies() noexcept {
 
 std::shared_ptr<Graph> CudaRecording::finish() {
     WEFT_CHECK(!external_, "another library's capture is finished");
-    const CudaDevice::Inside inside(cuda_);
+    const CudaContext::Inside inside(cuda_);
     auto& origin = static_cast<CudaStream&>(stream());
     if (!bodies_.empty() && lost_.empty()) lost_ = "the capture ends within the body of a condition";
     end_bodies();
@@ -373,9 +364,9 @@ void CudaRecording::hold(void* data, std::int64_t size_bytes) { held_->push_back
 const void* CudaRecording::keep_bytes(const void* from, std::int64_t size_bytes) {
     const WithoutRecording without;
     const RelaxedCapture relaxed;
-    void* const data = cuda_.require_memory(size_bytes, /*zeroed=*/false, stream());
+    void* const data = take_memory(cuda_, size_bytes, /*zeroed=*/false, stream(), "launch()");
     hold(data, size_bytes);
-    cuda_.from_host(data, from, size_bytes, stream());
+    static_cast<CudaStream&>(stream()).put_from_host(data, from, size_bytes);
     settle();
     return data;
 }
@@ -383,7 +374,7 @@ const void* CudaRecording::keep_bytes(const void* from, std::int64_t size_bytes)
 BufferPtr CudaRecording::report_memory(std::int64_t size_bytes) {
     const WithoutRecording without;
     const RelaxedCapture relaxed;
-    BufferPtr made = buffer_of(cuda_.require_memory(size_bytes, /*zeroed=*/true, stream()), size_bytes);
+    BufferPtr made = buffer_of(take_memory(cuda_, size_bytes, /*zeroed=*/true, stream(), "launch()"), size_bytes);
     settle();
     return made;
 }
@@ -412,7 +403,7 @@ CudaRecording::InsertionPoint CudaRecording::place_in(CUstream handle) const {
 
 void CudaRecording::add_child(CudaGraph& graph, CudaStream& stream) {
     if (graph.has_conditions_) {
-        const CudaDevice::Inside inside(cuda_);
+        const CudaContext::Inside inside(cuda_);
         const auto count = [&] { return nodes_of(cuda_, place_in(handle(stream)).graph); };
         const std::size_t before = count();
         const UseStream use({std::shared_ptr<Stream>(), &stream});
@@ -423,7 +414,7 @@ void CudaRecording::add_child(CudaGraph& graph, CudaStream& stream) {
                          "the graph has conditions, and work of another library, which only that one can capture once "
                          "more. help: call the captured function itself");
     }
-    const CudaDevice::Inside inside(cuda_);
+    const CudaContext::Inside inside(cuda_);
     const CUstream into = handle(stream);
     const InsertionPoint place = place_in(into);
     CUgraphNode node = nullptr;
@@ -444,7 +435,7 @@ void CudaRecording::add_event(CUevent event, std::shared_ptr<const void> owner, 
                                   "there. help: in front of the condition, or behind it");
     if (records && !driver().cuEventRecordWithFlags)
         throw UsageError(api, "the CUDA driver is too old for events in graphs: expected one of CUDA 11.1 or later");
-    const CudaDevice::Inside inside(cuda_);
+    const CudaContext::Inside inside(cuda_);
     const CUstream into = handle(stream);
     if (records)
         cuda_.check(driver().cuEventRecordWithFlags(event, into, kRecordedByGraph), "cuEventRecordWithFlags");
@@ -467,7 +458,7 @@ void CudaRecording::set_condition(const Condition& condition, bool for_all) {
 void CudaRecording::begin_condition(const Array& condition, ConditionKind kind, Branches branches) {
     require_conditions(kind);
     auto& stream = static_cast<CudaStream&>(current_stream(cuda_));
-    const CudaDevice::Inside inside(cuda_);
+    const CudaContext::Inside inside(cuda_);
     const InsertionPoint place = place_in(handle(stream));
     Condition made{&stream, kind, condition.view.data};
     const bool is_there[] = {branches.on_true, branches.on_false};
@@ -481,7 +472,7 @@ void CudaRecording::begin_condition(const Array& condition, ConditionKind kind, 
 }
 
 void CudaRecording::begin_branch(bool on_true) {
-    const CudaDevice::Inside inside(cuda_);
+    const CudaContext::Inside inside(cuda_);
     const Condition& condition = conditions_.back();
     const CUstream outer = handle(*condition.stream);
     const InsertionPoint place = place_in(outer);
@@ -506,7 +497,7 @@ void CudaRecording::begin_branch(bool on_true) {
 }
 
 std::shared_ptr<Graph> CudaRecording::end_branch() {
-    const CudaDevice::Inside inside(cuda_);
+    const CudaContext::Inside inside(cuda_);
     const Condition& condition = conditions_.back();
     if (bodies_.empty() || bodies_.back().stream != condition.stream)
         throw InternalError("a branch ends that has not begun");
@@ -539,105 +530,6 @@ std::shared_ptr<Graph> CudaRecording::end_branch() {
 void CudaRecording::end_condition(bool is_complete) {
     conditions_.pop_back();
     if (!is_complete && lost_.empty()) lost_ = "an exception has left the body of a condition";
-}
-
-// ---- captures of other libraries ----
-
-namespace {
-
-// Never freed: the driver may release graphs when the process ends.
-struct ExternalUses {
-    std::mutex mutex;
-    std::vector<std::weak_ptr<ExternalUse>> all;
-    std::vector<std::shared_ptr<ExternalUse>> unused;
-    std::atomic<bool> has_any{false};
-};
-ExternalUses& external_uses() {
-    static ExternalUses& made = *new ExternalUses;
-    return made;
-}
-
-}  // namespace
-
-ExternalUse::~ExternalUse() {
-    const CudaDevice::Inside inside(device_, std::nothrow);
-    if (!inside.is_inside()) return;
-    for (const CUstream stream : gone) destroy_quietly(driver().cuStreamDestroy_v2, stream);
-}
-
-void ExternalUse::retain(const std::shared_ptr<ExternalUse>& use, CUgraph graph) {
-    const Driver& d = driver();
-    if (!d.cuUserObjectCreate || !d.cuGraphRetainUserObject)
-        throw UsageError(
-            "launch()",
-            "the CUDA driver is too old to be captured by other libraries: expected one of CUDA 11.3 or later");
-    const auto let_go = [](void* pointer) {
-        auto* const kept = static_cast<std::shared_ptr<ExternalUse>*>(pointer);
-        const std::lock_guard lock(external_uses().mutex);
-        external_uses().unused.push_back(std::move(*kept));
-        delete kept;
-    };
-    auto kept = std::make_unique<std::shared_ptr<ExternalUse>>(use);
-    CUuserObject object = nullptr;
-    use->device_.check(d.cuUserObjectCreate(&object, kept.get(), let_go, 1, kNoDestructorSync), "cuUserObjectCreate");
-    kept.release();  // NOLINT(bugprone-unused-return-value): the object has it
-    const CUresult result = d.cuGraphRetainUserObject(graph, object, 1, kMoveUserObject);
-    if (result != kSuccess) d.cuUserObjectRelease(object, 1);
-    use->device_.check(result, "cuGraphRetainUserObject");
-    const std::lock_guard lock(external_uses().mutex);
-    external_uses().all.push_back(use);
-    external_uses().has_any = true;
-}
-
-void ExternalUse::free_unused() {
-    if (!external_uses().has_any) return;
-    std::vector<std::shared_ptr<ExternalUse>> unused;
-    {
-        const std::lock_guard lock(external_uses().mutex);
-        unused.swap(external_uses().unused);
-    }
-}
-
-void ExternalUse::collect(CudaDevice& device, Stream& stream) {
-    if (!external_uses().has_any) return;
-    std::vector<std::shared_ptr<ExternalUse>> there;
-    {
-        const std::lock_guard lock(external_uses().mutex);
-        std::erase_if(external_uses().all, [](const std::weak_ptr<ExternalUse>& each) { return each.expired(); });
-        for (const std::weak_ptr<ExternalUse>& each : external_uses().all)
-            if (std::shared_ptr<ExternalUse> use = each.lock(); use && &use->device_ == &device)
-                there.push_back(std::move(use));
-    }
-    for (const std::shared_ptr<ExternalUse>& use : there) use->reports->collect(device, stream);
-    for (const std::shared_ptr<ExternalUse>& use : there)
-        for (const NodePtr& node : use->nodes) {
-            node->throw_fault();
-            for (const auto& [branch, child] : node->children()) child->throw_fault();
-        }
-}
-
-// ---- the device's part ----
-
-void CudaDevice::begin_capture(Stream& stream, const CaptureOptions& options) {
-    ExternalUse::free_unused();
-    auto& queue = static_cast<CudaStream&>(stream);
-    end_abandoned_recordings();
-    const CudaStream::WorkLock lock = queue.lock_work();
-    if (!options.is_external) refuse_second_recording(stream);
-    if (verifies_cuda())
-        throw UsageError("capture_begin()",
-                         "wp.config.verify_cuda is on, which waits for each launch on '" + alias +
-                             "': nothing is launched in a capture. help: wp.config.verify_cuda = False around it");
-    if (options.is_external) return queue.begin_external();
-    new CudaRecording(queue, options);  // end_recording() deletes it
-}
-
-// Another library's capture has no graph of ours.
-std::shared_ptr<Graph> CudaDevice::end_capture(Stream& stream) {
-    const Recording* const recording = stream.recording();
-    if (!recording || !recording->is_external()) return end_recording(stream);
-    static_cast<CudaStream&>(stream).end_external();
-    return nullptr;
 }
 
 }  // namespace weft::runtime

@@ -17,29 +17,21 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cuda/device.h"
-#include "runtime/graph.h"
+#include "runtime/copy_plan.h"
+#include "runtime/cuda/context.h"
+#include "runtime/cuda/external_use.h"
+#include "runtime/cuda/relaxed_capture.h"
+#include "runtime/cuda/reports.h"
+#include "runtime/cuda/stream.h"
+#include "runtime/recording.h"
 
 namespace weft::runtime {
-
-// While it lives, this thread may make driver calls that are no work of a captured stream: load code, allocate memory,
-// query and wait for other streams. Otherwise the driver refuses them and invalidates captures of this thread.
-class RelaxedCapture {
-public:
-    RelaxedCapture();
-    ~RelaxedCapture();
-    RelaxedCapture(const RelaxedCapture&) = delete;
-    RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-
-private:
-    cuda::CUstreamCaptureMode mode_ = cuda::kCaptureRelaxed;
-};
 
 class CudaGraph final : public Graph {
 public:
     // Makes the driver's executable graph and takes ownership of `graph`, also on failure. Throws UsageError if the
     // driver refuses.
-    CudaGraph(CudaDevice& device, std::vector<NodePtr> nodes, std::unique_ptr<KeptMemory> memory,
+    CudaGraph(CudaContext& device, std::vector<NodePtr> nodes, std::unique_ptr<KeptMemory> memory,
               std::shared_ptr<GraphReports> reports, std::vector<const CudaGraph*> children, bool has_conditions,
               cuda::CUgraph graph);
     // Memory that the graph keeps is freed after its last launch.
@@ -58,7 +50,7 @@ private:
     void begin_launch(CudaStream& stream) const;
     bool brings_bytes() const;
 
-    CudaDevice& cuda_;
+    CudaContext& cuda_;
     std::unique_ptr<KeptMemory> memory_;
     std::shared_ptr<GraphReports> reports_;
     std::vector<const CudaGraph*> children_;  // kept alive by the memory
@@ -70,33 +62,7 @@ private:
     bool was_launched_ = false;
 };
 
-// Everything that Weft's work in a graph of another library uses. An object of the driver owns it and releases it with
-// the graph. That release must not free memory, so the next wait for a stream does.
-class ExternalUse {
-public:
-    explicit ExternalUse(CudaDevice& device) : device_(device) {}
-    ~ExternalUse();
-    ExternalUse(const ExternalUse&) = delete;
-    ExternalUse& operator=(const ExternalUse&) = delete;
-
-    // Attaches `use` to the graph. Throws UsageError if the driver refuses.
-    static void retain(const std::shared_ptr<ExternalUse>& use, cuda::CUgraph graph);
-    // Frees the memory of graphs that have been destroyed.
-    static void free_unused();
-    // Forwards the reports of such graphs' launches. Throws the first fault.
-    static void collect(CudaDevice& device, Stream& stream);
-
-    std::vector<NodePtr> nodes;
-    std::unique_ptr<KeptMemory> memory;
-    std::shared_ptr<GraphReports> reports = std::make_shared<GraphReports>();
-    std::shared_ptr<std::vector<BufferPtr>> held;
-    std::vector<cuda::CUstream> gone;  // as in CudaRecording
-
-private:
-    CudaDevice& device_;
-};
-
-class CudaRecording final : public Recording {
+class CudaRecording final : public StreamRecording {
 public:
     // Begins the capture. Throws UsageError if the driver refuses.
     CudaRecording(CudaStream& stream, const CaptureOptions& options);
@@ -119,8 +85,7 @@ public:
     std::shared_ptr<Graph> finish() override;
     void release(Stream& stream) noexcept override;
 
-    // The driver's stream for this thread's work in a stream of the capture.
-    cuda::CUstream handle(CudaStream& stream);
+    cuda::CUstream handle(CudaStream& stream) override;
     // Memory that belongs to the graph once it has no other owner; null if there is no more memory.
     void* allocate(std::int64_t size_bytes, bool zeroed, Stream& stream);
     // True if the memory was allocated in this capture: a later allocate() may return it, and in the end the graph owns
@@ -142,11 +107,8 @@ public:
     // Adds a graph as a part of this one. The driver accepts no child graph with conditions: the nodes of such a graph
     // are added one by one.
     void add_child(CudaGraph& graph, CudaStream& stream);
-    // Adds a node that records an event which lives outside of the graph, or waits for it. Throws UsageError in bodies
-    // of conditions, and if the driver is too old.
-    void add_event(cuda::CUevent event, std::shared_ptr<const void> owner, CudaStream& stream, bool records);
-    // Takes over the driver's streams of a destroyed stream, which are destroyed after the capture.
-    void keep_stream(cuda::CUstream own, cuda::CUstream side_stream);
+    void add_event(cuda::CUevent event, std::shared_ptr<const void> owner, CudaStream& stream, bool records) override;
+    void keep_stream(cuda::CUstream own, cuda::CUstream side_stream) override;
 
 private:
     struct Spare {
@@ -177,7 +139,7 @@ private:
     void settle();
     void end_bodies() noexcept;
 
-    CudaDevice& cuda_;
+    CudaContext& cuda_;
     int mode_;
     bool is_ended_ = false;
     bool used_side_stream_ = false;
@@ -195,9 +157,6 @@ private:
     std::vector<std::pair<const std::byte*, const std::byte*>> filled_;  // memory of the host: begin and end
     std::shared_ptr<ExternalUse> external_;                              // null if Weft began the capture
 };
-
-// Whether the driver supports conditions in graphs.
-bool has_conditions();
 
 // The recording of this thread's work in the stream; null if there is none.
 CudaRecording* cuda_recording(Stream& stream);

@@ -1,8 +1,10 @@
-// Contexts other than the primary ones of GPUs, made by programs or other libraries, as devices with names.
+// CUDA devices by their ordinals, and contexts other than the primary ones of GPUs, made by programs or other
+// libraries, as devices with names.
 #include <algorithm>
 #include <map>
 
 #include "runtime/cuda/device.h"
+#include "runtime/cuda_devices.h"
 #include "runtime/waiting.h"
 #include "support/error.h"
 
@@ -63,6 +65,20 @@ std::vector<CudaDevice*> mapped_devices() {
     const std::lock_guard lock(mapped().mutex);
     return mapped().devices;
 }
+
+std::vector<Device*> cuda_devices() {
+    const std::span<CudaDevice* const> primary = gpus();
+    std::vector<Device*> all(primary.begin(), primary.end());
+    const std::vector<CudaDevice*> mapped = mapped_devices();
+    all.insert(all.end(), mapped.begin(), mapped.end());
+    return all;
+}
+
+Device& cuda_device(int ordinal) { return *gpus()[static_cast<std::size_t>(ordinal)]; }
+
+Target cuda_target(int arch) { return {Target::Kind::cuda, "nvptx64-nvidia-cuda", "sm_" + std::to_string(arch), ""}; }
+
+const std::string& cuda_problem() { return driver_problem(); }
 
 Device& map_cuda_context(const std::string& alias, std::uint64_t handle) {
     if (gpus().empty()) refuse(alias, "there is no CUDA device: " + cuda_problem());

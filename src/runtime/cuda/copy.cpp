@@ -57,7 +57,7 @@ std::int64_t unit_of(const CopyPlan& plan) {
 // on the host: one thread copies them in order.
 void CudaDevice::run_plan(const CopyPlan& plan, Stream& stream) {
     if (is_line(plan, &CopyPlan::Axis::to) && is_line(plan, &CopyPlan::Axis::from))
-        return copy_line(plan.to, plan.from, plan.size_bytes(), stream);
+        return static_cast<CudaStream&>(stream).put_line(plan.to, plan.from, plan.size_bytes());
     const std::int64_t unit = unit_of(plan);
     const devlib::StridedCopy copy{strided(plan), plan.element / unit};
     static constexpr const char* kNames[] = {"weft_copy_1", "weft_copy_2", "weft_copy_4", "weft_copy_8"};
@@ -105,7 +105,7 @@ void CudaDevice::record_to_host(const CopyPlan& plan, Stream& stream, CudaRecord
     }
     const void* const line = there ? there->data() : plan.from;
     if (is_line(plan, &CopyPlan::Axis::to) && is_pinned(reinterpret_cast<std::uintptr_t>(plan.to))) {
-        put_to_host(plan.to, line, bytes, stream);
+        static_cast<CudaStream&>(stream).put_to_host(plan.to, line, bytes);
         recording.add_filled(plan, {});
     } else {
         const std::shared_ptr<LeftBytes> left = recording.leave_bytes(line, bytes, stream);
@@ -125,11 +125,12 @@ void CudaDevice::record_to_host(const CopyPlan& plan, Stream& stream, CudaRecord
 
 void CudaDevice::put_copy(const CopyPlan& plan, Stream& stream) {
     const std::int64_t bytes = plan.size_bytes();
+    auto& queue = static_cast<CudaStream&>(stream);
     if (plan.sides == CopyPlan::Sides::inside) {
         if (!plan.overlapping) return run_plan(plan, stream);
         const CudaMemory between(*this, bytes, /*zeroed=*/false, stream);
-        copy_line(between.data(), plan.from, bytes, stream);
-        return copy_line(plan.to, between.data(), bytes, stream);
+        queue.put_line(between.data(), plan.from, bytes);
+        return queue.put_line(plan.to, between.data(), bytes);
     }
     // A side that is not contiguous goes through a contiguous buffer: in the host's memory, or in the device's.
     const bool from_host_side = plan.sides == CopyPlan::Sides::from_host;
@@ -164,9 +165,9 @@ void CudaDevice::put_copy(const CopyPlan& plan, Stream& stream) {
         run_plan(on_device, stream);
     }
     if (!line && Asynchronous::is_on() && !stream.recording() && is_pinned(reinterpret_cast<std::uintptr_t>(plan.to)))
-        return put_to_host(plan.to, there ? there->data() : plan.from, bytes, stream);
+        return queue.put_to_host(plan.to, there ? there->data() : plan.from, bytes);
     stream.synchronize();
-    to_host(line ? line.get() : plan.to, there ? there->data() : plan.from, bytes, stream);
+    queue.read(line ? line.get() : plan.to, there ? there->data() : plan.from, bytes);
     if (!line) return;
     on_host.from = line.get();
     make_line(on_host, &CopyPlan::Axis::from);

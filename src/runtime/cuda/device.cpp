@@ -1,104 +1,36 @@
 #include "runtime/cuda/device.h"
 
-#include <cstdio>
 #include <vector>
 
 #include "runtime/cuda/capture.h"
-#include "runtime/cuda/primitives/primitives.h"
-#include "runtime/cuda/timing.h"
-#include "runtime/out_of_memory.h"
+#include "runtime/cuda/primitives.h"
 #include "runtime/pinned.h"
-#include "runtime/waiting.h"
+#include "runtime/verify.h"
 #include "support/error.h"
 
 namespace weft::runtime {
 
 using namespace cuda;
 
-namespace {
-
-CUdeviceptr device_address(const void* data) { return reinterpret_cast<CUdeviceptr>(data); }
-std::size_t count(std::int64_t size_bytes) { return static_cast<std::size_t>(size_bytes); }
-
-int attribute(Attribute which, int ordinal) {
-    int value = 0;
-    check(driver().cuDeviceGetAttribute(&value, which, ordinal), "cuDeviceGetAttribute",
-          "cuda:" + std::to_string(ordinal));
-    return value;
-}
-
-std::string name_of(int ordinal) {
-    char name[256] = "";
-    check(driver().cuDeviceGetName(name, sizeof name, ordinal), "cuDeviceGetName", "cuda:" + std::to_string(ordinal));
-    return name;
-}
-
-CudaProperties properties_of(int ordinal) {
-    CudaProperties made;
-    made.arch = 10 * attribute(kComputeCapabilityMajor, ordinal) + attribute(kComputeCapabilityMinor, ordinal);
-    made.sm_count = attribute(kMultiprocessorCount, ordinal);
-    made.threads_at_once = std::int64_t{made.sm_count} * attribute(kThreadsOfMultiprocessor, ordinal);
-    made.max_shared_memory_per_block = attribute(kMaxSharedMemoryPerBlockOptin, ordinal);
-    made.max_threads_per_block = attribute(kMaxThreadsPerBlock, ordinal);
-    made.is_uva = attribute(kUnifiedAddressing, ordinal) != 0;
-    made.has_pools = driver().cuMemAllocAsync && driver().cuMemFreeAsync && driver().cuDeviceGetDefaultMemPool &&
-                     driver().cuMemPoolSetAttribute && driver().cuMemPoolGetAttribute && driver().cuMemPoolTrimTo &&
-                     driver().cuMemPoolSetAccess && driver().cuMemPoolGetAccess &&
-                     attribute(kMemoryPoolsSupported, ordinal) != 0;
-    made.has_conditions = has_conditions();
-    made.is_emulated = driver().is_emulated();
-    CUuuid uuid;
-    check(driver().cuDeviceGetUuid_v2(&uuid, ordinal), "cuDeviceGetUuid", "cuda:" + std::to_string(ordinal));
-    made.uuid = "GPU-";
-    for (int i = 0; i < 16; ++i) {
-        char digits[8];
-        const bool begins_group = i == 4 || i == 6 || i == 8 || i == 10;
-        std::snprintf(digits, sizeof digits, begins_group ? "-%02x" : "%02x",
-                      static_cast<unsigned char>(uuid.bytes[i]));
-        made.uuid += digits;
-    }
-    char bus[64] = "";
-    check(driver().cuDeviceGetPCIBusId(bus, sizeof bus, ordinal), "cuDeviceGetPCIBusId",
-          "cuda:" + std::to_string(ordinal));
-    made.pci_bus_id = bus;
-    return made;
-}
-
-std::atomic<bool> is_used = false;
-
-}  // namespace
-
 // ---- the device ----
 
-CudaDevice::CudaDevice(int ordinal)
-    : Device("cuda:" + std::to_string(ordinal), name_of(ordinal), /*is_cpu=*/false, ordinal, /*is_host_memory=*/false),
-      properties_(properties_of(ordinal)),
-      target_(cuda_target(properties_.arch)) {
+CudaDevice::CudaDevice(int ordinal) : CudaContext("cuda:" + std::to_string(ordinal), ordinal, /*is_primary=*/true) {
     default_stream_ = new CudaStream(*this);
 }
 
 CudaDevice::CudaDevice(std::string alias, int ordinal, CUcontext context)
-    : Device(std::move(alias), name_of(ordinal), /*is_cpu=*/false, ordinal, /*is_host_memory=*/false),
-      properties_(properties_of(ordinal)),
-      target_(cuda_target(properties_.arch)) {
-    properties_.is_primary = false;
+    : CudaContext(std::move(alias), ordinal, /*is_primary=*/false) {
     default_stream_ = new CudaStream(*this);
     if (!gpus()[static_cast<std::size_t>(ordinal)]->is_open()) begin_pool();
     pool_.begin();
-    is_used = true;
-    context_.store(context, std::memory_order_release);
+    set_context(context);
 }
 
 void CudaDevice::close(const char* api) {
     if (const std::int64_t count = allocations_; count > 0)
         throw UsageError(api, std::to_string(count) + " allocations of '" + alias +
                                   "' are in use. help: delete its arrays and graphs first");
-    context_.store(nullptr, std::memory_order_release);
-}
-
-CUcontext CudaDevice::context() {
-    if (!is_open()) open();
-    return context_.load(std::memory_order_acquire);
+    set_context(nullptr);
 }
 
 // The device's pool keeps freed memory for reuse.
@@ -109,41 +41,6 @@ void CudaDevice::begin_pool() {
     check(driver().cuDeviceGetDefaultMemPool(&pool, ordinal), "cuDeviceGetDefaultMemPool");
     unsigned long long threshold = ~0ull;
     check(driver().cuMemPoolSetAttribute(pool, kReleaseThreshold, &threshold), "cuMemPoolSetAttribute");
-}
-
-void CudaDevice::open() {
-    if (!is_primary()) throw UsageError("device", "'" + alias + "' is no device any more: its context was unmapped");
-    const std::lock_guard lock(mutex_);
-    if (is_open()) return;
-    CUcontext made = nullptr;
-    check(driver().cuDevicePrimaryCtxRetain(&made, ordinal), "cuDevicePrimaryCtxRetain");
-    begin_pool();
-    is_used = true;
-    context_.store(made, std::memory_order_release);
-}
-
-CUresult CudaDevice::Inside::enter(CUcontext wanted) {
-    CUcontext current = nullptr;
-    CUresult result = driver().cuCtxGetCurrent(&current);
-    if (result == kSuccess && current != wanted) {
-        result = driver().cuCtxPushCurrent_v2(wanted);
-        is_pushed_ = result == kSuccess;
-    }
-    is_inside_ = result == kSuccess;
-    return result;
-}
-
-CudaDevice::Inside::Inside(CudaDevice& device) { device.check(enter(device.context()), "cuCtxPushCurrent"); }
-
-CudaDevice::Inside::Inside(CudaDevice& device, std::nothrow_t) noexcept {
-    if (!device.is_open()) return;
-    const CUcontext wanted = device.context_.load(std::memory_order_acquire);
-    if (enter(wanted) != kSuccess) enter(wanted);
-}
-
-CudaDevice::Inside::~Inside() {
-    CUcontext popped = nullptr;
-    if (is_pushed_ && driver().cuCtxPopCurrent_v2(&popped) != kSuccess) driver().cuCtxPopCurrent_v2(&popped);
 }
 
 // ---- streams ----
@@ -181,6 +78,34 @@ std::shared_ptr<Stream> CudaDevice::adopt_stream(CUstream foreign) {
 
 std::shared_ptr<Event> CudaDevice::make_event(bool has_time) { return std::make_shared<CudaEvent>(*this, has_time); }
 
+// ---- captures ----
+
+void CudaDevice::begin_capture(Stream& stream, const CaptureOptions& options) {
+    ExternalUse::free_unused();
+    auto& queue = static_cast<CudaStream&>(stream);
+    end_abandoned_recordings();
+    const CudaStream::WorkLock lock = queue.lock_work();
+    if (!options.is_external) refuse_second_recording(stream);
+    if (verifies_cuda())
+        throw UsageError("capture_begin()",
+                         "wp.config.verify_cuda is on, which waits for each launch on '" + alias +
+                             "': nothing is launched in a capture. help: wp.config.verify_cuda = False around it");
+    if (options.is_external) return queue.begin_external();
+    new CudaRecording(queue, options);  // end_recording() deletes it
+}
+
+// Another library's capture has no graph of ours.
+std::shared_ptr<Graph> CudaDevice::end_capture(Stream& stream) {
+    const Recording* const recording = stream.recording();
+    if (!recording || !recording->is_external()) return end_recording(stream);
+    static_cast<CudaStream&>(stream).end_external();
+    return nullptr;
+}
+
+std::unique_ptr<StreamRecording> CudaDevice::record_external(CudaStream& stream, CUgraph graph) {
+    return std::make_unique<CudaRecording>(stream, graph);
+}
+
 // ---- memory ----
 
 // Atomics of 16 bits access whole 32-bit words, so the last word is allocated and initialized completely.
@@ -199,22 +124,19 @@ void* CudaDevice::allocate(std::int64_t size_bytes, bool zeroed, Stream& stream)
     size_bytes = (size_bytes + 3) / 4 * 4;
     void* const data = take(size_bytes, stream);
     if (data == nullptr) return nullptr;
-    if (size_bytes > asked && driver().note_asked) driver().note_asked(device_address(data), count(asked));
+    if (size_bytes > asked && driver().note_asked)
+        driver().note_asked(reinterpret_cast<CUdeviceptr>(data), static_cast<std::size_t>(asked));
     if (zeroed || size_bytes > asked) clear_or_free(data, size_bytes, stream, zeroed ? 0 : size_bytes - 4);
     return data;
 }
 
 void CudaDevice::clear_or_free(void* data, std::int64_t size_bytes, Stream& stream, std::int64_t from) {
     try {
-        put_clear(static_cast<std::byte*>(data) + from, size_bytes - from, stream);
+        static_cast<CudaStream&>(stream).put_clear(static_cast<std::byte*>(data) + from, size_bytes - from);
     } catch (...) {
         free(data, size_bytes, stream);
         throw;
     }
-}
-
-void* CudaDevice::require_memory(std::int64_t size_bytes, bool zeroed, Stream& stream) {
-    return take_memory(*this, size_bytes, zeroed, stream, "launch()");
 }
 
 // A failure here follows one in an earlier call, which reported it. At the end of the process the driver may be gone.
@@ -227,67 +149,18 @@ void CudaDevice::free(void* data, std::int64_t size_bytes, Stream& stream) {
     give_back(data, stream);
 }
 
-void CudaDevice::put_clear(void* data, std::int64_t size_bytes, Stream& stream) {
-    const Inside inside(*this);
-    const TimedWork timed(static_cast<CudaStream&>(stream), kTimedFill, "memset");
-    check(
-        driver().cuMemsetD8Async(device_address(data), 0, count(size_bytes), static_cast<CudaStream&>(stream).handle()),
-        "cuMemsetD8Async");
-}
-
-void CudaDevice::copy_line(void* to, const void* from, std::int64_t size_bytes, Stream& stream) {
-    const Inside inside(*this);
-    const TimedWork timed(static_cast<CudaStream&>(stream), kTimedCopy, "memcpy DtoD");
-    check(driver().cuMemcpyDtoDAsync_v2(device_address(to), device_address(from), count(size_bytes),
-                                        static_cast<CudaStream&>(stream).handle()),
-          "cuMemcpyDtoDAsync");
-}
-
-void CudaDevice::to_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream) {
-    if (stream.recording())
-        throw UsageError("copy()",
-                         "a graph is being captured, and its launches have not run: nothing can be copied "
-                         "from '" +
-                             alias + "' to the host. help: copy after wp.capture_launch()");
-    auto& queue = static_cast<CudaStream&>(stream);
-    queue.wait();
-    // No interrupt before the bytes have arrived: the caller's memory might be freed.
-    const Uninterrupted uninterrupted;
-    const Inside inside(*this);
-    {
-        const TimedWork timed(queue, kTimedCopy, "memcpy DtoH");
-        check(driver().cuMemcpyDtoHAsync_v2(to, device_address(from), count(size_bytes), queue.handle()),
-              "cuMemcpyDtoHAsync");
-    }
-    queue.wait();
-}
-
-void CudaDevice::put_to_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream) {
-    const Inside inside(*this);
-    const TimedWork timed(static_cast<CudaStream&>(stream), kTimedCopy, "memcpy DtoH");
-    check(driver().cuMemcpyDtoHAsync_v2(to, device_address(from), count(size_bytes),
-                                        static_cast<CudaStream&>(stream).handle()),
-          "cuMemcpyDtoHAsync");
-}
-
-// For memory that is not pinned, the driver has made a copy when the call returns.
 void CudaDevice::from_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream) {
-    const Inside inside(*this);
+    auto& queue = static_cast<CudaStream&>(stream);
     CudaRecording* const recording = cuda_recording(stream);
     if (recording && !is_pinned(reinterpret_cast<std::uintptr_t>(from)))
-        return copy_line(to, recording->keep_bytes(from, size_bytes), size_bytes, stream);
-    const TimedWork timed(static_cast<CudaStream&>(stream), kTimedCopy, "memcpy HtoD");
-    check(driver().cuMemcpyHtoDAsync_v2(device_address(to), from, count(size_bytes),
-                                        static_cast<CudaStream&>(stream).handle()),
-          "cuMemcpyHtoDAsync");
+        return queue.put_line(to, recording->keep_bytes(from, size_bytes), size_bytes);
+    queue.put_from_host(to, from, size_bytes);
 }
-
-void CudaDevice::wait(Stream& stream) { static_cast<CudaStream&>(stream).wait(); }
 
 void CudaDevice::load(void* to, const void* from, std::int64_t size_bytes) {
     const WithoutRecording without;
     default_stream().synchronize();
-    to_host(to, from, size_bytes, default_stream());
+    static_cast<CudaStream&>(default_stream()).read(to, from, size_bytes);
 }
 
 void CudaDevice::store(void* to, const void* from, std::int64_t size_bytes) {
@@ -325,7 +198,5 @@ std::span<CudaDevice* const> gpus() {
     }();
     return *all;
 }
-
-bool has_used_cuda() { return is_used; }
 
 }  // namespace weft::runtime

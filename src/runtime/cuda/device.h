@@ -1,21 +1,17 @@
-// GPUs of NVIDIA as devices, through the driver: their memory, copies, streams. A device is opened at its first use. It
-// retains its primary context, so that other libraries of the process (PyTorch, JAX) share it.
-//
-// The current context of each thread is left unchanged.
+// GPUs of NVIDIA as devices, through the driver: their memory, copies, streams.
 #pragma once
 
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <span>
 #include <unordered_set>
 #include <vector>
 
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda/context.h"
+#include "runtime/cuda/memory.h"
 #include "runtime/cuda/stream.h"
-#include "runtime/device.h"
 #include "runtime/memory_pool.h"
 
 namespace weft::runtime {
@@ -24,6 +20,7 @@ namespace weft::runtime {
 void free_late_memory();
 
 class CudaDevice;
+class CudaRecording;
 class ProgramAllocator;
 struct Buffer;
 
@@ -55,7 +52,7 @@ private:
     std::atomic<Use> use_{Use::undecided};
 };
 
-class CudaDevice final : public Device {
+class CudaDevice final : public CudaContext {
 public:
     explicit CudaDevice(int ordinal);
     // For a context that the caller has made, and destroys after close().
@@ -79,64 +76,29 @@ public:
     Primitives& primitives() override;
     std::int64_t total_memory() const override;
     std::int64_t free_memory() const override;
-    const Target* target() const override { return &target_; }
-    const CudaProperties* cuda() const override { return &properties_; }
+    std::unique_ptr<StreamRecording> record_external(CudaStream& stream, cuda::CUgraph graph) override;
 
-    // While it lives, the device's context is the current one of this thread.
-    class Inside {
-    public:
-        // Throws UsageError if the driver refuses.
-        explicit Inside(CudaDevice& device);
-        // For code that must not throw: frees memory, ends.
-        Inside(CudaDevice& device, std::nothrow_t) noexcept;
-        ~Inside();
-        Inside(const Inside&) = delete;
-        Inside& operator=(const Inside&) = delete;
-
-        bool is_inside() const { return is_inside_; }
-
-    private:
-        cuda::CUresult enter(cuda::CUcontext wanted);
-        bool is_pushed_ = false, is_inside_ = false;
-    };
-
-    cuda::CUcontext context();
-    bool is_primary() const { return properties_.is_primary; }
     // Precondition: its work is done. Ends the device. Throws UsageError in the name of `api` if its memory is in use.
     void close(const char* api);
-    bool is_open() const { return context_.load(std::memory_order_acquire) != nullptr; }
-    // Throws UsageError if `result` is a failure of `call`.
-    void check(cuda::CUresult result, const char* call) const { cuda::check(result, call, alias); }
-    // Copies contiguous bytes, in the order of the stream.
-    void copy_line(void* to, const void* from, std::int64_t size_bytes, Stream& stream);
-    // Done when it returns.
-    void to_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream);
-    // In the order of the stream. Asynchronous if the memory is pinned.
-    void put_to_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream);
+    // As CudaStream::put_from_host(); during a capture, the graph keeps the bytes unless their memory is pinned.
     void from_host(void* to, const void* from, std::int64_t size_bytes, Stream& stream);
-    // take(), but throws UsageError if there is no more memory.
-    void* require_memory(std::int64_t size_bytes, bool zeroed, Stream& stream);
 
     // Whether the source is contiguous pinned memory, which the driver can read in the order of the stream.
     static bool is_pinned_line(const CopyPlan& plan);
     // For a captured copy from the host: a copy within the device, from bytes that the recording keeps.
     CopyPlan kept_on_device(const CopyPlan& plan, CudaRecording& recording);
-    void put_clear(void* data, std::int64_t size_bytes, Stream& stream);
     // Wraps a stream of another library.
     std::shared_ptr<Stream> adopt_stream(cuda::CUstream foreign);
     // From a program's own allocator: runtime/allocator.h.
     std::shared_ptr<Buffer> take_from(std::shared_ptr<ProgramAllocator> allocator, std::int64_t size_bytes,
                                       bool zeroed);
-    // Waits for the work in this stream only.
-    void wait(Stream& stream);
 
     void for_each_stream(const std::function<void(Stream&)>& visit);
     // Whether memory that begins at `data` comes from its pool.
     bool is_pooled(const void* data) const;
 
 private:
-    void open();
-    void begin_pool();
+    void begin_pool() override;
     // Memory from the pool, or from the driver if the pool is off; null if there is no more.
     void* take(std::int64_t size_bytes, Stream& stream);
     void give_back(void* data, Stream& stream);
@@ -151,40 +113,13 @@ private:
     void run_plan(const CopyPlan& plan, Stream& stream);
     bool set_line(const CopyPlan& plan, Stream& stream);
 
-    CudaProperties properties_;
-    Target target_;
     std::mutex mutex_;
     std::vector<std::weak_ptr<Stream>> streams_;  // without the default one
-    std::atomic<cuda::CUcontext> context_{nullptr};
     CudaPool pool_{*this};
     mutable std::mutex plain_mutex_;
     std::unordered_set<const void*> plain_;     // memory that is not from the pool, of devices with a pool
     std::atomic<bool> has_plain_{false};        // whether there ever was any
     std::atomic<std::int64_t> allocations_{0};  // in use now
-};
-
-// Memory of a device that is freed in the order of its stream.
-class CudaMemory {
-public:
-    CudaMemory(CudaDevice& device, std::int64_t size_bytes, bool zeroed, Stream& stream)
-        : device_(device),
-          stream_(stream),
-          size_bytes_(size_bytes),
-          data_(device.require_memory(size_bytes, zeroed, stream)) {}
-    ~CudaMemory() {
-        if (data_) device_.free(data_, size_bytes_, stream_);
-    }
-    CudaMemory(const CudaMemory&) = delete;
-    CudaMemory& operator=(const CudaMemory&) = delete;
-
-    void* data() const { return data_; }
-    std::int64_t size_bytes() const { return size_bytes_; }
-
-private:
-    CudaDevice& device_;
-    Stream& stream_;
-    std::int64_t size_bytes_;
-    void* data_;
 };
 
 // Devices that map_cuda_context() made: the one of a name, or null; and those whose contexts are not primary.
@@ -193,7 +128,4 @@ std::vector<CudaDevice*> mapped_devices();
 
 // GPUs with their primary contexts, by ordinal; empty if there is no driver. The first call asks the driver.
 std::span<CudaDevice* const> gpus();
-// Whether any CUDA device was used. Does not ask the driver.
-bool has_used_cuda();
-
 }  // namespace weft::runtime

@@ -139,6 +139,11 @@ struct Driver {
     int devices = 0;
     int process = 0;  // that loaded it: a forked process cannot use CUDA
     bool is_emulated() const { return last_fault != nullptr; }
+    // Whether graphs may have conditions.
+    bool has_conditions() const {
+        return version >= 12040 && cuStreamGetCaptureInfo_v3 && cuStreamUpdateCaptureDependencies_v2 &&
+               cuStreamBeginCaptureToGraph && cuGraphAddNode_v2 && cuGraphConditionalHandleCreate;
+    }
 };
 
 // Null if there is no working driver; driver_problem() has the reason.

@@ -21,7 +21,7 @@ constexpr int kThreadsOfBlock = 256;  // default threads per block
 // Blocks of a cluster: on every GPU that has them, and for kernels that ask for more.
 constexpr int kMostPortable = 8, kMostClustered = 16;
 
-bool has_clusters(const CudaDevice& device) { return device.cuda()->arch >= 90; }
+bool has_clusters(const CudaDevice& device) { return device.gpu()->arch >= 90; }
 
 // A grid with the launch's own axes (binary/cuda_abi.h), if most threads of its rows have work and most rows form whole
 // groups; else none.
@@ -175,7 +175,7 @@ void CudaKernel::launch_blocks(CudaDevice& device, CUfunction function, const Gr
     if (!has_clusters(device) || !driver().cuLaunchKernelEx)
         throw UsageError("launch()",
                          "kernel '" + description().name + "' has cluster_dim=" + std::to_string(cluster) + ", and '" +
-                             device.alias + "' is of architecture " + std::to_string(device.cuda()->arch) +
+                             device.alias + "' is of architecture " + std::to_string(device.gpu()->arch) +
                              "; clusters need 90 (Hopper) or later. help: leave cluster_dim out",
                          ErrorCategory::value);
     if (cluster > kMostPortable)
@@ -238,7 +238,7 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
         address = block->data();
         parameters[1] = &address;
     }
-    const GridShape shape = shape_of(grid, description().tid_rank, options, entry, device.cuda()->threads_at_once);
+    const GridShape shape = shape_of(grid, description().tid_rank, options, entry, device.gpu()->threads_at_once);
     launch.together = shape.together;
     std::optional<CudaMemory> logs;
     if (entry.logs > 0) {

@@ -1,7 +1,7 @@
 #include "runtime/cuda/capture.h"
 #include "runtime/cuda/device.h"
 #include "runtime/foreign_memory.h"
-#include "runtime/graph.h"
+#include "runtime/recording.h"
 #include "runtime/waiting.h"
 #include "support/error.h"
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/cuda/capture.h"
+#include "runtime/cuda/relaxed_capture.h"
 #include "runtime/driver_image_cache.h"
 #include "support/error.h"
 
@@ -105,7 +105,7 @@ const std::string& release_of_driver() {
 }
 
 // The key of a stored image: everything that the driver's machine code for a text depends on.
-std::string made_of(const char* ptx, bool with_lines, CudaDevice& device) {
+std::string made_of(const char* ptx, bool with_lines, CudaContext& device) {
     const Driver& driver = cuda::driver();
     return "driver " + std::to_string(driver.version) + " " +
            (driver.is_emulated() ? std::string("emulated") : release_of_driver()) + "\nprocessor " +
@@ -113,7 +113,7 @@ std::string made_of(const char* ptx, bool with_lines, CudaDevice& device) {
 }
 
 // Loads the stored image, or compiles and stores a new one. Null on any failure.
-CUmodule load_kept(const char* ptx, bool with_lines, CudaDevice& device) {
+CUmodule load_kept(const char* ptx, bool with_lines, CudaContext& device) {
     DriverImageCache* const store = driver_image_cache();
     // A link cannot resolve functions that the driver provides.
     if (!store || !store->is_open() || !can_link() || std::strstr(ptx, ".extern .func")) return nullptr;
@@ -148,12 +148,12 @@ bool runs_on(const std::string& processor, int architecture) {
     return made_for / 10 == architecture / 10 && made_for <= architecture;
 }
 
-CudaModule load_module(const CudaCode& code, CudaDevice& device) {
-    const CudaDevice::Inside inside(device);
+CudaModule load_module(const CudaCode& code, CudaContext& device) {
+    const CudaContext::Inside inside(device);
     const RelaxedCapture relaxed;
     std::string why;  // reason for not using the machine code
     if (!code.machine_code.empty()) {
-        if (runs_on(code.processor, device.cuda()->arch)) {
+        if (runs_on(code.processor, device.gpu()->arch)) {
             const Attempt attempt = load(code.machine_code.data(), false);
             if (attempt.result == kSuccess) return {attempt.handle, "machine code for " + code.processor};
             why = ", as the driver does not take the machine code for " + code.processor + ": " +

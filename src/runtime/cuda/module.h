@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "runtime/cuda/device.h"
+#include "runtime/cuda/context.h"
 
 namespace weft::runtime {
 
@@ -22,7 +22,7 @@ struct CudaModule {
 };
 
 // Throws UsageError if the driver takes neither, with its compiler's message on the PTX.
-CudaModule load_module(const CudaCode& code, CudaDevice& device);
+CudaModule load_module(const CudaCode& code, CudaContext& device);
 
 // GPUs run machine code of their own architecture, and of older ones with the same major number: sm_86 runs sm_80.
 bool runs_on(const std::string& processor, int architecture);

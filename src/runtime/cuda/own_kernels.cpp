@@ -3,8 +3,9 @@
 #include <map>
 #include <utility>
 
-#include "runtime/cuda/capture.h"
 #include "runtime/cuda/module.h"
+#include "runtime/cuda/relaxed_capture.h"
+#include "runtime/cuda/stream.h"
 #include "runtime/cuda/timing.h"
 
 namespace weft::runtime {
@@ -14,16 +15,16 @@ using namespace cuda;
 namespace {
 
 // Modules live as long as the process, as devices do.
-CUfunction function_of(OwnKernel kernel, CudaDevice& device) {
+CUfunction function_of(OwnKernel kernel, CudaContext& device) {
     static std::mutex mutex;
-    static std::map<std::pair<const CudaDevice*, const char*>, CUmodule> modules;
-    static std::map<std::pair<const CudaDevice*, const char*>, CUfunction> functions;
+    static std::map<std::pair<const CudaContext*, const char*>, CUmodule> modules;
+    static std::map<std::pair<const CudaContext*, const char*>, CUfunction> functions;
     const std::lock_guard lock(mutex);
     CUfunction& function = functions[{&device, kernel.name}];
     if (function) return function;
     CUmodule& module = modules[{&device, kernel.ptx}];
     if (module == nullptr) module = load_module({kernel.ptx}, device).handle;
-    const CudaDevice::Inside inside(device);
+    const CudaContext::Inside inside(device);
     const RelaxedCapture relaxed;
     device.check(driver().cuModuleGetFunction(&function, module, kernel.name), "cuModuleGetFunction");
     return function;
@@ -31,11 +32,11 @@ CUfunction function_of(OwnKernel kernel, CudaDevice& device) {
 
 }  // namespace
 
-void launch_own(OwnKernel kernel, CudaDevice& device, Stream& stream, unsigned blocks, unsigned threads,
+void launch_own(OwnKernel kernel, CudaContext& device, Stream& stream, unsigned blocks, unsigned threads,
                 const void* plan) {
     const CUfunction function = function_of(kernel, device);
     void* parameters[] = {const_cast<void*>(plan)};
-    const CudaDevice::Inside inside(device);
+    const CudaContext::Inside inside(device);
     const TimedWork timed(static_cast<CudaStream&>(stream), kTimedOwnKernel, "builtin kernel ", kernel.name);
     device.check(driver().cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0,
                                          static_cast<CudaStream&>(stream).handle(), parameters, nullptr),

@@ -6,7 +6,7 @@
 
 #include "devlib/cuda/strided.h"
 #include "runtime/copy_plan.h"
-#include "runtime/cuda/device.h"
+#include "runtime/cuda/context.h"
 
 namespace weft::runtime {
 
@@ -19,12 +19,12 @@ struct OwnKernel {
 inline constexpr unsigned kOwnThreads = 256;  // per block
 
 // Precondition: `plan` is the struct that the kernel takes, and `blocks` is at least 1.
-void launch_own(OwnKernel kernel, CudaDevice& device, Stream& stream, unsigned blocks, unsigned threads,
+void launch_own(OwnKernel kernel, CudaContext& device, Stream& stream, unsigned blocks, unsigned threads,
                 const void* plan);
 
 // Launches enough blocks of kOwnThreads for `items`, up to a limit: the kernels loop with the grid's stride.
 template <typename Plan>
-void launch_own(OwnKernel kernel, CudaDevice& device, Stream& stream, std::int64_t items, const Plan& plan) {
+void launch_own(OwnKernel kernel, CudaContext& device, Stream& stream, std::int64_t items, const Plan& plan) {
     constexpr std::int64_t kMostBlocks = 1 << 20;
     if (items <= 0) return;
     const std::int64_t blocks = (items + kOwnThreads - 1) / kOwnThreads;
@@ -37,7 +37,7 @@ devlib::Strided strided(const CopyPlan& plan);
 // Launches over a plan's `items` elements. If several elements of the destination share memory, one thread handles all
 // in order.
 template <typename Plan>
-void launch_strided(OwnKernel kernel, CudaDevice& device, Stream& stream, const CopyPlan& over, std::int64_t items,
+void launch_strided(OwnKernel kernel, CudaContext& device, Stream& stream, const CopyPlan& over, std::int64_t items,
                     const Plan& plan) {
     if (over.writes_once())
         launch_own(kernel, device, stream, items, plan);

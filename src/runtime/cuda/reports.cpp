@@ -5,13 +5,10 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/copy_plan.h"
-#include "runtime/cuda/capture.h"
-#include "runtime/cuda/device.h"
+#include "runtime/cuda/relaxed_capture.h"
 #include "runtime/pinned.h"
 #include "runtime/print.h"
 #include "runtime/waiting.h"
-#include "support/error.h"
 
 namespace weft::runtime {
 
@@ -52,24 +49,21 @@ void print(const std::vector<std::int64_t>& words, bool is_cut, const Report& re
 }
 
 // Stores faults to the requested places and prints the text. Returns the number of leading bytes that may not be 0.
-std::int64_t read(const Report& report, CudaDevice& device, Stream& stream) {
+std::int64_t read(const Report& report, ReportSource& source) {
     CudaReports found;
-    device.to_host(&found, report.data, sizeof found, stream);
+    source.read(&found, report.data, sizeof found);
     if (report.fault) fill(*report.fault, found.fault, report);
     if (report.not_finite) fill(*report.not_finite, found.not_finite, report);
     constexpr auto kHead = static_cast<std::int64_t>(sizeof found);
     if (found.printed == 0) return found.fault.claimed || found.not_finite.claimed ? kHead : 0;
     std::vector<std::int64_t> words(static_cast<std::size_t>(std::min(found.printed, kCudaPrintWords)));
     const auto bytes = static_cast<std::int64_t>(8 * words.size());
-    device.to_host(words.data(), static_cast<const std::byte*>(report.data) + kHead, bytes, stream);
+    source.read(words.data(), static_cast<const std::byte*>(report.data) + kHead, bytes);
     print(words, found.printed > kCudaPrintWords, report);
     return kHead + bytes;
 }
 
 }  // namespace
-
-PendingReports::PendingReports() = default;
-PendingReports::~PendingReports() = default;
 
 void PendingReports::add(PendingReport report) {
     const std::lock_guard lock(mutex_);
@@ -94,14 +88,14 @@ void PendingReports::add(std::shared_ptr<GraphReports> graph) {
 }
 
 // Precondition: the stream's work is done, so all reports have been written.
-void PendingReports::collect(CudaDevice& device, Stream& stream) {
+void PendingReports::collect(ReportSource& source) {
     const Uninterrupted uninterrupted;  // a signal handler may enqueue into the stream too
     // Held to the end: a thread that finds its report gone may read its Fault at once.
     const std::lock_guard lock(mutex_);
     std::ptrdiff_t done = 0;
     try {
         for (const PendingReport& each : pending_) {
-            read(each.report, device, stream);
+            read(each.report, source);
             ++done;
         }
     } catch (...) {
@@ -109,7 +103,7 @@ void PendingReports::collect(CudaDevice& device, Stream& stream) {
         throw;
     }
     pending_.clear();
-    for (const std::shared_ptr<GraphReports>& graph : graphs_) graph->collect(device, stream);
+    for (const std::shared_ptr<GraphReports>& graph : graphs_) graph->collect(source);
     graphs_.clear();
 }
 
@@ -121,16 +115,16 @@ void GraphReports::add(Report report, std::shared_ptr<void> memory) {
     memory_.push_back(std::move(memory));
 }
 
-void GraphReports::collect(CudaDevice& device, Stream& stream) {
+void GraphReports::collect(ReportSource& source) {
     const Uninterrupted uninterrupted;
     const std::lock_guard lock(mutex_);
     bool any = false;
     for (const Report& report : reports_) {
-        const std::int64_t said = read(report, device, stream);
-        if (said > 0) device.put_clear(report.data, said, stream);
+        const std::int64_t said = read(report, source);
+        if (said > 0) source.put_clear(report.data, said);
         any |= said > 0;
     }
-    if (any) device.wait(stream);
+    if (any) source.wait();
     for (const std::function<void()>& bring : brings_) bring();
 }
 
@@ -161,56 +155,5 @@ LeftBytes::~LeftBytes() {
 
 // The mark goes first: the bytes of the next launch have one of their own.
 bool LeftBytes::take() { return std::atomic_ref(*reinterpret_cast<std::int64_t*>(memory_)).exchange(0) != 0; }
-
-namespace {
-
-// Of work whose node is described by itself, with which it is put again.
-class CheckNode final : public Node {
-public:
-    CheckNode(std::string name, std::shared_ptr<LeftBytes> left, std::function<void(const std::byte*)> check)
-        : Node(std::move(name)), left_(std::move(left)), check_(std::move(check)) {}
-    void run() override {}
-    bool may_fail() const override { return true; }
-    void throw_fault() override {
-        if (left_->take()) check_(left_->data());
-    }
-    void enqueue_into(Stream&) override {}
-
-private:
-    std::shared_ptr<LeftBytes> left_;
-    std::function<void(const std::byte*)> check_;
-};
-
-}  // namespace
-
-// In the driver's words, a body of a condition may copy to pinned memory, and do nothing on the host.
-std::shared_ptr<LeftBytes> CudaRecording::leave_bytes(const void* from, std::int64_t size_bytes, Stream& stream) {
-    auto left = std::make_shared<LeftBytes>(size_bytes);
-    static constexpr std::int64_t kMark = 1;
-    const void* const mark = keep_bytes(&kMark, sizeof kMark);
-    cuda_.put_to_host(left->data(), from, size_bytes, stream);
-    cuda_.put_to_host(left->mark(), mark, sizeof kMark, stream);
-    return left;
-}
-
-void CudaRecording::add_filled(const CopyPlan& plan, std::function<void()> bring) {
-    filled_.push_back(plan.bytes_of(plan.to, &CopyPlan::Axis::to));
-    if (bring) reports_->add(std::move(bring));
-}
-
-void CudaRecording::refuse_filled(const CopyPlan& plan) const {
-    const auto [begin, end] = plan.bytes_of(plan.from, &CopyPlan::Axis::from);
-    for (const auto& [filled_begin, filled_end] : filled_)
-        if (begin < filled_end && filled_begin < end)
-            throw UsageError("copy()",
-                             "the array of the host is read while the graph is captured, and the graph fills it each "
-                             "time that it runs. help: copy from the array on '" +
-                                 cuda_.alias + "' that it is filled from, or take one without gaps in pinned memory");
-}
-
-void CudaRecording::add_check(std::string name, std::shared_ptr<LeftBytes> left,
-                              std::function<void(const std::byte*)> check) {
-    add(std::make_unique<CheckNode>(std::move(name), std::move(left), std::move(check)), {});
-}
 
 }  // namespace weft::runtime

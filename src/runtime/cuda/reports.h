@@ -10,12 +10,21 @@
 #include <vector>
 
 #include "binary/cuda_abi.h"
+#include "runtime/cuda/memory.h"
 #include "runtime/executable.h"
 
 namespace weft::runtime {
 
-class CudaDevice;
-class CudaMemory;
+// Access to the memory of reports, in the order of a stream whose work is done.
+class ReportSource {
+public:
+    virtual void read(void* to, const void* from, std::int64_t size_bytes) = 0;  // done when it returns
+    virtual void put_clear(void* data, std::int64_t size_bytes) = 0;
+    virtual void wait() = 0;
+
+protected:
+    ~ReportSource() = default;
+};
 
 // The report of one launch.
 struct Report {
@@ -63,7 +72,7 @@ public:
     void add(std::function<void()> bring);
     bool is_empty() const { return reports_.empty() && brings_.empty(); }
     bool brings_bytes() const { return !brings_.empty(); }
-    void collect(CudaDevice& device, Stream& stream);
+    void collect(ReportSource& source);
     // To be called when the graph is destroyed: the receivers of its faults, and the arrays, are gone too.
     void forget_faults();
 
@@ -76,13 +85,11 @@ private:
 
 class PendingReports {
 public:
-    PendingReports();
-    ~PendingReports();
     void add(PendingReport report);
     void add(std::shared_ptr<GraphReports> graph);
     // Reads the reports of finished launches: fills the Faults, and forwards printed text. Reports that could not be
     // read stay.
-    void collect(CudaDevice& device, Stream& stream);
+    void collect(ReportSource& source);
     // Discards all reports: their stream ends.
     void drop();
     // This thread continues without having waited for its launches: their faults are not stored any more.

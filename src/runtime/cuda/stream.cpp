@@ -3,8 +3,9 @@
 #include <new>
 #include <utility>
 
-#include "runtime/cuda/capture.h"
-#include "runtime/cuda/device.h"
+#include "runtime/cuda/external_use.h"
+#include "runtime/cuda/relaxed_capture.h"
+#include "runtime/cuda/timing.h"
 #include "runtime/waiting.h"
 #include "support/error.h"
 
@@ -12,12 +13,22 @@ namespace weft::runtime {
 
 using namespace cuda;
 
+namespace {
+
+CUdeviceptr device_address(const void* data) { return reinterpret_cast<CUdeviceptr>(data); }
+std::size_t count(std::int64_t size_bytes) { return static_cast<std::size_t>(size_bytes); }
+
+// All recordings of CUDA streams are of this class.
+StreamRecording* recording_of(const Stream& stream) { return static_cast<StreamRecording*>(stream.recording()); }
+
+}  // namespace
+
 // ---- streams ----
 
-CudaStream::CudaStream(CudaDevice& device, int priority) : Stream(device), cuda_(device), priority_(priority) {}
+CudaStream::CudaStream(CudaContext& device, int priority) : Stream(device), cuda_(device), priority_(priority) {}
 
 // 0 means the legacy default stream.
-CudaStream::CudaStream(CudaDevice& device, CUstream foreign, std::shared_ptr<CudaStream> owner)
+CudaStream::CudaStream(CudaContext& device, CUstream foreign, std::shared_ptr<CudaStream> owner)
     : Stream(device),
       cuda_(device),
       is_foreign_(true),
@@ -32,13 +43,12 @@ CudaStream::CudaStream(CudaDevice& device, CUstream foreign, std::shared_ptr<Cud
 CudaStream::~CudaStream() {
     reports_.drop();
     external_.reset();
-    drop_recording(*this);  // no thread could end its capture any more
     CUstream made = handle_.load(std::memory_order_acquire);
     // Destroying a stream that has joined another library's capture would invalidate the capture.
-    if (CudaRecording* const joined = made && !is_foreign_ ? cuda_recording(*this) : nullptr) {
+    if (StreamRecording* const joined = made && !is_foreign_ ? recording_of(*this) : nullptr) {
         joined->keep_stream(std::exchange(made, nullptr), std::exchange(side_stream_, nullptr));
     }
-    const CudaDevice::Inside inside(cuda_, std::nothrow);
+    const CudaContext::Inside inside(cuda_, std::nothrow);
     if (!inside.is_inside()) return;
     if (made != nullptr && !is_foreign_) destroy_quietly(driver().cuStreamDestroy_v2, made);
     if (side_stream_ != nullptr) destroy_quietly(driver().cuStreamDestroy_v2, side_stream_);
@@ -48,7 +58,7 @@ CudaStream::~CudaStream() {
 CudaStream::Handle CudaStream::handle() {
     WorkLock lock = lock_work();
     if (!is_recorded()) return {std::move(lock), own_handle()};
-    CudaRecording* const recording = cuda_recording(*this);
+    StreamRecording* const recording = recording_of(*this);
     return {std::move(lock), recording ? recording->handle(*this) : side_stream()};
 }
 
@@ -63,10 +73,10 @@ CUstream CudaStream::share_handle() {
 Recording* CudaStream::find_recording() {
     const CUstream own = handle_.load(std::memory_order_acquire);
     if (own == nullptr) return nullptr;
-    std::unique_ptr<CudaRecording> over;  // destroyed without the lock: it frees memory, which calls this function
-                                          // again
+    std::unique_ptr<StreamRecording> over;  // destroyed without the lock: it frees memory, which calls this function
+                                            // again
     const std::lock_guard lock(external_mutex_);
-    const CudaDevice::Inside inside(cuda_, std::nothrow);
+    const CudaContext::Inside inside(cuda_, std::nothrow);
     CUstreamCaptureStatus status = kCaptureNone;
     CUgraph graph = nullptr;
     cuuint64_t id = 0;
@@ -78,7 +88,7 @@ Recording* CudaStream::find_recording() {
         over = std::move(external_);
     } else if (!external_ || external_id_ != id) {
         over = std::move(external_);
-        external_ = std::make_unique<CudaRecording>(*this, graph);
+        external_ = cuda_.record_external(*this, graph);
         external_id_ = id;
     }
     return external_.get();
@@ -95,7 +105,7 @@ void CudaStream::begin_external() {
 }
 
 void CudaStream::end_external() {
-    std::unique_ptr<CudaRecording> over;
+    std::unique_ptr<StreamRecording> over;
     const std::lock_guard lock(external_mutex_);
     over = std::move(external_);
 }
@@ -103,7 +113,7 @@ void CudaStream::end_external() {
 // A stream that synchronizes with the legacy default stream in both directions, as other libraries expect.
 CUstream CudaStream::own_handle() {
     std::call_once(once_, [&] {
-        const CudaDevice::Inside inside(cuda_);
+        const CudaContext::Inside inside(cuda_);
         CUstream made = nullptr;
         if (priority_ == 0)
             cuda_.check(driver().cuStreamCreate(&made, 0), "cuStreamCreate");
@@ -121,7 +131,7 @@ CudaStream::Handle CudaStream::handle_outside_if_made() {
 
 CUstream CudaStream::side_stream() {
     const WorkLock lock = lock_work();
-    const CudaDevice::Inside inside(cuda_);
+    const CudaContext::Inside inside(cuda_);
     if (side_stream_ == nullptr) cuda_.check(driver().cuStreamCreate(&side_stream_, 0), "cuStreamCreate");
     if (is_behind_) cuda_.check(driver().cuStreamWaitEvent(side_stream_, border_, 0), "cuStreamWaitEvent");
     is_behind_ = false;
@@ -132,7 +142,7 @@ CUstream CudaStream::side_stream() {
 void CudaStream::prepare_side_stream() {
     const CUstream own = own_handle();
     const WorkLock lock = lock_work();
-    const CudaDevice::Inside inside(cuda_);
+    const CudaContext::Inside inside(cuda_);
     if (border_ == nullptr) cuda_.check(driver().cuEventCreate(&border_, kNoTiming), "cuEventCreate");
     cuda_.check(driver().cuEventRecord(border_, own), "cuEventRecord");
     is_behind_ = true;
@@ -141,7 +151,7 @@ void CudaStream::prepare_side_stream() {
 void CudaStream::end_side_stream() noexcept {
     const WorkLock lock = lock_work();
     if (!std::exchange(is_side_stream_used_, false)) return;
-    const CudaDevice::Inside inside(cuda_, std::nothrow);
+    const CudaContext::Inside inside(cuda_, std::nothrow);
     if (!inside.is_inside()) return;
     // If the stream cannot be made to wait, this thread waits.
     if (driver().cuEventRecord(border_, side_stream_) != kSuccess ||
@@ -160,7 +170,7 @@ void CudaStream::synchronize() {
     if (handle_.load(std::memory_order_acquire) == nullptr) return;  // no work yet
     try {
         wait();
-        reports_.collect(cuda_, *this);
+        reports_.collect(*this);
         ExternalUse::free_unused();
         ExternalUse::collect(cuda_, *this);
     } catch (...) {
@@ -171,7 +181,7 @@ void CudaStream::synchronize() {
 }
 
 void CudaStream::wait() {
-    const CudaDevice::Inside inside(cuda_);
+    const CudaContext::Inside inside(cuda_);
     const RelaxedCapture relaxed;
     wait_until([&] { return driver().cuStreamQuery(handle()) != kNotReady; });
     // Reports an error of finished work. Synchronizing also makes pools return memory above their thresholds.
@@ -184,7 +194,7 @@ bool CudaStream::is_complete() {
                                                    "', and its launches have not run. help: ask after the "
                                                    "capture");
     if (handle_.load(std::memory_order_acquire) == nullptr) return true;  // no work yet
-    const CudaDevice::Inside inside(cuda_);
+    const CudaContext::Inside inside(cuda_);
     const RelaxedCapture relaxed;
     const CUresult result = driver().cuStreamQuery(handle());
     if (result == kNotReady) return false;
@@ -194,26 +204,69 @@ bool CudaStream::is_complete() {
 
 int CudaStream::priority() {
     const CUstream own = own_handle();
-    const CudaDevice::Inside inside(cuda_);
+    const CudaContext::Inside inside(cuda_);
     int priority = 0;
     cuda_.check(driver().cuStreamGetPriority(own, &priority), "cuStreamGetPriority");
     return priority;
 }
 
+// ---- contiguous bytes ----
+
+void CudaStream::put_clear(void* data, std::int64_t size_bytes) {
+    const CudaContext::Inside inside(cuda_);
+    const TimedWork timed(*this, kTimedFill, "memset");
+    cuda_.check(driver().cuMemsetD8Async(device_address(data), 0, count(size_bytes), handle()), "cuMemsetD8Async");
+}
+
+void CudaStream::put_line(void* to, const void* from, std::int64_t size_bytes) {
+    const CudaContext::Inside inside(cuda_);
+    const TimedWork timed(*this, kTimedCopy, "memcpy DtoD");
+    cuda_.check(driver().cuMemcpyDtoDAsync_v2(device_address(to), device_address(from), count(size_bytes), handle()),
+                "cuMemcpyDtoDAsync");
+}
+
+void CudaStream::read(void* to, const void* from, std::int64_t size_bytes) {
+    if (recording())
+        throw UsageError("copy()",
+                         "a graph is being captured, and its launches have not run: nothing can be copied "
+                         "from '" +
+                             cuda_.alias + "' to the host. help: copy after wp.capture_launch()");
+    wait();
+    // No interrupt before the bytes have arrived: the caller's memory might be freed.
+    const Uninterrupted uninterrupted;
+    put_to_host(to, from, size_bytes);
+    wait();
+}
+
+void CudaStream::put_to_host(void* to, const void* from, std::int64_t size_bytes) {
+    const CudaContext::Inside inside(cuda_);
+    const TimedWork timed(*this, kTimedCopy, "memcpy DtoH");
+    cuda_.check(driver().cuMemcpyDtoHAsync_v2(to, device_address(from), count(size_bytes), handle()),
+                "cuMemcpyDtoHAsync");
+}
+
+// For memory that is not pinned, the driver has made a copy when the call returns.
+void CudaStream::put_from_host(void* to, const void* from, std::int64_t size_bytes) {
+    const CudaContext::Inside inside(cuda_);
+    const TimedWork timed(*this, kTimedCopy, "memcpy HtoD");
+    cuda_.check(driver().cuMemcpyHtoDAsync_v2(device_address(to), from, count(size_bytes), handle()),
+                "cuMemcpyHtoDAsync");
+}
+
 // ---- events ----
 
 CudaEvent::Owner::~Owner() {
-    const CudaDevice::Inside inside(device_, std::nothrow);
+    const CudaContext::Inside inside(device_, std::nothrow);
     if (handle && inside.is_inside()) destroy_quietly(driver().cuEventDestroy_v2, handle);
 }
 
-CudaEvent::CudaEvent(CudaDevice& device, bool has_time) : device_(device), owner_(std::make_shared<Owner>(device)) {
-    const CudaDevice::Inside inside(device_);
+CudaEvent::CudaEvent(CudaContext& device, bool has_time) : device_(device), owner_(std::make_shared<Owner>(device)) {
+    const CudaContext::Inside inside(device_);
     device_.check(driver().cuEventCreate(&handle_, has_time ? 0 : kNoTiming), "cuEventCreate");
     owner_->handle = handle_;
 }
 
-CudaEvent::CudaEvent(CudaDevice& device, CUevent foreign) : device_(device), handle_(foreign), is_shared_(true) {}
+CudaEvent::CudaEvent(CudaContext& device, CUevent foreign) : device_(device), handle_(foreign), is_shared_(true) {}
 
 CUevent CudaEvent::share_handle() {
     is_shared_ = true;
@@ -221,10 +274,10 @@ CUevent CudaEvent::share_handle() {
 }
 
 void CudaEvent::record(Stream& stream, bool by_graph) {
-    const CudaDevice::Inside inside(device_);
-    Recording* const recording = stream.recording();
+    const CudaContext::Inside inside(device_);
+    StreamRecording* const recording = recording_of(stream);
     if (recording && by_graph) {
-        static_cast<CudaRecording*>(recording)->add_event(handle_, owner_, static_cast<CudaStream&>(stream), true);
+        recording->add_event(handle_, owner_, static_cast<CudaStream&>(stream), true);
         is_external_ = false;
         capture_ = 0;
         by_graph_ = true;
@@ -247,7 +300,7 @@ void CudaEvent::require_no_capture(const char* api) const {
 void CudaEvent::require_inside(Stream& stream) const {
     if (!is_recorded() || !stream.recording()) return;
     if (is_shared_) {
-        const CudaDevice::Inside inside(device_);
+        const CudaContext::Inside inside(device_);
         const RelaxedCapture relaxed;
         if (driver().cuEventQuery(handle_) == kCapturedEvent) return;
     }
@@ -259,9 +312,9 @@ void CudaEvent::require_inside(Stream& stream) const {
 
 // The stream may be that of another CUDA device. A stream that waits for an event of a capture joins the capture.
 void CudaEvent::make_wait(Stream& stream, bool by_graph) {
-    auto& waiting = static_cast<CudaDevice&>(stream.device());
+    auto& waiting = static_cast<CudaContext&>(stream.device());
     auto& queue = static_cast<CudaStream&>(stream);
-    if (CudaRecording* const recording = by_graph ? cuda_recording(stream) : nullptr)
+    if (StreamRecording* const recording = by_graph ? recording_of(stream) : nullptr)
         return recording->add_event(handle_, owner_, queue, false);
     if (is_external_) {
         queue.share();  // the driver knows the capture
@@ -276,13 +329,13 @@ void CudaEvent::make_wait(Stream& stream, bool by_graph) {
         require_inside(stream);
         if (is_shared_) queue.share();  // may have been recorded in a capture of another library
     }
-    const CudaDevice::Inside inside(waiting);
+    const CudaContext::Inside inside(waiting);
     waiting.check(driver().cuStreamWaitEvent(queue.handle(), handle_, 0), "cuStreamWaitEvent");
 }
 
 void CudaEvent::synchronize() {
     require_no_capture("synchronize_event()");
-    const CudaDevice::Inside inside(device_);
+    const CudaContext::Inside inside(device_);
     const RelaxedCapture relaxed;
     wait_until([&] { return driver().cuEventQuery(handle_) != kNotReady; });
     device_.check(driver().cuEventSynchronize(handle_), "cuEventSynchronize");
@@ -290,7 +343,7 @@ void CudaEvent::synchronize() {
 
 bool CudaEvent::is_complete() {
     require_no_capture("Event.is_complete");
-    const CudaDevice::Inside inside(device_);
+    const CudaContext::Inside inside(device_);
     const RelaxedCapture relaxed;
     const CUresult result = driver().cuEventQuery(handle_);
     if (result == kNotReady) return false;
@@ -303,7 +356,7 @@ double CudaEvent::ms_since(const Event& earlier) const {
     const auto& before = static_cast<const CudaEvent&>(earlier);
     require_no_capture(api);
     before.require_no_capture(api);
-    const CudaDevice::Inside inside(device_);
+    const CudaContext::Inside inside(device_);
     const auto elapsed = driver().cuEventElapsedTime_v2 ? driver().cuEventElapsedTime_v2 : driver().cuEventElapsedTime;
     WEFT_CHECK(elapsed != nullptr, "the CUDA driver has no cuEventElapsedTime");
     float ms = 0.0F;

@@ -4,20 +4,35 @@
 #include <atomic>
 #include <mutex>
 
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda/context.h"
 #include "runtime/cuda/reports.h"
-#include "runtime/device.h"
+#include "runtime/recording.h"
 
 namespace weft::runtime {
 
-class CudaDevice;
-class CudaRecording;
+class CudaStream;
 
-class CudaStream final : public Stream {
+// A recording of CUDA streams (capture.h), as the streams see it.
+class StreamRecording : public Recording {
 public:
-    explicit CudaStream(CudaDevice& device, int priority = 0);
+    // The driver's stream for this thread's work in a stream of the capture.
+    virtual cuda::CUstream handle(CudaStream& stream) = 0;
+    // Adds a node that records an event which lives outside of the graph, or waits for it. Throws UsageError in bodies
+    // of conditions, and if the driver is too old.
+    virtual void add_event(cuda::CUevent event, std::shared_ptr<const void> owner, CudaStream& stream,
+                           bool records) = 0;
+    // Takes over the driver's streams of a destroyed stream, which are destroyed after the capture.
+    virtual void keep_stream(cuda::CUstream own, cuda::CUstream side_stream) = 0;
+
+protected:
+    using Recording::Recording;
+};
+
+class CudaStream final : public Stream, public ReportSource {
+public:
+    explicit CudaStream(CudaContext& device, int priority = 0);
     // A stream of another library, which outlives this object.
-    CudaStream(CudaDevice& device, cuda::CUstream foreign, std::shared_ptr<CudaStream> owner = nullptr);
+    CudaStream(CudaContext& device, cuda::CUstream foreign, std::shared_ptr<CudaStream> owner = nullptr);
     ~CudaStream() override;
 
     // Also collects the reports of launches. Throws UsageError if this thread captures the stream.
@@ -44,9 +59,18 @@ public:
     cuda::CUstream own_handle();
     // Returns when the work in the stream is done, for this thread; does not collect the reports of launches. May be
     // interrupted (runtime/waiting.h).
-    void wait();
+    void wait() override;
     PendingReports& reports() { return reports_; }
-    CudaDevice& cuda_device() const { return cuda_; }
+    CudaContext& cuda_context() const { return cuda_; }
+
+    // Contiguous bytes, in the order of the stream: a copy within the device, from the host, to the host, and a fill
+    // with zeros. The host's memory may be used again if it is pinned and the work is done, or if it is not pinned.
+    void put_line(void* to, const void* from, std::int64_t size_bytes);
+    void put_from_host(void* to, const void* from, std::int64_t size_bytes);
+    void put_to_host(void* to, const void* from, std::int64_t size_bytes);
+    void put_clear(void* data, std::int64_t size_bytes) override;
+    // A copy to the host, done when it returns. Throws UsageError if this thread captures the stream.
+    void read(void* to, const void* from, std::int64_t size_bytes) override;
 
     // During a capture, with the lock of work held: a side stream for work that is no part of the graph. It comes after
     // work that was in this stream before prepare_side_stream(), and before work that is enqueued here after
@@ -72,13 +96,13 @@ private:
     // Finds the capture of another library.
     Recording* find_recording() override;
 
-    CudaDevice& cuda_;
+    CudaContext& cuda_;
     const bool is_foreign_ = false;
     // Set if another library lent us a stream of our own: keeps it alive.
     const std::shared_ptr<CudaStream> owner_;
     const int priority_ = 0;
     std::mutex external_mutex_;
-    std::unique_ptr<CudaRecording> external_;  // of the driver's capture `external_id_`; null if there is none
+    std::unique_ptr<StreamRecording> external_;  // of the driver's capture `external_id_`; null if there is none
     std::uint64_t external_id_ = 0;
     std::once_flag once_;
     std::atomic<cuda::CUstream> handle_{nullptr};
@@ -92,9 +116,9 @@ private:
 
 class CudaEvent final : public Event {
 public:
-    CudaEvent(CudaDevice& device, bool has_time);
+    CudaEvent(CudaContext& device, bool has_time);
     // An event of another library, which outlives this object.
-    CudaEvent(CudaDevice& device, cuda::CUevent foreign);
+    CudaEvent(CudaContext& device, cuda::CUevent foreign);
 
     void record(Stream& stream, bool by_graph) override;
     void make_wait(Stream& stream, bool by_graph) override;
@@ -106,18 +130,17 @@ public:
     cuda::CUevent share_handle();
 
 private:
-    friend class CudaRecording;
     // Shared with nodes of graphs.
     class Owner {
     public:
-        explicit Owner(CudaDevice& device) : device_(device) {}
+        explicit Owner(CudaContext& device) : device_(device) {}
         ~Owner();
         Owner(const Owner&) = delete;
         Owner& operator=(const Owner&) = delete;
         cuda::CUevent handle = nullptr;
 
     private:
-        CudaDevice& device_;
+        CudaContext& device_;
     };
 
     // Throws UsageError if the last record was in a capture: the event has no time then.
@@ -125,7 +148,7 @@ private:
     // Throws UsageError if the stream is being captured, and the event lies outside of the capture.
     void require_inside(Stream& stream) const;
 
-    CudaDevice& device_;
+    CudaContext& device_;
     std::shared_ptr<Owner> owner_;  // null for events of other libraries
     cuda::CUevent handle_ = nullptr;
     bool is_shared_ = false;  // other libraries record it without notice

@@ -2,14 +2,13 @@
 
 #include <utility>
 
-#include "runtime/cuda/device.h"
 #include "support/error.h"
 
 namespace weft::runtime {
 
-void TimedWork::begin(CudaStream& stream, TimedKind kind, std::string_view name, std::string_view of) {
+void TimedWork::begin(Stream& stream, TimedKind kind, std::string_view name, std::string_view of) {
     if (stream.recording()) return;
-    CudaDevice& device = stream.cuda_device();
+    Device& device = stream.device();
     const std::shared_ptr<Event> begin = device.make_event(/*has_time=*/true);
     const std::shared_ptr<Event> end = device.make_event(/*has_time=*/true);
     begin->record(stream);

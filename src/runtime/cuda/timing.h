@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/cuda/stream.h"
+#include "runtime/device.h"
 #include "runtime/timing.h"
 
 namespace weft::runtime {
@@ -13,7 +13,7 @@ namespace weft::runtime {
 // The work that this thread enqueues into the stream during the object's life is one piece.
 class TimedWork {
 public:
-    TimedWork(CudaStream& stream, TimedKind kind, std::string_view name, std::string_view of = {}) {
+    TimedWork(Stream& stream, TimedKind kind, std::string_view name, std::string_view of = {}) {
         if (timed_kinds.load(std::memory_order_relaxed) & kind) begin(stream, kind, name, of);
     }
     ~TimedWork() {
@@ -23,10 +23,10 @@ public:
     TimedWork& operator=(const TimedWork&) = delete;
 
 private:
-    void begin(CudaStream& stream, TimedKind kind, std::string_view name, std::string_view of);
+    void begin(Stream& stream, TimedKind kind, std::string_view name, std::string_view of);
     void finish() noexcept;
 
-    CudaStream* stream_ = nullptr;
+    Stream* stream_ = nullptr;
     std::shared_ptr<Event> end_;
     std::shared_ptr<std::string> problem_;  // the reason why the end could not be recorded
 };

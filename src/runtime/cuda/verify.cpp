@@ -6,6 +6,7 @@
 
 #include "runtime/copy_plan.h"
 #include "runtime/cuda/capture.h"
+#include "runtime/cuda/device.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -49,7 +50,7 @@ void CudaDevice::fill(const CopyPlan& plan, Stream& stream) {
 }
 
 void CudaDevice::clear(void* data, std::int64_t size_bytes, Stream& stream) {
-    put_clear(data, size_bytes, stream);
+    static_cast<CudaStream&>(stream).put_clear(data, size_bytes);
     if (CudaRecording* const recording = cuda_recording(stream))
         return recording->describe("fill", {data},
                                    [this, data, size_bytes](Stream& again) { clear(data, size_bytes, again); });

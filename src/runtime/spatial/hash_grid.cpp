@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/cpu/thread_pool.h"
-#include "runtime/spatial/handles.h"
+#include "runtime/handles.h"
 #include "runtime/spatial/parallel.h"
 #include "support/error.h"
 #include "types/float_format.h"

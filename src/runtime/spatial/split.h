@@ -5,7 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "runtime/spatial/topology.h"
+#include "runtime/spatial/build_item.h"
+#include "runtime/spatial/tree_buffer.h"
 
 namespace weft::runtime::spatial {
 

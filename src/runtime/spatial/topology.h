@@ -17,25 +17,10 @@
 #include <vector>
 
 #include "devlib/spatial/layout.h"
+#include "runtime/spatial/build_item.h"
 #include "runtime/spatial/tree_buffer.h"
 
 namespace weft::runtime::spatial {
-
-enum class TreeMethod { sah, linear, median };
-
-struct TreeOptions {
-    TreeMethod method = TreeMethod::sah;
-    int leaf_size = devlib::kWidth;  // most items of a leaf; more than kWidth counts as kWidth
-};
-
-// An item, as the builder reads it. Precondition: the box is finite and not empty.
-template <typename T>
-struct alignas(4 * sizeof(T)) BuildItem {
-    T lower[3];
-    std::int32_t item;
-    T upper[3];
-    std::int32_t group;
-};
 
 struct TreeLeaf {
     std::int32_t begin;  // in Topology::order

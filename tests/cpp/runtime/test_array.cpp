@@ -5,7 +5,7 @@
 #include <numeric>
 #include <random>
 
-#include "runtime/array.h"
+#include "runtime/array_copies.h"
 #include "runtime/cpu/block_cache.h"
 #include "support/error.h"
 

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "runtime/array.h"
+#include "runtime/array_copies.h"
 #include "runtime/cpu/device.h"
 
 namespace weft::runtime {

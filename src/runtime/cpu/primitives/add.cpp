@@ -8,8 +8,8 @@
 #include "runtime/copy_plan.h"
 #include "runtime/cpu/copy.h"
 #include "runtime/cpu/device.h"
+#include "runtime/cpu/primitives.h"
 #include "runtime/cpu/primitives/numbers.h"
-#include "runtime/cpu/primitives/primitives.h"
 
 namespace weft::runtime {
 namespace {

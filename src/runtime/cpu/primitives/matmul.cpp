@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/array_copies.h"
 #include "runtime/cpu/device.h"
+#include "runtime/cpu/primitives.h"
 #include "runtime/cpu/primitives/blas.h"
 #include "runtime/cpu/primitives/numbers.h"
-#include "runtime/cpu/primitives/primitives.h"
 
 namespace weft::runtime {
 namespace {

@@ -6,9 +6,10 @@
 // added pairwise. Neither depends on the number of threads or on the width of the machine's registers.
 #include <algorithm>
 
+#include "runtime/array_copies.h"
 #include "runtime/cpu/device.h"
+#include "runtime/cpu/primitives.h"
 #include "runtime/cpu/primitives/numbers.h"
-#include "runtime/cpu/primitives/primitives.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define WEFT_WIDE_REGISTERS 1

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "runtime/array_copies.h"
 #include "runtime/cpu/device.h"
+#include "runtime/cpu/primitives.h"
 #include "runtime/cpu/primitives/numbers.h"
-#include "runtime/cpu/primitives/primitives.h"
 
 namespace weft::runtime {
 namespace {

@@ -16,9 +16,10 @@
 #include <numeric>
 #include <utility>
 
+#include "runtime/array_copies.h"
 #include "runtime/cpu/device.h"
+#include "runtime/cpu/primitives.h"
 #include "runtime/cpu/primitives/numbers.h"
-#include "runtime/cpu/primitives/primitives.h"
 #include "runtime/cpu/primitives/radix_sort.h"
 
 namespace weft::runtime {

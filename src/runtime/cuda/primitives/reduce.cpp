@@ -2,8 +2,10 @@
 #include <optional>
 
 #include "devlib/cuda/primitives.h"
+#include "runtime/array_copies.h"
 #include "runtime/cuda/own_kernels.h"
-#include "runtime/cuda/primitives/primitives.h"
+#include "runtime/cuda/primitives.h"
+#include "runtime/cuda/primitives/workplace.h"
 #include "runtime/cuda_kernels.h"
 
 namespace weft::runtime {
@@ -78,7 +80,7 @@ public:
         const CudaMemory results = at_.memory(8 * count());
         write(wide, results.data());
         std::vector<std::int64_t> bits(totals.size());
-        at_.device.to_host(bits.data(), results.data(), results.size_bytes(), at_.stream);
+        static_cast<CudaStream&>(at_.stream).read(bits.data(), results.data(), results.size_bytes());
         for (std::size_t i = 0; i < totals.size(); ++i) {
             if (is_real_)
                 totals[i].real = std::bit_cast<double>(bits[i]);

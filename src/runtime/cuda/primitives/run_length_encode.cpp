@@ -4,9 +4,11 @@
 #include <memory>
 
 #include "devlib/cuda/primitives.h"
+#include "runtime/array_copies.h"
 #include "runtime/cuda/capture.h"
 #include "runtime/cuda/own_kernels.h"
-#include "runtime/cuda/primitives/primitives.h"
+#include "runtime/cuda/primitives.h"
+#include "runtime/cuda/primitives/workplace.h"
 #include "runtime/cuda_kernels.h"
 
 namespace weft::runtime {
@@ -79,11 +81,11 @@ std::int64_t CudaPrimitives::encode_runs(const Array& values, std::int64_t count
     RunEncoder encoder(at, values, count, run_values, run_lengths, nullptr);
     std::int64_t found[4];
     static_assert(sizeof found == kFoundBytes);
-    at.device.to_host(found, encoder.found(), sizeof found, at.stream);
+    static_cast<CudaStream&>(at.stream).read(found, encoder.found(), sizeof found);
     check_room_for_runs(run_values.size(), found[0], "run_values");
     check_room_for_runs(run_lengths.size(), found[0], "run_lengths");
     encoder.write(found[0]);
-    at.device.to_host(found, encoder.found(), sizeof found, at.stream);
+    static_cast<CudaStream&>(at.stream).read(found, encoder.found(), sizeof found);
     if (found[1] != 0) throw_long_run(found[2], found[3]);
     return found[0];
 }

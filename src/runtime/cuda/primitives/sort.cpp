@@ -4,9 +4,11 @@
 #include <vector>
 
 #include "devlib/cuda/primitives.h"
+#include "runtime/array_copies.h"
 #include "runtime/cuda/capture.h"
 #include "runtime/cuda/own_kernels.h"
-#include "runtime/cuda/primitives/primitives.h"
+#include "runtime/cuda/primitives.h"
+#include "runtime/cuda/primitives/workplace.h"
 #include "runtime/cuda_kernels.h"
 
 namespace weft::runtime {

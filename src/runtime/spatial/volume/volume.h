@@ -1,4 +1,4 @@
-// A volume: a NanoVDB grid that kernels sample, look up and write, by its id (runtime/spatial/handles.h).
+// A volume: a NanoVDB grid that kernels sample, look up and write, by its id (runtime/handles.h).
 //
 // It keeps the grid's bytes in memory of a device, and publishes a descriptor (devlib/spatial/volume.h) of them. The
 // grid is checked when the volume is made. Afterwards kernels write values. Code that overwrites other bytes of it
@@ -12,7 +12,7 @@
 
 #include "devlib/spatial/volume.h"
 #include "runtime/array.h"
-#include "runtime/spatial/handles.h"
+#include "runtime/handles.h"
 #include "runtime/spatial/volume/build.h"
 #include "runtime/spatial/volume/cells.h"
 #include "runtime/spatial/volume/grid.h"

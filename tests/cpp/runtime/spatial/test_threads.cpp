@@ -14,9 +14,9 @@
 
 #include "runtime/bytes.h"
 #include "runtime/cpu/library.h"
+#include "runtime/handles.h"
 #include "runtime/spatial/bvh.h"
 #include "runtime/spatial/geometry.h"
-#include "runtime/spatial/handles.h"
 #include "runtime/spatial/hash_grid.h"
 #include "runtime/spatial/mesh.h"
 #include "runtime/spatial/volume/build.h"

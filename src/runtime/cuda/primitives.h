@@ -2,7 +2,6 @@
 // thread. Sums and scans add in the CPU's order, so results are bitwise equal.
 #pragma once
 
-#include "runtime/cuda/device.h"
 #include "runtime/primitives.h"
 
 namespace weft::runtime {
@@ -25,19 +24,5 @@ public:
     void matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta) override;
     void add(const Array& into, const Array& what) override;
 };
-
-// The device of an operation's arrays, and the current stream of this thread there.
-struct Workplace {
-    explicit Workplace(const Array& array)
-        : device(static_cast<CudaDevice&>(*array.device)), stream(current_stream(device)) {}
-
-    CudaMemory memory(std::int64_t size_bytes) const { return {device, size_bytes, /*zeroed=*/false, stream}; }
-
-    CudaDevice& device;
-    Stream& stream;
-};
-
-// Replaces `counts` by exclusive running sums, and stores the total after the last.
-void add_up_places(const Workplace& at, std::int64_t* counts, std::int64_t count);
 
 }  // namespace weft::runtime

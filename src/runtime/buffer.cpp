@@ -1,17 +1,20 @@
-#include "runtime/references.h"
+#include "runtime/buffer.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <cstring>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
-#include <vector>
 
-#include "runtime/array.h"
+#include "runtime/allocator.h"
+#include "runtime/memory_watch.h"
+#include "runtime/out_of_memory.h"
+#include "runtime/pinned.h"
 
 namespace weft::runtime {
+
+// ---- references ----
+
 namespace {
 
 constexpr std::size_t kFewest = 256;  // no search below
@@ -137,6 +140,64 @@ std::size_t References::size() const {
     if (!there) return 0;
     const std::lock_guard lock(there->mutex);
     return there->buffers.size();
+}
+
+// ---- allocation ----
+
+namespace {
+
+void* take_or_throw(std::int64_t size_bytes, bool zeroed, Device& device) {
+    return take_memory(device, size_bytes, zeroed, current_stream(device), "array memory");
+}
+
+BufferPtr make_buffer(void* data, std::int64_t size_bytes, Device& device) {
+    auto buffer = std::make_shared<Buffer>();
+    buffer->data = data;
+    buffer->size_bytes = size_bytes;
+    buffer->device = &device;
+    return buffer;
+}
+
+// Pinned memory of the host, if this thread wants it (Pinning); null otherwise, and if there is no GPU.
+BufferPtr pinned_buffer(std::int64_t size_bytes, bool zeroed, Device& device) {
+    if (!Pinning::is_on() || &device != &host_device()) return nullptr;
+    void* const data = allocate_pinned(size_bytes);
+    if (!data) return nullptr;
+    BufferPtr buffer = make_buffer(data, size_bytes, device);
+    buffer->release = [data] { free_pinned(data); };
+    if (zeroed) device.clear(data, size_bytes, current_stream(device));
+    return buffer;
+}
+
+// Precondition: `size_bytes` is not 0.
+BufferPtr take_buffer(std::int64_t size_bytes, bool zeroed, Device& device) {
+    BufferPtr buffer = pinned_buffer(size_bytes, zeroed, device);
+    if (!buffer) buffer = buffer_of_program(size_bytes, zeroed, device);
+    if (!buffer) buffer = make_buffer(take_or_throw(size_bytes, zeroed, device), size_bytes, device);
+    if (is_memory_watched()) buffer->watched = note_taken(device, size_bytes);
+    return buffer;
+}
+
+}  // namespace
+
+Buffer::~Buffer() {
+    if (bool (*const keep)(Buffer&) = memory_keeper.load(std::memory_order_relaxed); keep && keep(*this)) return;
+    if (watched != 0) note_freed(watched);
+    if (release) {
+        release();
+    } else if (data) {
+        device->free(data, size_bytes, current_stream(*device));
+    }
+}
+
+BufferPtr allocate(std::int64_t size_bytes, Device& device) {
+    if (size_bytes == 0) return make_buffer(nullptr, 0, device);
+    return take_buffer(size_bytes, false, device);
+}
+
+BufferPtr allocate_zeroed(std::int64_t size_bytes, Device& device) {
+    if (size_bytes == 0) return make_buffer(nullptr, 0, device);
+    return take_buffer(size_bytes, true, device);
 }
 
 }  // namespace weft::runtime

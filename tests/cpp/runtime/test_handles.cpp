@@ -3,7 +3,7 @@
 
 #include <thread>
 
-#include "runtime/spatial/handles.h"
+#include "runtime/handles.h"
 
 namespace weft::runtime::spatial {
 namespace {

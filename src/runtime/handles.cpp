@@ -1,4 +1,4 @@
-#include "runtime/spatial/handles.h"
+#include "runtime/handles.h"
 
 #include <algorithm>
 #include <atomic>
