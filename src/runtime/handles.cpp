@@ -420,6 +420,7 @@ ReadLease::ReadLease() {
 }
 
 ReadLease::~ReadLease() {
+    if (place_ == kMoved) return;
     readers[place_].began = 0;
     if (any_retired.load(std::memory_order_relaxed)) take_unread();
 }

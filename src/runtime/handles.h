@@ -98,11 +98,12 @@ std::int32_t has_object(std::uint64_t id, std::int32_t kind);
 class ReadLease {
 public:
     ReadLease();
+    ReadLease(ReadLease&& other) noexcept : place_(std::exchange(other.place_, kMoved)) {}
     ~ReadLease();
-    ReadLease(const ReadLease&) = delete;
-    ReadLease& operator=(const ReadLease&) = delete;
+    ReadLease& operator=(ReadLease&&) = delete;
 
 private:
+    static constexpr std::size_t kMoved = ~std::size_t{0};
     std::size_t place_;
 };
 

@@ -20,8 +20,8 @@
 #include "bindings/values/types.h"
 #include "jit/hash.h"
 #include "program/host/host.h"
-#include "program/launch/grid_order.h"
 #include "program/launch/launch.h"
+#include "program/launch/strategies.h"
 #include "program/tape/launch_needs.h"
 #include "runtime/array.h"
 #include "runtime/bytes.h"
@@ -56,7 +56,7 @@ struct Call {
     std::vector<std::byte> shown;  // with made-up addresses, for questions about the launch
     std::vector<CallArray> arrays;
     const program::CompiledKernel* compiled;
-    std::shared_ptr<const program::CompiledKernel> ordered;  // of a PreparedLaunch
+    std::shared_ptr<const program::CompiledKernel> strategic;  // of a PreparedLaunch
     program::Grid grid;
 };
 
@@ -153,7 +153,7 @@ std::int64_t make_call(nb::object kernel_object, nb::handle dim, nb::list values
     call->compiled =
         &core.choose(core.variant_of(runtime::host_device(), call->dims.span(), shown.data()), shown.data());
     call->grid = program::make_grid(call->dims.span(), call->compiled->description.tid_rank, kernel.key);
-    call->ordered = program::code_in_grid_order(core, *call->compiled, device, shown.data(), call->grid);
+    call->strategic = program::code_of_strategy(core, *call->compiled, device, shown.data(), call->grid);
     const std::vector<std::uint8_t> kinds(parameters.size(), program::kIsArray);
     const auto needs =
         program::launch_needs(core, runtime::host_device(), *call->compiled, call->dims.span(), shown.data(), kinds);
@@ -242,7 +242,7 @@ void run_forward(const xla::CallFrame& frame, const Call& call) {
             if (array->is_zeroed) std::memset(data, 0, size);
             program::view_at(block.data(), offset).data = size > 0 ? data : nullptr;
         }
-        const program::PreparedLaunch launch(*call.compiled, call.ordered.get(), runtime::host_device(), block.data(),
+        const program::PreparedLaunch launch(*call.compiled, call.strategic.get(), runtime::host_device(), block.data(),
                                              call.grid);
         program::run(launch.kernel(), runtime::host_device().default_stream(), launch.block(), call.grid);
     }

@@ -1,10 +1,17 @@
 #include "program/launch/grid_order.h"
 
+#include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "program/host/host.h"
 #include "program/host/settings.h"
+#include "runtime/array.h"
+#include "runtime/handles.h"
+#include "runtime/spatial/hash_grid.h"
 #include "support/error.h"
 #include "transform/follow_grid_order.h"
 
@@ -47,30 +54,77 @@ std::int64_t id_offset(const KernelFacts& kernel, int number) {
     return found;
 }
 
-}  // namespace
+// The grid whose order a launch should follow, if one pays.
+struct FoundGrid {
+    std::uint64_t id = 0;
+    const spatial::HashGridDescriptor* grid = nullptr;
+};
 
-// Deterministic sums add in the threads' own order.
-bool GridOrder::is_possible(const KernelFacts& kernel, const runtime::Device& device, const Grid& grid) {
-    return !kernel.grid_queries.empty() && kernel.tid_rank == 1 && device.is_host_memory &&
-           spatial::may_need_order(grid.count) && !(kernel.grid_order_rounds && is_deterministic(std::nullopt));
-}
+class GridOrder final : public StrategicLaunch {
+public:
+    // The lease began before the grid was looked up.
+    GridOrder(spatial::ReadLease read_lease, const FoundGrid& order, runtime::Device& device, bool has_host)
+        : device_(device), has_host_(has_host), read_lease_(std::move(read_lease)), order_(order) {}
 
-GridOrder::GridOrder(const KernelFacts& kernel, runtime::Device& device, const std::byte* block, const Grid& grid,
-                     bool has_host)
-    : device_(device), has_host_(has_host) {
-    if (!is_possible(kernel, device, grid)) return;
-    if (runtime::current_stream(device).recording()) return;  // a recorded launch runs later, perhaps with another grid
-    read_lease_.emplace();
-    for (const GridQuery& query : kernel.grid_queries) {
-        const std::uint64_t id = id_at(block, query.id);
-        if (const auto* found =
-                spatial::order_for(id, grid.count, {view_at(block, query.points), query.place, query.scalar})) {
-            order_ = {id, found};
-            return;
-        }
+    // Copies the data of neighbours in that order. False if the arguments have fewer elements than there are
+    // neighbours, or a grid has many more points than the launch has threads.
+    bool show(const KernelFacts& kernel, std::byte* block) override;
+    void add_gradients(const std::byte* block) override;
+
+private:
+    struct Copy {
+        std::int64_t of;  // offset of the array in the block
+        const spatial::HashGridDescriptor* by;
+        runtime::BufferPtr buffer;
+    };
+
+    struct Sum {
+        std::int64_t of;
+        const spatial::HashGridDescriptor* by;
+        Type element;
+        runtime::BufferPtr buffer;
+    };
+
+    FoundGrid found(std::uint64_t id);
+    bool show_copy(const FoundGrid& by, std::int64_t of, std::int64_t element_bytes, const std::byte* block,
+                   ArrayView& shown);
+
+    runtime::Device& device_;
+    bool has_host_;
+    const spatial::ReadLease read_lease_;
+    const FoundGrid order_;  // gives the order
+    std::vector<FoundGrid> found_;
+    std::vector<Copy> copies_;
+    std::vector<Sum> sums_;
+    // The code finds the grids that the copies were made from.
+    std::optional<spatial::SnapshotScope> snapshot_scope_;
+};
+
+class GridOrderStrategy final : public LaunchStrategy {
+public:
+    // Deterministic sums add in the threads' own order.
+    bool is_possible(const KernelFacts& kernel, const runtime::Device& device, const Grid& grid) const override {
+        return kernel.tid_rank == 1 && device.is_host_memory && spatial::may_need_order(grid.count) &&
+               !(kernel.grid_order_rounds && is_deterministic(std::nullopt));
     }
-    read_lease_.reset();
-}
+
+    std::unique_ptr<StrategicLaunch> begin(const KernelFacts& kernel, runtime::Device& device, const std::byte* block,
+                                           const Grid& grid, bool has_host) const override {
+        if (!is_possible(kernel, device, grid)) return nullptr;
+        // A recorded launch runs later, perhaps with another grid.
+        if (runtime::current_stream(device).recording()) return nullptr;
+        spatial::ReadLease read_lease;
+        for (const GridQuery& query : kernel.grid_queries) {
+            const std::uint64_t id = id_at(block, query.id);
+            if (const auto* found =
+                    spatial::order_for(id, grid.count, {view_at(block, query.points), query.place, query.scalar}))
+                return std::make_unique<GridOrder>(std::move(read_lease), FoundGrid{id, found}, device, has_host);
+        }
+        return nullptr;
+    }
+
+    void choose(Variant& variant) const override { variant.grid_order = true; }
+};
 
 bool GridOrder::show(const KernelFacts& kernel, std::byte* block) {
     const std::size_t own = kernel.own_count();
@@ -98,7 +152,7 @@ bool GridOrder::show(const KernelFacts& kernel, std::byte* block) {
     return true;
 }
 
-void GridOrder::add_up(const std::byte* block) {
+void GridOrder::add_gradients(const std::byte* block) {
     for (const Sum& sum : sums_) {
         const Scalar scalar = sum.element.scalar();
         const std::int64_t count = sum.element.size_bytes() / info(scalar).bytes();
@@ -109,7 +163,7 @@ void GridOrder::add_up(const std::byte* block) {
 }
 
 // All copies of a launch see one state of each grid.
-GridOrder::FoundGrid GridOrder::found(std::uint64_t id) {
+FoundGrid GridOrder::found(std::uint64_t id) {
     if (found_.empty()) found_.push_back(order_);
     for (const FoundGrid& one : found_)
         if (one.id == id) return one;
@@ -140,17 +194,11 @@ bool GridOrder::show_copy(const FoundGrid& by, std::int64_t of, std::int64_t ele
     return true;
 }
 
-PreparedLaunch::PreparedLaunch(const CompiledKernel& plain, const CompiledKernel* ordered, runtime::Device& device,
-                               const std::byte* block, const Grid& grid)
-    : kernel_(&plain), block_(block) {
-    if (!ordered) return;
-    order_.emplace(plain, device, block, grid, /*has_host=*/false);
-    if (!*order_) return;
-    larger_.resize(static_cast<std::size_t>(ordered->layout.size_bytes));
-    std::memcpy(larger_.data(), block, static_cast<std::size_t>(plain.layout.size_bytes));
-    if (!order_->show(*ordered, larger_.data())) return;
-    kernel_ = ordered;
-    block_ = larger_.data();
+}  // namespace
+
+const LaunchStrategy& grid_order() {
+    static const GridOrderStrategy only;
+    return only;
 }
 
 }  // namespace weft::program

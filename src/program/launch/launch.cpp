@@ -6,8 +6,8 @@
 
 #include "program/host/settings.h"
 #include "program/launch/gradient_claim.h"
-#include "program/launch/grid_order.h"
 #include "program/launch/recorded_run.h"
+#include "program/launch/strategies.h"
 #include "runtime/bytes.h"
 #include "runtime/recording.h"
 #include "support/error.h"
@@ -35,38 +35,40 @@ std::vector<std::byte> with_room(const Kernel& kernel, const std::byte* block, c
 
 // ---- the kernel itself ----
 
-// Empty if its threads keep their order. The options are the present ones: a command may have been recorded with
-// others.
-static std::optional<Variant> variant_in_grid_order(Kernel& kernel, const CompiledKernel& compiled,
-                                                    runtime::Device& device, const std::byte* block, const Grid& grid) {
+// Empty if only the plain code will do. The options are the present ones: a command may have been recorded with others.
+static std::optional<Variant> variant_for(const LaunchStrategy& strategy, Kernel& kernel,
+                                          const CompiledKernel& compiled, runtime::Device& device,
+                                          const std::byte* block, const Grid& grid) {
     if (compiled.serial) return {};
     Variant variant = kernel.variant_of(device, {grid.dim, 1}, block);
     if (variant.serial || variant.nan_check) return {};
-    variant.grid_order = true;
+    strategy.choose(variant);
     return variant;
 }
 
-// False if its threads run in their own order.
-static bool launch_in_grid_order(Kernel& kernel, const CompiledKernel& compiled, runtime::Device& device,
-                                 const std::byte* block, const Grid& grid) {
-    GridOrder order(compiled, device, block, grid);
-    if (!order) return false;
-    const std::optional<Variant> variant = variant_in_grid_order(kernel, compiled, device, block, grid);
+// False if the plain code has to run.
+static bool launch_by(const LaunchStrategy& strategy, Kernel& kernel, const CompiledKernel& compiled,
+                      runtime::Device& device, const std::byte* block, const Grid& grid) {
+    const std::unique_ptr<StrategicLaunch> launch = strategy.begin(compiled, device, block, grid, /*has_host=*/true);
+    if (!launch) return false;
+    const std::optional<Variant> variant = variant_for(strategy, kernel, compiled, device, block, grid);
     if (!variant) return false;
     const KernelFacts& facts = kernel.facts(*variant);
     Block larger(static_cast<std::size_t>(facts.layout.size_bytes));
     std::memcpy(larger.data(), block, static_cast<std::size_t>(kernel.layout().size_bytes));
-    if (!order.show(facts, larger.data())) return false;
+    if (!launch->show(facts, larger.data())) return false;
     run(kernel.choose(*variant, larger.data()), runtime::current_stream(device), larger.data(), grid);
     return true;
 }
 
-std::shared_ptr<const CompiledKernel> code_in_grid_order(Kernel& kernel, const CompiledKernel& compiled,
-                                                         runtime::Device& device, const std::byte* block,
-                                                         const Grid& grid) {
+std::shared_ptr<const CompiledKernel> code_of_strategy(Kernel& kernel, const CompiledKernel& compiled,
+                                                       runtime::Device& device, const std::byte* block,
+                                                       const Grid& grid) {
+    const LaunchStrategy* const strategy = strategy_of(compiled);
+    if (!strategy) return nullptr;
     const Determinism wanted(is_deterministic(kernel.options().deterministic));
-    if (!GridOrder::is_possible(compiled, device, grid)) return nullptr;
-    const std::optional<Variant> variant = variant_in_grid_order(kernel, compiled, device, block, grid);
+    if (!strategy->is_possible(compiled, device, grid)) return nullptr;
+    const std::optional<Variant> variant = variant_for(*strategy, kernel, compiled, device, block, grid);
     if (!variant) return nullptr;
     // Copies are packed, and have no memory yet.
     const std::vector<std::byte> larger = with_room(kernel, block, kernel.facts(*variant));
@@ -75,14 +77,14 @@ std::shared_ptr<const CompiledKernel> code_in_grid_order(Kernel& kernel, const C
 
 void launch(Kernel& kernel, const CompiledKernel& compiled, runtime::Device& device, const std::byte* block,
             const Grid& grid, const NanCheck* check) {
-    if (!compiled.grid_queries.empty()) {
+    if (const LaunchStrategy* const strategy = strategy_of(compiled)) {
         const Determinism wanted(is_deterministic(kernel.options().deterministic));
-        if (launch_in_grid_order(kernel, compiled, device, block, grid)) return;
+        if (launch_by(*strategy, kernel, compiled, device, block, grid)) return;
         runtime::Stream& stream = runtime::current_stream(device);
         runtime::Recording* const recording = check ? nullptr : stream.recording();
         if (recording && recording->runs_nodes())
             return record_run(*recording, compiled, stream, block, grid, /*checks_nan=*/false,
-                              code_in_grid_order(kernel, compiled, device, block, grid));
+                              code_of_strategy(kernel, compiled, device, block, grid));
     }
     if (!check) return run(compiled, runtime::current_stream(device), block, grid);
     Fault not_finite{};
@@ -234,21 +236,28 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
         variant.private_gradients =
             arranged.noalias && wants_private_gradients(variant, facts, block.data(), grid.count, *what.device);
     }
-    std::optional<GridOrder> order;
-    if (!variant.serial && !facts.grid_queries.empty())
-        order.emplace(kernel.facts(variant, arranged, what.derivation), *what.device, block.data(), grid);
-    std::vector<std::byte> ordered;
-    if (order && *order) {
-        variant.grid_order = true;
-        const KernelFacts& of_order = kernel.facts(variant, arranged, what.derivation);
-        ordered = block_of(kernel, what, of_order, numbers);
-        variant.grid_order = order->show(of_order, ordered.data());
+    // The kernel's strategy has a say if threads may run in any order.
+    std::unique_ptr<StrategicLaunch> strategic;
+    std::vector<std::byte> its_block;
+    if (const LaunchStrategy* const strategy = variant.serial ? nullptr : strategy_of(facts)) {
+        strategic = strategy->begin(kernel.facts(variant, arranged, what.derivation), *what.device, block.data(), grid,
+                                    /*has_host=*/true);
+        if (strategic) {
+            Variant its_variant = variant;
+            strategy->choose(its_variant);
+            const KernelFacts& its_facts = kernel.facts(its_variant, arranged, what.derivation);
+            its_block = block_of(kernel, what, its_facts, numbers);
+            if (strategic->show(its_facts, its_block.data()))
+                variant = its_variant;
+            else
+                strategic = nullptr;
+        }
     }
     const CompiledKernel& compiled = kernel.compiled(variant, arranged, what.derivation);
     if (arranged.huge) require_narrow_extents(compiled, block.data(), kernel.name());
     if (what.tangents && what.of_adjoint()) check_after(kernel, compiled);
-    if (variant.grid_order)
-        block = std::move(ordered);
+    if (strategic)
+        block = std::move(its_block);
     else if (arranged.index() != 0)
         block = block_of(kernel, what, compiled, numbers);
     std::optional<GradientClaim> claim;
@@ -256,7 +265,7 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
     const std::vector<runtime::BufferPtr> copies = make_copies(compiled, block.data(), *what.device);
     Fault not_finite{};
     run(compiled, runtime::current_stream(*what.device), block.data(), grid, check ? &not_finite : nullptr);
-    if (variant.grid_order) order->add_up(block.data());
+    if (strategic) strategic->add_gradients(block.data());
     if (numbers) numbers->read(what.number_gradients);
     if (variant.keeps_atomic_results) close_atomic_results(kernel.name(), compiled, what.returned);
     if (check)

@@ -32,16 +32,16 @@ private:
     std::unique_ptr<std::byte[]> heap_;
 };
 
-// Runs `compiled`, or equivalent code that is faster for these arguments (grid_order.h). Under wp.config.verify_fp,
-// `check` has the former contents of the arrays that the kernel writes; null otherwise.
+// Runs `compiled`, or equivalent code that is faster for these arguments (launch_strategy.h). Under
+// wp.config.verify_fp, `check` has the former contents of the arrays that the kernel writes; null otherwise.
 void launch(Kernel& kernel, const CompiledKernel& compiled, runtime::Device& device, const std::byte* block,
             const Grid& grid, const NanCheck* check = nullptr);
 
-// Code of such a launch whose threads run in the order of a hash grid, for a PreparedLaunch; null if it could never use
-// that order. The arrays need not exist yet.
-std::shared_ptr<const CompiledKernel> code_in_grid_order(Kernel& kernel, const CompiledKernel& compiled,
-                                                         runtime::Device& device, const std::byte* block,
-                                                         const Grid& grid);
+// The code of such a launch for the kernel's strategy, for a PreparedLaunch (strategies.h). Null if the kernel has
+// none, or could never use it. The arrays need not exist yet.
+std::shared_ptr<const CompiledKernel> code_of_strategy(Kernel& kernel, const CompiledKernel& compiled,
+                                                       runtime::Device& device, const std::byte* block,
+                                                       const Grid& grid);
 
 // The same, with the results of its atomics kept in `returned` for the adjoint; these must come from
 // open_atomic_results(). Returns the code that ran.

@@ -11,8 +11,8 @@
 #include "program/host/settings.h"
 #include "program/kernel/object_ids.h"
 #include "program/launch/fault.h"
-#include "program/launch/grid_order.h"
 #include "program/launch/launch_fusion.h"
+#include "program/launch/strategies.h"
 #include "runtime/bytes.h"
 #include "runtime/handles.h"
 #include "runtime/verify.h"
@@ -38,18 +38,18 @@ std::string extents_text(const CompiledKernel& kernel, const Grid& grid) {
 
 class LaunchNode final : public runtime::Node {
 public:
-    LaunchNode(std::shared_ptr<const CompiledKernel> kernel, std::shared_ptr<const CompiledKernel> ordered,
+    LaunchNode(std::shared_ptr<const CompiledKernel> kernel, std::shared_ptr<const CompiledKernel> strategic,
                runtime::Stream& stream, const std::byte* block, const Grid& grid)
         : Node(kernel->description.name),
           kernel_(std::move(kernel)),
-          ordered_(std::move(ordered)),
+          strategic_(std::move(strategic)),
           stream_(stream),
           block_(block, block + kernel_->layout.size_bytes),
           grid_(grid),
           options_(kernel_->launch_options()) {}
 
     void run() override {
-        const PreparedLaunch launch(*kernel_, ordered_.get(), stream_.device(), block_.data(), grid_);
+        const PreparedLaunch launch(*kernel_, strategic_.get(), stream_.device(), block_.data(), grid_);
         const CompiledKernel& kernel = launch.kernel();
         Fault fault;
         runtime::LaunchOptions options = options_;
@@ -92,7 +92,7 @@ private:
         return launches;
     }
 
-    std::shared_ptr<const CompiledKernel> kernel_, ordered_;
+    std::shared_ptr<const CompiledKernel> kernel_, strategic_;
     runtime::Stream& stream_;  // the default one, which lives for ever
     std::vector<std::byte> block_;
     Grid grid_;
@@ -183,7 +183,7 @@ private:
 
 void record_run(runtime::Recording& recording, const CompiledKernel& kernel, runtime::Stream& stream,
                 const std::byte* block, const Grid& grid, bool checks_nan,
-                std::shared_ptr<const CompiledKernel> ordered) {
+                std::shared_ptr<const CompiledKernel> strategic) {
     const std::string& name = kernel.description.name;
     if (checks_nan) {
         throw UsageError("launch()", "kernel '" + name +
@@ -203,7 +203,7 @@ void record_run(runtime::Recording& recording, const CompiledKernel& kernel, run
         add_addresses(kernel.parameter_types[i], block + kernel.layout.offsets[i], addresses);
     auto kept = std::make_shared<const CompiledKernel>(kernel);
     if (recording.runs_nodes()) {
-        recording.add(std::make_unique<LaunchNode>(std::move(kept), std::move(ordered),
+        recording.add(std::make_unique<LaunchNode>(std::move(kept), std::move(strategic),
                                                    stream.device().default_stream(), block, grid),
                       addresses);
         return;

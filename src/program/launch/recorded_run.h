@@ -11,10 +11,10 @@
 namespace weft::program {
 
 // Records the work of run() as a node, done each time that the graph is launched. Throws UsageError for work that a
-// graph cannot do. `ordered` is the code of a PreparedLaunch, if the host runs the graph.
+// graph cannot do. `strategic` is that of a PreparedLaunch (strategies.h), if the host runs the graph.
 void record_run(runtime::Recording& recording, const CompiledKernel& kernel, runtime::Stream& stream,
                 const std::byte* block, const Grid& grid, bool checks_nan,
-                std::shared_ptr<const CompiledKernel> ordered = nullptr);
+                std::shared_ptr<const CompiledKernel> strategic = nullptr);
 
 // Launches a graph, without the host's lock, and forwards the output of its kernels. Throws UsageError if the stream is
 // of another device.
