@@ -18,13 +18,20 @@
 #include <vector>
 
 #include "support/error.h"
+#include "transform/adjoint/adjoint.h"
 #include "transform/adjoint/atomic_results.h"
 #include "transform/adjoint/functions.h"
 #include "transform/adjoint/numbers.h"
 #include "transform/analysis/uniformity.h"
-#include "transform/negative_indices.h"
-#include "transform/neighbour_rows.h"
-#include "transform/pipeline.h"
+#include "transform/inline/inline.h"
+#include "transform/jvp/jvp.h"
+#include "transform/passes/follow_grid_order.h"
+#include "transform/passes/nan_instrumentation.h"
+#include "transform/passes/negative_indices.h"
+#include "transform/passes/neighbour_rows.h"
+#include "transform/passes/uncontended_atomics.h"
+#include "transform/simplify/simplify.h"
+#include "transform/vectors_in_memory/vectors_in_memory.h"
 
 namespace {
 

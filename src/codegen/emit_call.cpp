@@ -1,8 +1,8 @@
-// Noinline functions of large kernels, in scalar code (transform/noinline_functions.h): internal LLVM functions of the
-// module. Each leaf of a parameter is a parameter, each leaf of a result an element of the returned struct; LLVM puts
-// those that do not fit in registers on the stack. Array parameters carry no alias information: they may overlap. If
-// they may be None, an access reports that as in the kernel. The function then returns, and the kernel's thread leaves,
-// as it does after a raise.
+// Noinline functions of large kernels (transform/inline/noinline_functions.h), in scalar code: internal LLVM functions
+// of the module. Each leaf of a parameter is a parameter, each leaf of a result an element of the returned struct. LLVM
+// puts those that do not fit in registers on the stack. Array parameters carry no alias information: they may overlap.
+// If they may be None, an access reports that as in the kernel. The function then returns, and the kernel's thread
+// leaves, as it does after a raise.
 #include <algorithm>
 
 #include "codegen/emitter.h"

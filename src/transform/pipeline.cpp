@@ -6,9 +6,16 @@
 #include "transform/adjoint/atomic_results.h"
 #include "transform/adjoint/functions.h"
 #include "transform/adjoint/numbers.h"
-#include "transform/follow_grid_order.h"
-#include "transform/negative_indices.h"
-#include "transform/neighbour_rows.h"
+#include "transform/inline/inline.h"
+#include "transform/passes/follow_grid_order.h"
+#include "transform/passes/launch_rank.h"
+#include "transform/passes/nan_instrumentation.h"
+#include "transform/passes/negative_indices.h"
+#include "transform/passes/neighbour_rows.h"
+#include "transform/passes/scalar_replacement.h"
+#include "transform/passes/uncontended_atomics.h"
+#include "transform/simplify/simplify.h"
+#include "transform/vectors_in_memory/vectors_in_memory.h"
 
 namespace weft::transform {
 

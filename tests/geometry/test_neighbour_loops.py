@@ -1,6 +1,5 @@
-"""Loops over neighbours that lanes go through run by run (transform/neighbour_rows.cpp): whatever their bodies do, they
-do what
-brute force does, and to the bit what one lane does."""
+"""Loops over neighbours that lanes go through run by run (transform/passes/neighbour_rows.cpp): whatever their bodies
+do, they do what brute force does, and to the bit what one lane does."""
 
 import re
 

@@ -132,7 +132,7 @@ bool calls_traversals(const ir::Function& kernel) {
     return found;
 }
 
-// Whether there are loops over rows of a hash grid's cells (transform/neighbour_rows.cpp), and none of them has
+// Whether there are loops over rows of a hash grid's cells (transform/passes/neighbour_rows.cpp), and none of them has
 // effects.
 bool reads_rows_of_grids(const ir::Function& kernel) {
     const auto is_of_grid = [](const ir::Value* bound) {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "runtime/executable.h"
-#include "transform/pipeline.h"
+#include "transform/passes/launch_rank.h"
 #include "types/layout.h"
 
 namespace weft::program {

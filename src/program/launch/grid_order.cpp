@@ -13,7 +13,7 @@
 #include "runtime/handles.h"
 #include "runtime/spatial/hash_grid.h"
 #include "support/error.h"
-#include "transform/follow_grid_order.h"
+#include "transform/passes/follow_grid_order.h"
 
 namespace weft::program {
 

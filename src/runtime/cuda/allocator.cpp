@@ -424,9 +424,7 @@ void set_pool_open(CudaDevice& owner, CudaDevice& peer, bool is_open, const char
 bool can_open(MemoryOf kind, Device& owner, Device& peer) {
     if (owner.gpu() == nullptr || peer.gpu() == nullptr) return false;
     if (kind == MemoryOf::pool && !owner.pool()->is_supported()) return false;
-    if (kind == MemoryOf::pool && owner.ordinal == peer.ordinal)
-        return true;  // all contexts of a GPU can access its
-                      // pool
+    if (kind == MemoryOf::pool && owner.ordinal == peer.ordinal) return true;  // of all contexts of the GPU
     return &owner == &peer || can_reach(as_cuda(owner), as_cuda(peer));
 }
 

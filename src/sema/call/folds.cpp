@@ -1,8 +1,8 @@
 // sum(f(v) for v in a if c), min(...), max(...), any(...) and all(...) as loops. Used if the sequence is long, or if
 // only a launch knows its length.
 //
-//   sum(a[k] * b[k] for k in range(n))    →    for %k in 0 .. %n carry (%s0 = 0) { %s1 = add %s0, (mul ...); yield %s1
-//   } min(a[k] for k in range(n))           →    the same, and whether there was an element before
+//   sum(a[k] for k in range(n))   →   for %k in 0 .. %n carry (%s0 = 0) { %s1 = add %s0, (load %a[%k]); yield %s1 }
+//   min(a[k] for k in range(n))   →   the same, and whether there was an element before
 #include "sema/analyzer.h"
 
 namespace weft::sema {

@@ -7,7 +7,8 @@
 #include "ir/walk.h"
 #include "support/error.h"
 #include "transform/adjoint/reverse.h"
-#include "transform/pipeline.h"
+#include "transform/inline/inline.h"
+#include "transform/simplify/simplify.h"
 
 namespace weft::transform {
 

@@ -7,7 +7,7 @@
 #include "support/error.h"
 #include "transform/adjoint/atomic_results.h"
 #include "transform/adjoint/derivative.h"
-#include "transform/lost_views.h"
+#include "transform/analysis/lost_views.h"
 
 namespace weft::transform {
 

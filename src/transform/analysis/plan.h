@@ -15,10 +15,10 @@
 #include "ir/specialization.h"
 #include "transform/analysis/arithmetic.h"
 #include "transform/analysis/halo.h"
+#include "transform/analysis/negative_index_checks.h"
 #include "transform/analysis/neighbours.h"
 #include "transform/analysis/underlying_memory.h"
 #include "transform/analysis/uniformity.h"
-#include "transform/negative_indices.h"
 
 namespace weft::transform {
 

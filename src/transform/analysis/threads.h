@@ -1,5 +1,5 @@
 // The conditions under which the threads of a kernel may run in the order of a hash grid
-// (transform/follow_grid_order.cpp, program/launch/grid_order.h).
+// (transform/passes/follow_grid_order.cpp, program/launch/grid_order.h).
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include "ir/typing.h"
 #include "support/error.h"
 #include "transform/adjoint/derivative.h"
-#include "transform/lost_views.h"
+#include "transform/analysis/lost_views.h"
 #include "types/objects.h"
 #include "types/tree_of_mesh.h"
 

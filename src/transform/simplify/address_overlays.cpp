@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "transform/simplify/simplify.h"
+#include "transform/simplify/simplifier.h"
 
 namespace weft::transform {
 

@@ -1,5 +1,5 @@
 // Branches and loops: conditions that are known, loops that do not run, carried values that never change.
-#include "transform/simplify/simplify.h"
+#include "transform/simplify/simplifier.h"
 
 namespace weft::transform {
 

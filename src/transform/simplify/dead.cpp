@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "transform/simplify/simplify.h"
+#include "transform/simplify/simplifier.h"
 
 namespace weft::transform {
 namespace {

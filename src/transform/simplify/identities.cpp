@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "transform/simplify/fold.h"
-#include "transform/simplify/simplify.h"
+#include "transform/simplify/simplifier.h"
 
 namespace weft::transform {
 

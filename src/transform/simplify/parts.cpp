@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ir/typing.h"
-#include "transform/simplify/simplify.h"
+#include "transform/simplify/simplifier.h"
 
 namespace weft::transform {
 

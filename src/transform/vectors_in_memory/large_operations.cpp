@@ -5,7 +5,7 @@
 
 #include "ir/walk.h"
 #include "transform/analysis/read_only.h"
-#include "transform/simplify/simplify.h"
+#include "transform/simplify/constants.h"
 
 namespace weft::transform {
 

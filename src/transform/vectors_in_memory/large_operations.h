@@ -4,8 +4,8 @@
 // registers. So values above a size never are. They lie in memory of the thread, or nowhere: then each component is
 // computed at its use.
 //
-//     %p = transpose %m; %d = mul %h, %h; %e = sub %ones, %d; store %a[%i], %e     →     a loop that stores
-//     1 - h[k] * h[k] at %a[%i][k]
+//     before:  %d = mul %h, %h; %e = sub %ones, %d; store %a[%i], %e
+//     after:   a loop over k that stores 1 - h[k] * h[k] at %a[%i][k]
 #pragma once
 
 #include <unordered_map>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "ir/ir.h"
-#include "transform/pipeline.h"
+#include "transform/vectors_in_memory/vectors_in_memory.h"
 
 namespace weft::transform {
 

@@ -18,8 +18,10 @@
 
 #include "ir/typing.h"
 #include "support/error.h"
+#include "transform/simplify/constants.h"
 #include "transform/simplify/simplify.h"
 #include "transform/vectors_in_memory/large_fields.h"
+#include "transform/vectors_in_memory/vectors_in_memory.h"
 
 namespace weft::transform {
 

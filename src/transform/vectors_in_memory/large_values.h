@@ -7,7 +7,6 @@
 
 #include "ir/builder.h"
 #include "ir/walk.h"
-#include "transform/pipeline.h"
 #include "transform/vectors_in_memory/memory_slots.h"
 
 namespace weft::transform {

@@ -5,7 +5,10 @@
 
 #include "ir/interpreter.h"
 #include "random_kernel.h"
+#include "transform/inline/inline.h"
 #include "transform/pipeline.h"
+#include "transform/simplify/simplify.h"
+#include "transform/vectors_in_memory/vectors_in_memory.h"
 
 namespace weft::transform {
 namespace {

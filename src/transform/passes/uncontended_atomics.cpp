@@ -2,6 +2,8 @@
 //
 // before:  %old = atomic.add %mine[%i], %x
 // after:   %old = load %mine[%i]; %new = add %old, %x; store %mine[%i], %new
+#include "transform/passes/uncontended_atomics.h"
+
 #include <algorithm>
 #include <functional>
 #include <unordered_set>
@@ -12,7 +14,6 @@
 #include "transform/adjoint/atomic_results.h"
 #include "transform/analysis/uncontended.h"
 #include "transform/analysis/underlying_memory.h"
-#include "transform/pipeline.h"
 
 namespace weft::transform {
 

@@ -1,4 +1,4 @@
-#include "transform/noinline_functions.h"
+#include "transform/inline/noinline_functions.h"
 
 #include <algorithm>
 #include <limits>

@@ -2,14 +2,16 @@
 // redundant if the index is never negative.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "ir/ir.h"
 
 namespace weft::transform {
 
-// The pass: replaces such choices by the index itself; simplify() removes the rest. True if there were any.
-bool drop_negative_indices(ir::Function& function);
+// Calls `found` for each redundant choice of the function, in order. It may change the operands of the choice.
+using OnRedundantChoice = std::function<void(ir::Operation& choice)>;
+void find_redundant_choices(ir::Function& function, const OnRedundantChoice& found);
 
 // Tests that a small loop does in each iteration and could do once before: if none of `starts` is negative, none of the
 // indices of `choices` is. Empty if the loop has no such choice, or is too large to be written twice.

@@ -1,11 +1,12 @@
+#include "transform/inline/inline.h"
+
 #include <unordered_map>
 #include <unordered_set>
 
 #include "ir/builder.h"
 #include "ir/walk.h"
 #include "support/error.h"
-#include "transform/noinline_functions.h"
-#include "transform/pipeline.h"
+#include "transform/inline/noinline_functions.h"
 
 namespace weft::transform {
 namespace {

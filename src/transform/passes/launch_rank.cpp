@@ -1,7 +1,8 @@
+#include "transform/passes/launch_rank.h"
+
 #include <algorithm>
 
 #include "ir/walk.h"
-#include "transform/pipeline.h"
 
 namespace weft::transform {
 

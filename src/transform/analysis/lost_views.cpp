@@ -1,4 +1,4 @@
-#include "transform/lost_views.h"
+#include "transform/analysis/lost_views.h"
 
 #include <algorithm>
 #include <set>

@@ -5,13 +5,14 @@
 //                                                    %q = make %a, %b
 //
 // Then simplify() drops fields that do not change. A struct with arrays stays whole.
+#include "transform/passes/scalar_replacement.h"
+
 #include <algorithm>
 #include <span>
 #include <vector>
 
 #include "ir/typing.h"
 #include "ir/walk.h"
-#include "transform/pipeline.h"
 
 namespace weft::transform {
 

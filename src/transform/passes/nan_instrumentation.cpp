@@ -6,13 +6,15 @@
 //          %is = isfinite %x; %was = isfinite %old; %fine = or (invert %was), %is
 //          note_finite %fine
 //          store %a[%i], %x
+#include "transform/passes/nan_instrumentation.h"
+
 #include <utility>
 
 #include "ir/builder.h"
 #include "ir/component_loops.h"
 #include "ir/typing.h"
 #include "ir/walk.h"
-#include "transform/pipeline.h"
+#include "transform/passes/uncontended_atomics.h"
 
 namespace weft::transform {
 

@@ -15,7 +15,7 @@
 // Each grid has copies in its own order. If there are several grids, the one that gives the threads their order is not
 // known here. Loads at a thread's own position then read separate copies in the order of the threads. The launch has
 // these already if that is the order of the grid that found the neighbours.
-#include "transform/follow_grid_order.h"
+#include "transform/passes/follow_grid_order.h"
 
 #include <algorithm>
 #include <map>
@@ -31,7 +31,6 @@
 #include "transform/analysis/elements.h"
 #include "transform/analysis/threads.h"
 #include "transform/analysis/underlying_memory.h"
-#include "transform/pipeline.h"
 #include "types/objects.h"
 
 namespace weft::transform {

@@ -1,7 +1,6 @@
-#include "transform/negative_indices.h"
+#include "transform/analysis/negative_index_checks.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "ir/indices.h"
 #include "ir/lower_bounds.h"
@@ -19,7 +18,6 @@ using ir::Value;
 // Finds redundant choices, given the conditions around them.
 class NegativeIndices {
 public:
-    using OnRedundantChoice = std::function<void(Operation& choice)>;
     explicit NegativeIndices(OnRedundantChoice found) : found_(std::move(found)) {}
 
     void assume_not_negative(const Value* value) { bounds_.assume_least(value, 0); }
@@ -102,14 +100,8 @@ void find_starts(const Value* index, const Operation& loop, std::vector<const Va
 
 }  // namespace
 
-bool drop_negative_indices(ir::Function& function) {
-    bool changed = false;
-    NegativeIndices negative_indices([&](Operation& choice) {
-        choice.operands[1] = choice.operands[2];
-        changed = true;
-    });
-    negative_indices.visit(function.body);
-    return changed;
+void find_redundant_choices(ir::Function& function, const OnRedundantChoice& found) {
+    NegativeIndices(found).visit(function.body);
 }
 
 NegativeIndexChecks negative_index_checks(const Operation& loop) {

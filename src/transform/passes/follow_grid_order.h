@@ -1,4 +1,4 @@
-// Copies in the order of a hash grid (follow_grid_order.cpp), as encoded in ir::ImplicitParameter::of.
+// Threads in the order of a hash grid, and copies of arrays in that order (follow_grid_order.cpp).
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace weft::transform {
 
-// `of` counts the arrays among a kernel's own parameters, and in structs that are parameters. `grid` counts the u64
-// numbers in the same way, one of which is the grid's id.
+// A copy, as ir::ImplicitParameter::of encodes it. `of` counts the arrays among a kernel's own parameters, and in
+// structs that are parameters. `grid` counts the u64 numbers in the same way, one of which is the grid's id.
 struct SortedCopy {
     int of;         // array
     int grid = -1;  // -1: the grid that gives the order
@@ -25,6 +25,11 @@ struct SortedCopy {
     int implicit_of() const { return of + (grid + 1) * kMost + (has_gradient ? kMost * kMost : 0); }
     static constexpr int kMost = 1000;  // of each; arrays and ids with a higher number are not copied
 };
+
+// Makes each thread of a kernel take its coordinate from an extra parameter, ImplicitParameter::Kind::order. `sorts`:
+// loads of neighbours read copies, ImplicitParameter::Kind::sorted, in the order of each grid. order_shows()
+// (analysis/threads.h) says how results depend on the order. Only kernels with one coordinate change.
+void follow_grid_order(ir::Function& kernel, bool sorts);
 
 // The number of grids that a kernel queries around its threads' own points (own_queries()).
 std::size_t grids_asked(const ir::Function& kernel);

@@ -22,7 +22,7 @@
 // item. That becomes a branch around BODY.
 //
 // The order of all effects of a thread stays the same.
-#include "transform/neighbour_rows.h"
+#include "transform/passes/neighbour_rows.h"
 
 #include <algorithm>
 #include <optional>
@@ -32,7 +32,6 @@
 #include "ir/builder.h"
 #include "ir/walk.h"
 #include "transform/analysis/underlying_memory.h"
-#include "transform/pipeline.h"
 
 namespace weft::transform {
 
@@ -502,7 +501,5 @@ bool loop_over_neighbour_rows(ir::Function& kernel, NeighbourRows which) {
     }
     return any;
 }
-
-bool loop_over_neighbour_rows(ir::Function& kernel) { return loop_over_neighbour_rows(kernel, NeighbourRows::all); }
 
 }  // namespace weft::transform
