@@ -11,7 +11,7 @@
 #include "codegen/native.h"
 #include "ir/ir.h"
 #include "ir/specialization.h"
-#include "transform/analysis/plan.h"
+#include "transform/plan.h"
 
 namespace llvm {
 class LLVMContext;
@@ -21,8 +21,6 @@ class TargetMachine;
 
 namespace weft::codegen {
 
-// Lanes are neighbours on the last axis of a launch: rows of so few threads leave most lanes idle.
-inline constexpr int kShortRow = 4;
 // Larger kernels become scalar code unless the caller chooses a lane count.
 inline constexpr int kMostOperationsInLanes = 10000;
 
@@ -31,9 +29,6 @@ struct Options {
 #define WEFT_PROPERTY(type, name, usual, passes, analyses, code, launches) WEFT_ONLY_##code(type name = usual;)
 #include "ir/specialization.def"
 };
-
-// The promises of launches of such code to the analyses.
-transform::PlanOptions plan_options(const Options& options);
 
 // The target's properties that emission depends on.
 struct TargetInfo : Target {
@@ -48,6 +43,12 @@ struct TargetInfo : Target {
 // Whether divergent accesses and loops are cheap on this CPU: it has fast gathers, and registers for masks.
 bool has_quick_lanes(const TargetInfo& target);
 
+// The properties of a CPU that the lane count depends on.
+transform::VectorUnit vector_unit(const TargetInfo& target);
+
+// The promises of launches of such code, and the properties of the target, for the analyses.
+transform::PlanOptions plan_options(const Options& options, const TargetInfo& target);
+
 struct Lowered {
     std::unique_ptr<llvm::Module> module;
     std::vector<KernelEntry> kernels;
@@ -61,7 +62,7 @@ inline constexpr char kOfRuntime[] = "weft-of-runtime";
 inline constexpr char kThreadLoops[] = "weft-thread-loops";
 
 // All calls in kernels are inlined, except those of noinline functions. Precondition: `plan` was made of `module` with
-// plan_options(options). Entry points have the signature of KernelEntryPoint.
+// plan_options(options, target). Entry points have the signature of KernelEntryPoint.
 Lowered lower(const ir::Module& module, const transform::ModulePlan& plan, const TargetInfo& target,
               const Options& options, llvm::LLVMContext& context);
 

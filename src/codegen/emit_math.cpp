@@ -1,21 +1,9 @@
 // Transcendental functions. Those of math.def belong to the target; the others are composed of them here.
 #include "codegen/emitter.h"
-#include "codegen/math.h"
 
 namespace weft::codegen {
 
 using ir::Op;
-
-bool is_library_math(Op op) {
-    switch (op) {
-#define WEFT_MATH(op, stem, accuracy, fast, quick, operands) case Op::op:
-#include "codegen/math.def"
-#undef WEFT_MATH
-        return true;
-        default:
-            return false;
-    }
-}
 
 llvm::Value* Emitter::math(Op op, Scalar scalar, llvm::Value* a, llvm::Value* b) {
     bool is_double = scalar == Scalar::f64;

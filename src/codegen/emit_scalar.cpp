@@ -10,9 +10,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "codegen/cpu/cost.h"
 #include "codegen/emitter.h"
-#include "codegen/math.h"
 #include "ir/indices.h"
 #include "support/error.h"
 

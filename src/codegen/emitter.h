@@ -45,7 +45,7 @@
 #include "codegen/target.h"
 #include "codegen/value.h"
 #include "ir/ir.h"
-#include "transform/analysis/plan.h"
+#include "transform/plan.h"
 
 namespace weft::codegen {
 

@@ -82,13 +82,16 @@ std::unique_ptr<TargetCodegen> codegen_for(const ModuleState& state) {
 
 }  // namespace
 
-transform::PlanOptions plan_options(const Options& options) {
+transform::PlanOptions plan_options(const Options& options, const TargetInfo& target) {
     transform::PlanOptions plan;
 #define WEFT_PROPERTY(type, name, usual, passes, analyses, code, launches) \
     WEFT_ONLY_##analyses(plan.name = options.name;)
 #include "ir/specialization.def"
     if (options.lanes == 0) plan.most_operations_in_lanes = kMostOperationsInLanes;
     if (options.lanes == 1 || options.debug) plan.most_operations_in_lanes = 0;
+    if (options.debug) plan.lanes = 1;
+    if (target.kind == Target::Kind::cpu) plan.vector_unit = vector_unit(target);
+    plan.coarsens = target.kind == Target::Kind::cuda && !options.debug && !options.null_arrays;
     return plan;
 }
 

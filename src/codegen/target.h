@@ -19,7 +19,7 @@
 #include "binary/binary.h"
 #include "codegen/value.h"
 #include "ir/ir.h"
-#include "transform/analysis/plan.h"
+#include "transform/plan.h"
 
 namespace weft::codegen {
 

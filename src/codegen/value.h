@@ -1,7 +1,4 @@
-// An IR value in LLVM IR: its flat list of leaves.
-//
-// A scalar is one leaf, a numeric aggregate one per component (row-major), a struct or tuple the leaves of its fields
-// in order. An array has a data pointer, a gradient pointer, extents and strides. Each leaf is
+// An IR value in LLVM IR: its flat list of leaves (types/leaves.h). Each leaf is
 //   uniform   one LLVM scalar, equal in every active lane
 //   linear    one LLVM scalar, that of lane 0, and a constant step from lane to lane (integers; the data pointers of
 //             local arrays, in bytes)
@@ -18,6 +15,7 @@
 
 #include "binary/cpu_abi.h"
 #include "transform/analysis/underlying_memory.h"
+#include "types/leaves.h"
 #include "types/type.h"
 
 namespace llvm {
@@ -25,23 +23,6 @@ class BasicBlock;
 }
 
 namespace weft::codegen {
-
-struct LeafType {
-    Scalar scalar = Scalar::i64;  // extents and strides are i64
-    bool pointer = false;
-    std::int64_t offset = 0;  // in memory, from the start of the whole value
-};
-
-// The leaves of a type, in order. Tuples have no memory; their offsets are 0.
-std::vector<LeafType> leaf_types(Type type);
-int leaf_count(Type type);
-std::int64_t size_of(const LeafType& type);  // bytes in memory
-// The part of `aggregate` at a static path: its first leaf and its type.
-struct LeafRange {
-    int first = 0;
-    Type type;
-};
-LeafRange find_part(Type aggregate, const std::vector<std::int64_t>& path);
 
 struct Leaf {
     llvm::Value* scalar = nullptr;  // uniform and linear
@@ -68,9 +49,5 @@ struct LaneValue {
     llvm::SmallVector<Leaf, 4> leaves;
     MemoryRoot root;  // arrays only
 };
-
-// Positions among the leaves of an array.
-inline constexpr int kDataLeaf = 0, kGradLeaf = 1, kShapeLeaf = 2;
-inline int stride_leaf(Type array) { return kShapeLeaf + array.ndim(); }
 
 }  // namespace weft::codegen

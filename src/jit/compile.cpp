@@ -19,8 +19,9 @@ namespace {
 
 codegen::Lowered lower(const ir::Module& module, const Backend& target, const Options& options,
                        llvm::LLVMContext& context) {
-    const transform::ModulePlan plan = transform::plan(module, codegen::plan_options(options.codegen));
-    codegen::Lowered lowered = codegen::lower(module, plan, target.describe(options.target), options.codegen, context);
+    const codegen::TargetInfo info = target.describe(options.target);
+    const transform::ModulePlan plan = transform::plan(module, codegen::plan_options(options.codegen, info));
+    codegen::Lowered lowered = codegen::lower(module, plan, info, options.codegen, context);
     if (!lowered.natives.empty() && options.target.kind != Target::Kind::cpu)
         throw UsageError("launch()",
                          "the kernel calls a @wp.func_native, whose C++ is compiled for the CPU. help: launch it with "

@@ -39,7 +39,7 @@
 // vectors_in_memory   Large vectors that are indexed at run time lie in memory.           vectors_in_memory/
 //                     The last pass: no other one knows these memories.
 //
-// Code generation reads the result together with the analyses of analysis/plan.h.
+// Code generation reads the result together with the analyses of plan.h.
 #pragma once
 
 #include <cstdint>

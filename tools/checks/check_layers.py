@@ -69,7 +69,6 @@ CIRCLES = {
 }
 # Folders that include each other.
 TWO_WAY = {
-    ("codegen", "codegen/cpu"),
 }
 
 # The address of an array's first element or gradient, and that of a buffer.

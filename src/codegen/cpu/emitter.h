@@ -9,14 +9,12 @@
 //   interleave.cpp        packed vectors in memory
 //   privatised.cpp        contributions of atomics, combined until the end of a chunk
 //   chunk_boundaries.cpp  gradients that neighbouring chunks share; neighbours.cpp: additions of adjacent lanes
-//   lane_count.cpp, cost.cpp   the choice of the lane count
 #pragma once
 
 #include <functional>
 #include <map>
 #include <set>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -51,7 +49,6 @@ protected:
     void emit_segment(llvm::Value* first, llvm::Value* last);
     void emit_group(llvm::Value* first_lane, llvm::Value* mask);
     void emit_threads(llvm::Value* begin, llvm::Value* end);
-    int body_size() const;
     bool worth_writing_twice() const;
 
     // ---- math.cpp ----
@@ -131,7 +128,6 @@ protected:
     bool accumulate(const ir::Operation& operation);
     void emit_chunk(llvm::Value* begin, llvm::Value* end);
     void emit_shared_chunk(llvm::Value* begin, llvm::Value* end);
-    std::unordered_set<const ir::Operation*> plain_when_alone() const;
     std::vector<PrivateCopy> private_candidates();
     llvm::Value* visits(const ir::Operation& operation);
     llvm::Value* fits(PrivateCopy& copy, llvm::Value* threads);
@@ -163,7 +159,6 @@ protected:
     llvm::Value* middle_[2] = {};            // bounds on the first axis; threads between them meet no other chunk
     llvm::Value* own_[2] = {};               // elements between these belong to no other chunk
     std::set<MemoryRoot> private_memories_;  // that no other worker touches while the code being emitted runs
-    double cost_exclusive_ = 0.0;            // CpuEntry::cost_exclusive
 };
 
 }  // namespace weft::codegen

@@ -14,33 +14,14 @@
 // (copied_access.cpp): arithmetic costs the same with a mask and without, and a loop in the body costs more than that.
 #include <llvm/IR/MDBuilder.h>
 
-#include "codegen/cpu/cost.h"
 #include "codegen/cpu/emitter.h"
 
 namespace weft::codegen {
 
 namespace {
 
-// The most operations of a body that is emitted a second time, for the tail.
+// The most leaves of a body that is emitted a second time, for the tail.
 constexpr int kSmallBody = 64;
-
-int count_operations(const ir::Region& region) {
-    int count = 0;
-    for (const ir::Operation* operation : region.operations) {
-        count += operation->results.empty() ? 1 : leaf_count(operation->results[0]->type);
-        for (const ir::Region* nested : operation->regions) count += count_operations(*nested);
-    }
-    return count;
-}
-
-bool has_loops(const ir::Region& region) {
-    for (const ir::Operation* operation : region.operations) {
-        if (operation->op == ir::Op::for_ || operation->op == ir::Op::while_) return true;
-        for (const ir::Region* nested : operation->regions)
-            if (has_loops(*nested)) return true;
-    }
-    return false;
-}
 
 }  // namespace
 
@@ -81,8 +62,8 @@ void CpuEmitter::emit_entry(KernelEntry& entry) {
 void CpuEmitter::describe(CpuEntry& entry) const {
     entry.lanes = lanes_;
     entry.boundary = static_cast<std::int32_t>(2 * plan_.halo.most);
-    entry.cost = estimate_cost(plan_, lanes_);
-    entry.cost_exclusive = cost_exclusive_;
+    entry.cost = plan_.cost;
+    entry.cost_exclusive = plan_.cost_when_alone;
     entry.has_atomics = has_atomics_ || callees_.have_atomics;
     entry.finds_objects = finds_objects_ || callees_.find_objects;
     entry.has_long_loops = plan_.has_long_loops || callees_.have_long_loops;
@@ -205,11 +186,9 @@ void CpuEmitter::emit_group(llvm::Value* first_lane, llvm::Value* mask) {
     coordinates_.back() = row_start;
 }
 
-int CpuEmitter::body_size() const { return count_operations(kernel_.body); }
-
 // Private copies of cells (privatised.cpp) are filled by unmasked code only.
 bool CpuEmitter::worth_writing_twice() const {
-    return (body_size() <= kSmallBody && !has_loops(kernel_.body)) || !private_memories_.empty();
+    return (plan_.size.leaves <= kSmallBody && !plan_.size.has_loops) || !private_memories_.empty();
 }
 
 }  // namespace weft::codegen

@@ -42,9 +42,14 @@ CpuMachine::CpuMachine(const TargetInfo& target) {
     }
 }
 
-bool has_quick_lanes(const TargetInfo& target) {
+transform::VectorUnit vector_unit(const TargetInfo& target) {
     const CpuMachine machine(target);
-    return machine.fast_gathers && machine.mask_registers;
+    return {machine.vector_bits, machine.fast_gathers, machine.mask_registers};
+}
+
+bool has_quick_lanes(const TargetInfo& target) {
+    const transform::VectorUnit unit = vector_unit(target);
+    return unit.fast_gathers && unit.mask_registers;
 }
 
 }  // namespace weft::codegen

@@ -14,7 +14,6 @@
 // Elements that still hold the identity at the end are not written: untouched memory may not exist. Chunks run on any
 // number of threads, and launches run beside others: memory that they share is updated by atomics only. But if the
 // launch is one chunk, and no other launch with atomics runs meanwhile (LaunchContext::exclusive), it adds plainly.
-#include "codegen/cpu/cost.h"
 #include "codegen/cpu/emitter.h"
 #include "ir/walk.h"
 
@@ -25,15 +24,11 @@ using ir::Operation;
 
 namespace {
 
-// More would not stay in registers.
-constexpr std::size_t kMostAccumulators = 8;
 // A copy is on the stack, and should stay in the first-level cache.
 constexpr std::int64_t kPrivateBytes = 32768;
 constexpr std::size_t kMostPrivateCopies = 2;
 // The assumed trip count of loops with bounds unknown at the launch, and the cap on any trip count.
 constexpr std::int64_t kGuessedTrips = 4, kMostTrips = std::int64_t{1} << 16;
-// Bodies up to this size are emitted twice: with private copies and without.
-constexpr int kSmallCombiningBody = 100;
 constexpr std::int64_t kFillBytes = 32;
 // Bytes that one atomic adds from a copy to the array.
 constexpr std::int64_t kBlockBytes = 16;
@@ -43,21 +38,15 @@ std::size_t data_leaf(MemoryRoot root) { return root.gradient ? kGradLeaf : kDat
 }  // namespace
 
 void CpuEmitter::open_accumulators() {
-    if (plan_.privatised.empty()) return;
-    std::size_t count = 0;
+    if (plan_.accumulated.empty()) return;
     ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
-        if (!ir::is_atomic(operation.op)) return;
-        const auto privatised = plan_.privatised.find(memory_of(operation));
-        if (privatised == plan_.privatised.end() || !plan_.atomics.at(&operation).is_fixed) return;
-        std::vector<LeafType> leaves = leaf_types(operation.operands.back()->type);
-        if (count + leaves.size() > kMostAccumulators) return;
-        count += leaves.size();
-
+        if (!plan_.accumulated.contains(&operation)) return;
+        const std::vector<LeafType> leaves = leaf_types(operation.operands.back()->type);
         llvm::ArrayRef<ir::Value*> indices = llvm::ArrayRef<ir::Value*>(operation.operands).drop_front().drop_back();
         emit_invariant(operation.operands[0]);
         for (const ir::Value* index : indices) emit_invariant(index);
         Address address = address_of(operation.operands[0], indices);
-        const Op kind = privatised->second;
+        const Op kind = plan_.privatised.at(memory_of(operation));
         for (const LeafType& leaf : leaves) {
             llvm::Constant* nothing = neutral(kind, leaf.scalar);
             if (lanes_ > 1) nothing = llvm::cast<llvm::Constant>(splat(nothing));
@@ -136,10 +125,10 @@ bool CpuEmitter::emit_put_together(const Operation& atomic) {
 
 std::vector<CpuEmitter::PrivateCopy> CpuEmitter::private_candidates() {
     std::vector<PrivateCopy> result;
-    if (body_size() > kSmallCombiningBody) return result;
+    if (plan_.size.leaves > transform::kSmallCombiningBody) return result;
     std::set<MemoryRoot> wanted;
     ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
-        if (!ir::is_atomic(operation.op) || accumulators_.contains(&operation)) return;
+        if (!ir::is_atomic(operation.op) || plan_.accumulated.contains(&operation)) return;
         const MemoryRoot memory = memory_of(operation);
         if (!plan_.uncontended.contains(memory)) wanted.insert(memory);
     });
@@ -297,31 +286,16 @@ void CpuEmitter::contribute_block(Op kind, Scalar scalar, llvm::Value* pointer, 
 
 // ---- exclusive launches ----
 
-// The atomics that may be plain in an exclusive launch: those on privatised memories at varying addresses.
-std::unordered_set<const Operation*> CpuEmitter::plain_when_alone() const {
-    std::unordered_set<const Operation*> result;
-    if (body_size() > kSmallCombiningBody) return result;
-    ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
-        if (!ir::is_atomic(operation.op) || accumulators_.contains(&operation) || is_shared_at_boundaries(operation))
-            return;
-        const MemoryRoot memory = memory_of(operation);
-        if (plan_.privatised.contains(memory) && !plan_.uncontended.contains(memory)) result.insert(&operation);
-    });
-    return result;
-}
-
 // Runs the threads begin .. end, at least one.
 void CpuEmitter::emit_chunk(llvm::Value* begin, llvm::Value* end) {
-    const std::unordered_set<const Operation*> plain = plain_when_alone();
-    if (plain.empty()) return emit_shared_chunk(begin, end);
-    cost_exclusive_ = estimate_cost(plan_, lanes_, plain);
+    if (plan_.plain_when_alone.empty()) return emit_shared_chunk(begin, end);
     llvm::Value* address =
         builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), launch_, offsetof(LaunchContext, exclusive));
     llvm::Value* exclusive = builder_.CreateAlignedLoad(builder_.getInt8Ty(), address, llvm::Align(1));
     emit_either(
         builder_.CreateICmpNE(exclusive, builder_.getInt8(0)), "exclusive",
         [&] {
-            for (const Operation* operation : plain) private_memories_.insert(memory_of(*operation));
+            for (const Operation* operation : plan_.plain_when_alone) private_memories_.insert(memory_of(*operation));
             emit_threads(begin, end);
             private_memories_.clear();
             close_accumulators();

@@ -61,7 +61,6 @@ protected:
     llvm::Value* threads_of_block() override;
 
     // ---- thread_coarsening.cpp ----
-    int elements_together() const;
     void emit_elements(int together);
     // A thread's number in its block, the block's number of threads, and the block's number on each axis of the grid.
     struct Position {

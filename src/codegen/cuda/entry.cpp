@@ -23,7 +23,7 @@ void CudaEmitter::emit_entry(KernelEntry& entry) {
     make_alias_scopes();
     load_launch(function->getArg(0));
     if (cuda.argument_bytes > 0) load_arguments(function->getArg(1));
-    cuda.together = elements_together();
+    cuda.together = plan_.coarsening.elements;
     emit_elements(cuda.together);
     function->addFnAttr(kThreadLoops, "1");
     cuda.most_threads = options_.most_threads;

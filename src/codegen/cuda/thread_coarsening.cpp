@@ -22,128 +22,15 @@
 
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <utility>
 #include <vector>
 
 #include "binary/cuda_abi.h"
 #include "codegen/cuda/emitter.h"
-#include "ir/walk.h"
 
 namespace weft::codegen {
 
-using ir::Op;
 using ir::Operation;
-
-namespace {
-
-// A GPU reaches its bandwidth if each thread has some 32 bytes in flight. Returns the number of elements for that,
-// given the words of 32 bits that one element reads. Elements that read more need no coarsening.
-int elements_to_wait_for(int words) { return words <= 2 ? 4 : words <= 6 ? 2 : 1; }
-// Limits on the words that all elements of a thread hold in registers, and on the cost of one element (ir/ops.def).
-// Above them, registers or arithmetic are the bound, and coarsening would only lengthen the code.
-constexpr int kMostWordsTogether = 32;
-constexpr double kMostCostTogether = 24.0;
-constexpr double kFunctionCost = 8.0;  // of functions in libdevice, which are long
-
-int words(Type type) {
-    int count = 0;
-    for (const LeafType& leaf : leaf_types(type)) count += static_cast<int>((size_of(leaf) + 3) / 4);
-    return count;
-}
-
-// The properties of a body that decide about its emission in step.
-struct Body {
-    int words_in_registers = 0;                       // loaded and stored
-    std::map<const ir::Value*, int> words_of_arrays;  // neighbouring elements of an array are fetched together
-    double cost = 0.0;
-    bool is_plain = true, stores = false;
-
-    void add(const ir::Region& region, bool may_touch);
-};
-
-bool is_empty(const ir::Region& region) { return region.operations.size() <= 1; }
-
-// The non-empty arm of an `if` that holds the rest of the region; null for any other operation.
-const ir::Region* guarded(const Operation& operation) {
-    if (operation.op != Op::if_ || !operation.results.empty()) return nullptr;
-    const auto& siblings = operation.parent->operations;
-    if (siblings.size() < 2 || siblings[siblings.size() - 2] != &operation) return nullptr;
-    for (const int arm : {0, 1})
-        if (is_empty(operation.body(static_cast<std::size_t>(1 - arm))))
-            return &operation.body(static_cast<std::size_t>(arm));
-    return nullptr;
-}
-
-// `may_touch`: whether accesses are allowed. They are not in the arms of a choice between values.
-void Body::add(const ir::Region& region, bool may_touch) {
-    bool has_stored = false;
-    for (const Operation* operation : region.operations) {
-        switch (operation->op) {
-            case Op::yield:
-            case Op::return_:
-                continue;
-            case Op::load:
-                is_plain &= may_touch;
-                words_in_registers += words(operation->result()->type);
-                words_of_arrays[operation->operands[0]] = words(operation->result()->type);
-                continue;
-            case Op::store:
-                is_plain &= may_touch;
-                words_in_registers += words(operation->operands.back()->type);
-                has_stored = stores = true;
-                continue;
-            case Op::assert_:  // of debug builds
-                continue;
-            case Op::if_:
-                if (const ir::Region* arm = guarded(*operation); arm != nullptr && may_touch) {
-                    // If an element fails the test, all start again one by one: nothing may be stored before.
-                    is_plain &= !has_stored;
-                    add(*arm, true);
-                    continue;
-                }
-                add(operation->body(0), false);
-                add(operation->body(1), false);
-                continue;
-            // Dynamic component indices need memory; the other operations are long, or end the thread.
-            case Op::extract_at:
-            case Op::insert_at:
-            case Op::block_dim:  // coarsened launches choose it
-            case Op::call:
-            case Op::call_library:
-            case Op::for_:
-            case Op::while_:
-            case Op::object:
-                is_plain = false;
-                continue;
-            default:
-                if (ir::has_effects(*operation) || ir::op_info(operation->op).cost >= kFunctionCost) {
-                    is_plain = false;
-                    continue;
-                }
-                const Type type = operation->result()->type;
-                cost += ir::op_info(operation->op).cost * (type.is_array() ? 1 : leaf_count(type));
-        }
-    }
-}
-
-}  // namespace
-
-// The number of elements that a thread of this kernel takes at once if the launch has enough of them; 1 if coarsening
-// gains nothing.
-int CudaEmitter::elements_together() const {
-    if (options_.debug || options_.null_arrays || plan_.depends_on_order || callees_.depend_on_order ||
-        kernel_.tid_rank == 0)
-        return 1;
-    Body body;
-    body.add(kernel_.body, true);
-    if (!body.is_plain || !body.stores || body.cost > kMostCostTogether) return 1;
-    int words_read = 0;
-    for (const auto& [array, words] : body.words_of_arrays) words_read += words;
-    int together = elements_to_wait_for(words_read);
-    while (together > 1 && body.words_in_registers * together > kMostWordsTogether) together /= 2;
-    return together;
-}
 
 void CudaEmitter::emit_elements(int together) {
     const auto sreg = [&](llvm::Intrinsic::ID which) {
@@ -272,21 +159,21 @@ void CudaEmitter::emit_in_step(const ir::Region& region, llvm::MutableArrayRef<E
         }
     };
     for (const Operation* operation : region.operations) {
-        const ir::Region* const arm = guarded(*operation);
-        if (arm == nullptr) {
+        const auto guard = plan_.coarsening.guarded.find(operation);
+        if (guard == plan_.coarsening.guarded.end()) {
             for_each([&] { emit_in_place(*operation); });
             continue;
         }
         llvm::Value* all_pass = nullptr;
         for_each([&] {
             llvm::Value* passes = leaf(operation->operands[0]).scalar;
-            if (arm != &operation->body(0)) passes = builder_.CreateNot(passes);
+            if (guard->second != &operation->body(0)) passes = builder_.CreateNot(passes);
             all_pass = all_pass ? builder_.CreateAnd(all_pass, passes) : passes;
         });
         llvm::BasicBlock* pass = new_block("pass");
         builder_.CreateCondBr(all_pass, pass, one_by_one);
         builder_.SetInsertPoint(pass);
-        emit_in_step(*arm, elements, one_by_one);
+        emit_in_step(*guard->second, elements, one_by_one);
     }
 }
 

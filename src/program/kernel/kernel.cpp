@@ -88,7 +88,7 @@ Variant Kernel::variant_of(const runtime::Device& device, std::span<const std::i
     variant.launch_rank = launch_rank(dims);
     variant.null_arrays = has_null(signature_.arrays, block);
     variant.short_rows = variant.gpu == 0 && variant.launch_rank > 1 &&
-                         dims[static_cast<std::size_t>(variant.launch_rank) - 1] <= codegen::kShortRow;
+                         dims[static_cast<std::size_t>(variant.launch_rank) - 1] <= transform::kShortRow;
     return variant;
 }
 

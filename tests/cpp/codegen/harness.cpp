@@ -90,8 +90,8 @@ Compiled::Compiled(const std::string& text, codegen::Options options, const code
     layout_ = argument_layout(types);
 
     auto context = std::make_unique<llvm::LLVMContext>();
-    codegen::Lowered lowered =
-        codegen::lower(*module, transform::plan(*module, codegen::plan_options(options)), target, options, *context);
+    codegen::Lowered lowered = codegen::lower(*module, transform::plan(*module, codegen::plan_options(options, target)),
+                                              target, options, *context);
     entry_ = lowered.kernels.at(0);
     llvm::raw_string_ostream stream(llvm_text_);
     lowered.module->print(stream, nullptr);

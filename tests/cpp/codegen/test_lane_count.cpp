@@ -1,17 +1,19 @@
-// How many threads run at once, where nobody says: each rule of lane_count.h on both sides of its limit.
+// How many threads run at once, where nobody says: each rule of lane_count.cpp on both sides of its limit.
 #include <gtest/gtest.h>
 
-#include "codegen/cpu/emitter.h"
-#include "codegen/cpu/lane_count.h"
+#include "codegen/codegen.h"
 #include "ir/ir.h"
 
 namespace weft::codegen {
 namespace {
 
+using transform::LaneChoice;
+
 LaneChoice choice_of(const std::string& text, const TargetInfo& target, bool short_rows) {
     const std::unique_ptr<ir::Module> module = ir::parse(text);
-    const transform::ModulePlan plans = transform::plan(*module, plan_options({}));
-    return preferred_lanes(plans.back(), CpuMachine(target), short_rows);
+    Options options;
+    options.short_rows = short_rows;
+    return transform::plan(*module, plan_options(options, target)).back().lane_choice;
 }
 
 LaneChoice choice(const std::string& body, int bits, bool short_rows, const std::string& more = "") {

@@ -50,7 +50,8 @@ kernel @divergent(%x: array<f32, 1>, %y: array<f32, 1>, %n: i32) tid 1 {
 std::string lowered(const codegen::TargetInfo& target, int& lanes) {
     auto module = ir::parse(kDivergent);
     llvm::LLVMContext context;
-    codegen::Lowered result = codegen::lower(*module, transform::plan(*module), target, {}, context);
+    codegen::Lowered result =
+        codegen::lower(*module, transform::plan(*module, codegen::plan_options({}, target)), target, {}, context);
     std::string text;
     llvm::raw_string_ostream stream(text);
     EXPECT_FALSE(llvm::verifyModule(*result.module, &stream)) << text;

@@ -85,7 +85,7 @@ std::string lowered(const std::string& body, const Options& options = {}) {
     ir::verify(*module);
     llvm::LLVMContext context;
     llvm::Module into("device", context);
-    const transform::ModulePlan plans = transform::plan(*module, plan_options(options));
+    const transform::ModulePlan plans = transform::plan(*module, plan_options(options, TargetInfo()));
     NativeFunctions natives;
     Callees callees;
     const Machine machine;

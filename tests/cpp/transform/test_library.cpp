@@ -3,8 +3,8 @@
 
 #include "ir/ir.h"
 #include "support/error.h"
-#include "transform/analysis/plan.h"
 #include "transform/pipeline.h"
+#include "transform/plan.h"
 
 namespace weft::transform {
 namespace {

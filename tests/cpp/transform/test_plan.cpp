@@ -3,7 +3,7 @@
 
 #include "ir/ir.h"
 #include "ir/walk.h"
-#include "transform/analysis/plan.h"
+#include "transform/plan.h"
 
 namespace weft::transform {
 namespace {

@@ -1,7 +1,11 @@
-#include "codegen/value.h"
-#include "support/error.h"
+#include "types/leaves.h"
 
-namespace weft::codegen {
+#include <cstddef>
+
+#include "support/error.h"
+#include "types/layout.h"
+
+namespace weft {
 
 namespace {
 
@@ -94,4 +98,4 @@ LeafRange find_part(Type aggregate, const std::vector<std::int64_t>& path) {
     return part;
 }
 
-}  // namespace weft::codegen
+}  // namespace weft

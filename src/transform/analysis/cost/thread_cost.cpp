@@ -1,17 +1,17 @@
-#include "codegen/cpu/cost.h"
+#include "transform/analysis/cost/thread_cost.h"
 
 #include <algorithm>
 #include <ranges>
 #include <unordered_map>
 #include <unordered_set>
 
-#include "codegen/math.h"
-#include "codegen/value.h"
 #include "ir/indices.h"
 #include "ir/loops.h"
 #include "ir/walk.h"
+#include "transform/analysis/cost/op_costs.h"
+#include "types/leaves.h"
 
-namespace weft::codegen {
+namespace weft::transform {
 
 namespace {
 
@@ -31,7 +31,7 @@ double trips(const Operation& loop) {
 // pointers are selected first. bench/throughput/bodies.py has kernels for which this decides.
 constexpr double kApart = 1.7, kMaskedApart = 2.0;
 // Adjacent vectors are loaded and stored as fast as numbers, but lane by lane under a mask with inactive lanes
-// (copied_access.cpp).
+// (codegen/cpu/copied_access.cpp).
 constexpr double kMaskedVector = 0.6;
 // An operation on the lanes one after the other also costs its loop.
 constexpr double kOneByOne = 1.2;
@@ -51,11 +51,11 @@ constexpr double kRestOfWork = 0.25;
 constexpr double kPlainAtomic = 0.5;
 
 // All values of one thread are uniform.
-const transform::Uniformity kOneThread;
+const Uniformity kOneThread;
 
 class Estimate {
 public:
-    Estimate(const ir::Function& kernel, const transform::Uniformity& uniformity, int lanes,
+    Estimate(const ir::Function& kernel, const Uniformity& uniformity, int lanes,
              const std::unordered_set<const Operation*>& plain)
         : used_(ir::used_values(kernel)), uniformity_(uniformity), lanes_(lanes), plain_(plain) {
         ir::for_each_operation(kernel.body, [&](const Operation& operation) {
@@ -86,9 +86,7 @@ public:
     }
 
 private:
-    bool varying(const ir::Value* value) const {
-        return uniformity_.shape(value).kind == transform::LaneShape::Kind::varying;
-    }
+    bool varying(const ir::Value* value) const { return uniformity_.shape(value).kind == LaneShape::Kind::varying; }
 
     // Whether the operation is divergent.
     bool divides_lanes(const Operation& operation) const {
@@ -167,7 +165,7 @@ private:
 
     // Whether the lanes' elements of a load or store are not adjacent.
     bool is_apart(const Operation& access) const {
-        constexpr int kMostPacked = 4;  // components that are loaded together (interleave.cpp)
+        constexpr int kMostPacked = 4;  // components that are loaded together (codegen/cpu/interleave.cpp)
         const ir::Value* array = access.operands[0];
         const int ndim = array->type.ndim();
         // A thread's own arrays are interleaved: adjacent if all lanes have the same index.
@@ -175,10 +173,10 @@ private:
         if (varying(array) && !is_own) return true;
         bool differ = false;
         for (int axis = 1; axis <= ndim; ++axis) {
-            const transform::LaneShape shape = uniformity_.shape(access.operands[static_cast<std::size_t>(axis)]);
-            if (shape.kind == transform::LaneShape::Kind::uniform) continue;
-            const bool is_next = shape.mostly_contiguous || (shape.kind == transform::LaneShape::Kind::linear &&
-                                                             (shape.stride == 1 || shape.stride == -1));
+            const LaneShape shape = uniformity_.shape(access.operands[static_cast<std::size_t>(axis)]);
+            if (shape.kind == LaneShape::Kind::uniform) continue;
+            const bool is_next = shape.mostly_contiguous ||
+                                 (shape.kind == LaneShape::Kind::linear && (shape.stride == 1 || shape.stride == -1));
             if (is_own || axis < ndim || !is_next) return true;
             differ = true;
         }
@@ -188,22 +186,21 @@ private:
     // Whether the lanes access adjacent vectors. Precondition: is_apart() is false.
     bool is_row_of_vectors(const Operation& access) const {
         if (ir::is_of_thread(access.operands[0]) || leaf_count(access.operands[0]->type.element()) == 1) return false;
-        return std::any_of(access.operands.begin() + 1, access.operands.begin() + 1 + access.operands[0]->type.ndim(),
-                           [&](const ir::Value* index) {
-                               return uniformity_.shape(index).kind != transform::LaneShape::Kind::uniform;
-                           });
+        return std::any_of(
+            access.operands.begin() + 1, access.operands.begin() + 1 + access.operands[0]->type.ndim(),
+            [&](const ir::Value* index) { return uniformity_.shape(index).kind != LaneShape::Kind::uniform; });
     }
 
-    // Whether the lanes are reduced first, to one atomic (emit_atomic.cpp).
+    // Whether the lanes are reduced first, to one atomic (codegen/emit_atomic.cpp).
     bool is_summed(const Operation& operation) const {
         if (!ir::applied(operation.op)) return false;
         return !used_.contains(operation.result()) &&
                std::all_of(operation.operands.begin(), operation.operands.end() - 1, [&](const ir::Value* operand) {
-                   return uniformity_.shape(operand).kind == transform::LaneShape::Kind::uniform;
+                   return uniformity_.shape(operand).kind == LaneShape::Kind::uniform;
                });
     }
 
-    // Whether an atomic on neighbours' gradients is one load and store for all lanes (neighbours.cpp).
+    // Whether an atomic on neighbours' gradients is one load and store for all lanes (codegen/cpu/neighbours.cpp).
     bool is_side_by_side(const Operation& operation) const {
         return ir::is_atomic(operation.op) && !used_.contains(operation.result()) && !is_apart(operation);
     }
@@ -217,7 +214,7 @@ private:
         else if (!operation.operands.empty())
             leaves = leaf_count(operation.operands.back()->type);
         double each = plain_.contains(&operation) ? kPlainAtomic : ir::op_info(operation.op).cost;
-        if (operation.op == Op::matmul) each += 0.3 * operation.operands[0]->type.cols();
+        if (operation.op == Op::matmul) each += kSimpleCost * operation.operands[0]->type.cols();
         bool one_by_one = ir::is_atomic(operation.op) || operation.op == Op::print;
         using Form = ir::LibraryFunction::Form;
         const bool calls = operation.op == Op::call_library;
@@ -250,20 +247,20 @@ private:
     std::unordered_map<const Operation*, double> shares_;
     std::unordered_map<const ir::Value*, double> needed_;  // the share of threads that need a value
     std::unordered_set<const Operation*> from_end_;        // the handling of negative indices, off the critical path
-    const transform::Uniformity& uniformity_;
+    const Uniformity& uniformity_;
     int lanes_;
     const std::unordered_set<const Operation*>& plain_;
 };
 
 }  // namespace
 
-double estimate_cost(const transform::KernelPlan& plan, int lanes, const std::unordered_set<const Operation*>& plain) {
-    const transform::Uniformity& uniformity = lanes == 1 ? kOneThread : plan.uniformity;
-    return 0.2 + Estimate(*plan.function, uniformity, lanes, plain).cost_of(plan.function->body) / lanes;
+double thread_cost(const ir::Function& kernel, const Uniformity& uniformity, int lanes,
+                   const std::unordered_set<const Operation*>& plain) {
+    return 0.2 + Estimate(kernel, lanes == 1 ? kOneThread : uniformity, lanes, plain).cost_of(kernel.body) / lanes;
 }
 
-double estimate_scalar_cost(const transform::KernelPlan& plan) {
-    return 0.2 + Estimate(*plan.function, plan.uniformity, 1, {}).cost_of(plan.function->body);
+double scalar_cost(const ir::Function& kernel, const Uniformity& uniformity) {
+    return 0.2 + Estimate(kernel, uniformity, 1, {}).cost_of(kernel.body);
 }
 
-}  // namespace weft::codegen
+}  // namespace weft::transform

@@ -14,6 +14,10 @@
 #include "ir/ir.h"
 #include "ir/specialization.h"
 #include "transform/analysis/arithmetic.h"
+#include "transform/analysis/cost/arm_forms.h"
+#include "transform/analysis/cost/body_size.h"
+#include "transform/analysis/cost/lane_count.h"
+#include "transform/analysis/cost/thread_coarsening.h"
 #include "transform/analysis/halo.h"
 #include "transform/analysis/negative_index_checks.h"
 #include "transform/analysis/neighbours.h"
@@ -29,6 +33,8 @@ struct PlanOptions {
 
     // Functions of more operations run in scalar code, and uniformity is not computed for them.
     int most_operations_in_lanes = std::numeric_limits<int>::max();
+    std::optional<VectorUnit> vector_unit;  // of a CPU; others run one thread on each hardware lane
+    bool coarsens = false;                  // a thread may take several elements: on GPUs
 };
 
 // Facts about one atomic.
@@ -62,6 +68,19 @@ struct KernelPlan {
     std::unordered_map<const ir::Operation*, const Neighbours*> neighbours_of;
     bool depends_on_order = false;  // whether its results do: order_dependence.h
     bool has_long_loops = false;    // long_loops.h
+
+    // ---- of kernels for CPUs: the form of the code, by its cost ----
+    LaneChoice lane_choice;
+    double cost = 0.0;  // thread_cost() in that many lanes
+    BodySize size;
+    ArmForms arm_forms;  // in lanes
+    // Atomics on privatised memories whose sum stays in registers over a chunk of threads.
+    std::unordered_set<const ir::Operation*> accumulated;
+    // Atomics that are plain additions in a launch that runs alone (LaunchContext::exclusive), and the cost then.
+    std::unordered_set<const ir::Operation*> plain_when_alone;
+    double cost_when_alone = 0.0;  // 0: it makes no difference
+    // ---- of kernels for GPUs ----
+    Coarsening coarsening;
 };
 
 // By function, in the order of the module. A kernel whose calls are not inlined does not run in lanes.

@@ -5,14 +5,14 @@
 #include <unordered_set>
 
 #include "ir/ir.h"
-#include "transform/analysis/plan.h"
+#include "transform/analysis/uniformity.h"
 
-namespace weft::codegen {
+namespace weft::transform {
 
 // Nanoseconds per thread if `lanes` threads run at once; atomics in `plain` count as plain code.
-double estimate_cost(const transform::KernelPlan& plan, int lanes,
-                     const std::unordered_set<const ir::Operation*>& plain = {});
+double thread_cost(const ir::Function& kernel, const Uniformity& uniformity, int lanes,
+                   const std::unordered_set<const ir::Operation*>& plain = {});
 // Nanoseconds per thread in scalar code, including the cost of divergent branches.
-double estimate_scalar_cost(const transform::KernelPlan& plan);
+double scalar_cost(const ir::Function& kernel, const Uniformity& uniformity);
 
-}  // namespace weft::codegen
+}  // namespace weft::transform

@@ -1,14 +1,16 @@
-#include "transform/analysis/plan.h"
+#include "transform/plan.h"
 
 #include <algorithm>
 
 #include "ir/typing.h"
 #include "ir/walk.h"
+#include "transform/analysis/cost/thread_cost.h"
 #include "transform/analysis/long_loops.h"
 #include "transform/analysis/order_dependence.h"
 #include "transform/analysis/privatised.h"
 #include "transform/analysis/read_only.h"
 #include "transform/analysis/thread_private_elements.h"
+#include "types/leaves.h"
 
 namespace weft::transform {
 
@@ -37,9 +39,51 @@ public:
         find_memories();
         ir::for_each_operation(function_.body, [&](const Operation& operation) { visit(operation); });
         find_additions();
+        if (!function_.is_kernel) return;
+        if (options_.vector_unit) choose_lanes_by_cost();
+        if (options_.coarsens && !plan_.depends_on_order) plan_.coarsening = find_coarsening(function_);
     }
 
 private:
+    void choose_lanes_by_cost() {
+        plan_.size = body_size(function_.body);
+        plan_.lane_choice =
+            choose_lanes(function_, plan_.uniformity, *options_.vector_unit, options_.lanes, options_.short_rows);
+        const int lanes = plan_.lane_choice.lanes;
+        plan_.cost = thread_cost(function_, plan_.uniformity, lanes);
+        if (lanes > 1) plan_.arm_forms = find_arm_forms(function_);
+        if (plan_.privatised.empty()) return;
+        find_accumulated();
+        find_plain_when_alone();
+        if (!plan_.plain_when_alone.empty())
+            plan_.cost_when_alone = thread_cost(function_, plan_.uniformity, lanes, plan_.plain_when_alone);
+    }
+
+    void find_accumulated() {
+        constexpr int kMostAccumulators = 8;  // more would not stay in registers
+        int count = 0;
+        ir::for_each_operation(function_.body, [&](const Operation& operation) {
+            if (!ir::is_atomic(operation.op)) return;
+            const AtomicFacts& facts = plan_.atomics.at(&operation);
+            const int leaves = leaf_count(operation.operands.back()->type);
+            if (!facts.is_fixed || !plan_.privatised.contains(facts.memory) || count + leaves > kMostAccumulators)
+                return;
+            count += leaves;
+            plan_.accumulated.insert(&operation);
+        });
+    }
+
+    void find_plain_when_alone() {
+        if (plan_.size.leaves > kSmallCombiningBody) return;
+        ir::for_each_operation(function_.body, [&](const Operation& operation) {
+            if (!ir::is_atomic(operation.op) || plan_.accumulated.contains(&operation)) return;
+            const Memory& memory = plan_.atomics.at(&operation).memory;
+            if (plan_.privatised.contains(memory) && !plan_.uncontended.contains(memory) &&
+                !plan_.halo.memories.contains(memory))
+                plan_.plain_when_alone.insert(&operation);
+        });
+    }
+
     void find_memories() {
         if (!function_.is_kernel || options_.debug || !options_.noalias) return;
         plan_.halo = find_halo(function_);
