@@ -13,7 +13,8 @@ using ir::Op;
 
 llvm::Value* Emitter::unary(Op op, Scalar scalar, llvm::Value* a) {
     if (op == Op::detach || op == Op::detach_reverse) return a;
-    if (info(scalar).is_small_float()) return narrow_float(unary(op, Scalar::f32, widen_float(a, scalar)), scalar);
+    if (info(scalar).is_small_float())
+        return conversions_.narrow(unary(op, Scalar::f32, conversions_.widen(a, scalar)), scalar);
     const auto intrinsic = [&](llvm::Intrinsic::ID id) { return builder_.CreateUnaryIntrinsic(id, a); };
     const bool is_float = info(scalar).is_float();
     // An integer is rounded already.
@@ -73,7 +74,8 @@ llvm::Value* Emitter::unary(Op op, Scalar scalar, llvm::Value* a) {
 
 llvm::Value* Emitter::binary(Op op, Scalar scalar, llvm::Value* a, llvm::Value* b) {
     if (info(scalar).is_small_float())
-        return narrow_float(binary(op, Scalar::f32, widen_float(a, scalar), widen_float(b, scalar)), scalar);
+        return conversions_.narrow(
+            binary(op, Scalar::f32, conversions_.widen(a, scalar), conversions_.widen(b, scalar)), scalar);
     const bool is_float = info(scalar).is_float(), is_signed = info(scalar).is_signed();
     const auto intrinsic = [&](llvm::Intrinsic::ID id) { return builder_.CreateBinaryIntrinsic(id, a, b); };
     const auto shift_count = [&] {
@@ -104,11 +106,11 @@ llvm::Value* Emitter::binary(Op op, Scalar scalar, llvm::Value* a, llvm::Value* 
         case Op::copysign:
             return intrinsic(llvm::Intrinsic::copysign);
         case Op::and_:
-            return lane_logic(llvm::Instruction::And, a, b);
+            return lanes_.logic(llvm::Instruction::And, a, b);
         case Op::or_:
-            return lane_logic(llvm::Instruction::Or, a, b);
+            return lanes_.logic(llvm::Instruction::Or, a, b);
         case Op::xor_:
-            return lane_logic(llvm::Instruction::Xor, a, b);
+            return lanes_.logic(llvm::Instruction::Xor, a, b);
         case Op::shl:
             return builder_.CreateShl(a, shift_count());
         case Op::shr:
@@ -150,7 +152,7 @@ llvm::Value* Emitter::integer_division(Op op, Scalar scalar, llvm::Value* a, llv
     }
     llvm::Value* result;
     if (type->isVectorTy() && !divisor && info(scalar).bits <= 32) {
-        llvm::Type* real = lanes_of(builder_.getDoubleTy());
+        llvm::Type* real = lanes_.of(builder_.getDoubleTy());
         auto to_real = [&](llvm::Value* v) {
             return is_signed ? builder_.CreateSIToFP(v, real) : builder_.CreateUIToFP(v, real);
         };
@@ -167,7 +169,8 @@ llvm::Value* Emitter::integer_division(Op op, Scalar scalar, llvm::Value* a, llv
 
 llvm::Value* Emitter::compare(Op op, Scalar scalar, llvm::Value* a, llvm::Value* b) {
     using Predicate = llvm::CmpInst::Predicate;
-    if (info(scalar).is_small_float()) return compare(op, Scalar::f32, widen_float(a, scalar), widen_float(b, scalar));
+    if (info(scalar).is_small_float())
+        return compare(op, Scalar::f32, conversions_.widen(a, scalar), conversions_.widen(b, scalar));
     bool is_float = info(scalar).is_float(), is_signed = info(scalar).is_signed();
     auto pick = [&](Predicate real, Predicate with_sign, Predicate without) {
         if (is_float) return builder_.CreateFCmp(real, a, b);
@@ -198,7 +201,7 @@ llvm::Value* Emitter::compare(Op op, Scalar scalar, llvm::Value* a, llvm::Value*
 }
 
 llvm::Value* Emitter::classify(Op op, Scalar scalar, llvm::Value* a) {
-    if (info(scalar).is_small_float()) return classify(op, Scalar::f32, widen_float(a, scalar));
+    if (info(scalar).is_small_float()) return classify(op, Scalar::f32, conversions_.widen(a, scalar));
     llvm::Value* infinity = llvm::ConstantFP::getInfinity(a->getType());
     llvm::Value* magnitude = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
     switch (op) {

@@ -43,7 +43,7 @@ void Emitter::emit_slice(const Operation& operation) {
     const auto widened = [&](const ir::Value* v) {
         Leaf& number = leaf(v);
         if (options_.huge && number.wide) return Leaf::of_scalar(number.wide);
-        return lift({&number}, [&](Values n) { return cast(n[0], v->type.scalar(), Scalar::i64); });
+        return lift({&number}, [&](Values n) { return conversions_.cast(n[0], v->type.scalar(), Scalar::i64); });
     };
     const auto stepped = [&](Leaf& from) {
         Leaf step = widened(operation.operands[3]);
@@ -93,14 +93,14 @@ void Emitter::emit_local_array(const Operation& operation) {
                            {{Note::Kind::help, "make them smaller, or pass an array with a row for each thread", {}}},
                            ErrorCategory::value);
     }
-    llvm::Value* memory = stack_slot(bytes_type(count * size * lanes_), llvm::Align(64));
-    const Leaf data = lanes_ == 1 ? Leaf::of_scalar(memory) : Leaf::of_linear(memory, size);
+    llvm::Value* memory = stack_slot(bytes_type(count * size * lanes_.count), llvm::Align(64));
+    const Leaf data = lanes_.count == 1 ? Leaf::of_scalar(memory) : Leaf::of_linear(memory, size);
 
     // Only the active lanes are zeroed: another lane may still use its array of an earlier iteration.
     if (operation.unset) {
         // Written before it is read.
     } else if (!mask_) {
-        builder_.CreateMemSet(memory, builder_.getInt8(0), static_cast<std::uint64_t>(count * size * lanes_),
+        builder_.CreateMemSet(memory, builder_.getInt8(0), static_cast<std::uint64_t>(count * size * lanes_.count),
                               llvm::Align(64));
     } else {
         llvm::BasicBlock *before = builder_.GetInsertBlock(), *loop = new_block("zero"), *after = new_block("zeroed");
@@ -109,7 +109,8 @@ void Emitter::emit_local_array(const Operation& operation) {
         llvm::PHINode* k = builder_.CreatePHI(builder_.getInt64Ty(), 2);
         k->addIncoming(i64(0), before);
         Address address;
-        address.base = builder_.CreateGEP(builder_.getInt8Ty(), memory, builder_.CreateMul(k, i64(size * lanes_)));
+        address.base =
+            builder_.CreateGEP(builder_.getInt8Ty(), memory, builder_.CreateMul(k, i64(size * lanes_.count)));
         address.step = i64(size);
         for (const LeafType& part : leaf_types(element)) {
             Leaf zero = zero_leaf(part, false);
@@ -125,7 +126,7 @@ void Emitter::emit_local_array(const Operation& operation) {
     result.leaves.push_back(data);
     result.leaves.push_back(Leaf::of_scalar(llvm::ConstantPointerNull::get(builder_.getPtrTy())));
     for (const std::int64_t extent : operation.ints) result.leaves.push_back(Leaf::of_scalar(i64(extent)));
-    append_packed_strides(result, Leaf::of_scalar(i64(size * lanes_)));
+    append_packed_strides(result, Leaf::of_scalar(i64(size * lanes_.count)));
     set(operation.result(), std::move(result));
 }
 
@@ -134,19 +135,20 @@ void Emitter::emit_local_array(const Operation& operation) {
 void Emitter::emit_stack(const Operation& operation) {
     const Type type = operation.result()->type, element = type.element();
     const std::int64_t size = element.size_bytes();
-    Leaf count = lift({&leaf(operation.operands[0])},
-                      [&](Values v) { return cast(v[0], operation.operands[0]->type.scalar(), Scalar::i64); });
+    Leaf count = lift({&leaf(operation.operands[0])}, [&](Values v) {
+        return conversions_.cast(v[0], operation.operands[0]->type.scalar(), Scalar::i64);
+    });
     llvm::Value* most = count.scalar;
     if (operation.operands.size() > 1) {  // as many rows as there is room for
-        const auto [memory, rows] = take_long_scratch(operation, size * lanes_);
+        const auto [memory, rows] = take_long_scratch(operation, size * lanes_.count);
         return set_stack(operation, memory, rows);
     }
     if (count.varying()) {
         llvm::Value *counts = count.vector, *none = llvm::Constant::getNullValue(counts->getType());
-        if (mask_) counts = builder_.CreateSelect(here(mask_), counts, none);
+        if (mask_) counts = builder_.CreateSelect(lanes_.here(mask_), counts, none);
         most = builder_.CreateIntMaxReduce(counts, /*IsSigned=*/true);
     }
-    llvm::Value* memory = take_scratch(operation, builder_.CreateMul(most, i64(size * lanes_)));
+    llvm::Value* memory = take_scratch(operation, builder_.CreateMul(most, i64(size * lanes_.count)));
     if (!first_stack_) first_stack_ = memory;
     set_stack(operation, memory, most);
 }
@@ -156,10 +158,10 @@ void Emitter::set_stack(const Operation& operation, llvm::Value* memory, llvm::V
     const Type type = operation.result()->type;
     const std::int64_t size = type.element().size_bytes();
     LaneValue result{type, {}, {}};
-    result.leaves.push_back(lanes_ == 1 ? Leaf::of_scalar(memory) : Leaf::of_linear(memory, size));
+    result.leaves.push_back(lanes_.count == 1 ? Leaf::of_scalar(memory) : Leaf::of_linear(memory, size));
     result.leaves.push_back(Leaf::of_scalar(llvm::ConstantPointerNull::get(builder_.getPtrTy())));
     result.leaves.push_back(Leaf::of_scalar(most));
-    append_packed_strides(result, Leaf::of_scalar(i64(size * lanes_)));
+    append_packed_strides(result, Leaf::of_scalar(i64(size * lanes_.count)));
     set(operation.result(), std::move(result));
 }
 
@@ -168,7 +170,7 @@ void Emitter::emit_array_at(const Operation& operation) {
     LaneValue result{type, {}, {}};
     result.leaves.push_back(lift({&leaf(operation.operands[0])}, [&](Values v) -> llvm::Value* {
         llvm::Type* pointer = builder_.getPtrTy();
-        return builder_.CreateIntToPtr(v[0], v[0]->getType()->isVectorTy() ? lanes_of(pointer) : pointer);
+        return builder_.CreateIntToPtr(v[0], v[0]->getType()->isVectorTy() ? lanes_.of(pointer) : pointer);
     }));
     result.leaves.push_back(Leaf::of_scalar(llvm::ConstantPointerNull::get(builder_.getPtrTy())));
     append_extents(result, operation, 1);
@@ -206,8 +208,8 @@ void Emitter::emit_object(const Operation& operation) {
 // Appends the extents, operands from `first` on, and the strides of packed elements.
 void Emitter::append_extents(LaneValue& array, const Operation& operation, std::size_t first) {
     for (std::size_t i = first; i < operation.operands.size(); ++i) {
-        array.leaves.push_back(
-            lift({&leaf(operation.operands[i])}, [&](Values v) { return cast(v[0], Scalar::i32, Scalar::i64); }));
+        array.leaves.push_back(lift({&leaf(operation.operands[i])},
+                                    [&](Values v) { return conversions_.cast(v[0], Scalar::i32, Scalar::i64); }));
     }
     append_packed_strides(array, Leaf::of_scalar(i64(array.type.element().size_bytes())));
 }
@@ -227,7 +229,7 @@ void Emitter::emit_address(const Operation& operation) {
     require_packed(operation);
     set(operation.result(), lift({&value(operation.operands[0]).leaves[kDataLeaf]}, [&](Values v) {
             llvm::Type* number = builder_.getInt64Ty();
-            return builder_.CreatePtrToInt(v[0], v[0]->getType()->isVectorTy() ? lanes_of(number) : number);
+            return builder_.CreatePtrToInt(v[0], v[0]->getType()->isVectorTy() ? lanes_.of(number) : number);
         }));
 }
 

@@ -115,9 +115,9 @@ llvm::Constant* Emitter::neutral(Op op, Scalar scalar) const {
 
 // The operand of an atomic in active lanes, and the identity in the others.
 llvm::Value* Emitter::contributions(Op op, Scalar scalar, Leaf& operand) {
-    if (lanes_ == 1) return operand.scalar;
+    if (lanes_.count == 1) return operand.scalar;
     llvm::Value* values = vector(operand);
-    return mask_ ? builder_.CreateSelect(here(mask_), values, splat(neutral(op, scalar))) : values;
+    return mask_ ? builder_.CreateSelect(lanes_.here(mask_), values, lanes_.splat(neutral(op, scalar))) : values;
 }
 
 // One operand that has the effect of all lanes' operands.
@@ -185,12 +185,12 @@ void Emitter::apply_to_each_lane(const Operation& operation, llvm::ArrayRef<ir::
     for (const ir::Value* index : indices) {
         unsigned bits = leaf(index).varying() ? leaf(index).vector->getType()->getScalarSizeInBits() : 0;
         if (bits != 32 && bits != 64) continue;
-        llvm::Type* number = lanes_of(bits == 32 ? builder_.getFloatTy() : builder_.getDoubleTy());
+        llvm::Type* number = lanes_.of(bits == 32 ? builder_.getFloatTy() : builder_.getDoubleTy());
         llvm::Value* fenced =
             builder_.CreateArithmeticFence(builder_.CreateBitCast(leaf(index).vector, number), number);
         leaf(index) = Leaf::of_vector(builder_.CreateBitCast(fenced, leaf(index).vector->getType()));
     }
-    for (int number = 0; number < lanes_; ++number) {
+    for (int number = 0; number < lanes_.count; ++number) {
         llvm::Value* lane = builder_.getInt32(static_cast<unsigned>(number));
         llvm::SmallVector<Leaf, 4> saved;
         for (const ir::Value* index : indices) saved.push_back(leaf(index));
@@ -250,7 +250,7 @@ LaneValue Emitter::apply_in_lanes(const Operation& operation) {
         AtomicTarget place{pointer_of_lane(address, type.offset, lane), address.root};
         return apply_atomic(operation.op, type.scalar, place, compare, in_memory(value(stored).leaves[i]));
     };
-    if (lanes_ > 1 && !used) {
+    if (lanes_.count > 1 && !used) {
         bool all_at_once = address.uniform();
         for (std::size_t i = 0; i < leaves.size() && all_at_once; ++i)
             all_at_once =
@@ -269,15 +269,15 @@ LaneValue Emitter::apply_in_lanes(const Operation& operation) {
         return old;
     }
     for (std::size_t i = 0; i < leaves.size(); ++i) {
-        const bool keeps = used && lanes_ > 1;
-        llvm::Value* start = keeps ? llvm::Constant::getNullValue(lanes_of(memory_type(leaves[i]))) : nullptr;
+        const bool keeps = used && lanes_.count > 1;
+        llvm::Value* start = keeps ? llvm::Constant::getNullValue(lanes_.of(memory_type(leaves[i]))) : nullptr;
         llvm::Value* last = for_each_active_lane(start, [&](llvm::Value* lane, llvm::Value* seen) {
             llvm::Value* before = apply(i, lane);
             return keeps ? builder_.CreateInsertElement(seen, before, lane) : before;
         });
         if (!used) continue;
-        old.leaves.push_back(lanes_ == 1 ? Leaf::of_scalar(from_memory(last, leaves[i]))
-                                         : Leaf::of_vector(from_memory(last, leaves[i])));
+        old.leaves.push_back(lanes_.count == 1 ? Leaf::of_scalar(from_memory(last, leaves[i]))
+                                               : Leaf::of_vector(from_memory(last, leaves[i])));
     }
     return old;
 }

@@ -55,8 +55,8 @@ void Emitter::emit_masked_if(const Operation& operation) {
             for (const ir::Value* v : yielded) arms[arm].push_back(value(v));
             continue;
         }
-        llvm::Value* chosen = arm == 0 ? here(condition) : builder_.CreateNot(here(condition));
-        llvm::Value* mask = both(outer, chosen);
+        llvm::Value* chosen = arm == 0 ? lanes_.here(condition) : builder_.CreateNot(lanes_.here(condition));
+        llvm::Value* mask = lanes_.both(outer, chosen);
         llvm::BasicBlock *inside = new_block(arm == 0 ? "then" : "else"), *after = new_block("endif");
         llvm::BasicBlock* before = builder_.GetInsertBlock();
         if (form == transform::ArmForm::twice && !outer) {
@@ -68,7 +68,7 @@ void Emitter::emit_masked_if(const Operation& operation) {
             builder_.SetInsertPoint(partial);
             before = partial;
         }
-        builder_.CreateCondBr(any_lane(mask), inside, after);
+        builder_.CreateCondBr(lanes_.any(mask), inside, after);
         builder_.SetInsertPoint(inside);
         mask_ = mask;
         emit_region(region);

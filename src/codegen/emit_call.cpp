@@ -74,7 +74,7 @@ void Emitter::emit_callee(llvm::Function* callee) {
 
 void Emitter::emit_call(const Operation& operation) {
     const auto callee = callees_.functions.find(operation.function);
-    WEFT_CHECK(callee != callees_.functions.end() && lanes_ == 1,
+    WEFT_CHECK(callee != callees_.functions.end() && lanes_.count == 1,
                "codegen: '" + kernel_.name + "' still calls '" + operation.function->name + "'; it is to be inlined");
     llvm::SmallVector<llvm::Value*> arguments;
     for (const ir::Value* operand : operation.operands)

@@ -15,7 +15,8 @@ void Emitter::emit_tid(const Operation& operation) {
     std::size_t axis = static_cast<std::size_t>(operation.ints[0]);
     llvm::Value* coordinate = coordinates_[axis];
     bool last = axis + 1 == coordinates_.size();
-    Leaf leaf = Leaf::of_linear(builder_.CreateTrunc(coordinate, builder_.getInt32Ty()), last && lanes_ > 1 ? 1 : 0);
+    Leaf leaf =
+        Leaf::of_linear(builder_.CreateTrunc(coordinate, builder_.getInt32Ty()), last && lanes_.count > 1 ? 1 : 0);
     leaf.wide = coordinate;
     set(operation.result(), leaf);
 }
@@ -26,8 +27,8 @@ static bool has_arrays(const Operation& operation) {
 
 // Applies the default argument promotions of C's variadic functions.
 llvm::Value* Emitter::promoted(llvm::Value* number, Scalar scalar) {
-    if (info(scalar).is_float()) return cast(number, scalar, Scalar::f64);
-    return info(scalar).bits < 32 ? cast(number, scalar, Scalar::i32) : number;
+    if (info(scalar).is_float()) return conversions_.cast(number, scalar, Scalar::f64);
+    return info(scalar).bits < 32 ? conversions_.cast(number, scalar, Scalar::i32) : number;
 }
 
 void Emitter::add_printed(const Operation& operation, llvm::Value* lane,
@@ -110,7 +111,7 @@ void Emitter::emit_print(const Operation& operation) {
 void Emitter::emit_raise(const Operation& operation) {
     const std::uint32_t number = new_site(operation);
     llvm::BasicBlock *report = new_block("raise"), *after = new_block("goes_on");
-    builder_.CreateCondBr(mask_ ? any_lane(mask_) : builder_.getTrue(), report, after);
+    builder_.CreateCondBr(mask_ ? lanes_.any(mask_) : builder_.getTrue(), report, after);
     builder_.SetInsertPoint(report);
     llvm::Value* lane = mask_ ? first_lane(mask_) : builder_.getInt32(0);
     llvm::Value *thread = thread_number(lane), *format = builder_.CreateGlobalString(operation.text);
@@ -122,7 +123,7 @@ void Emitter::emit_raise(const Operation& operation) {
 }
 
 llvm::Value* Emitter::first_lane(llvm::Value* mask) {
-    llvm::Value* bits = builder_.CreateBitCast(mask, builder_.getIntNTy(static_cast<unsigned>(lanes_)));
+    llvm::Value* bits = builder_.CreateBitCast(mask, builder_.getIntNTy(static_cast<unsigned>(lanes_.count)));
     return builder_.CreateZExtOrTrunc(builder_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, builder_.getTrue()),
                                       builder_.getInt32Ty());
 }
@@ -150,7 +151,7 @@ void Emitter::check(const Operation& operation, llvm::Value* ok, FaultKind kind,
     llvm::BasicBlock *report = new_block("fault"), *after = new_block("checked");
     builder_.CreateCondBr(ok, after, report, otherwise ? mostly_ : nullptr);
     builder_.SetInsertPoint(report);
-    llvm::Value* thread = thread_number(broken && lanes_ > 1 ? first_lane(broken) : nullptr);
+    llvm::Value* thread = thread_number(broken && lanes_.count > 1 ? first_lane(broken) : nullptr);
     report_fault({kind, thread, index, size, axis, number});
     builder_.CreateBr(otherwise ? otherwise : after);
     builder_.SetInsertPoint(after);
@@ -182,8 +183,8 @@ void Emitter::emit_require(const Operation& operation, FaultKind kind) {
     Leaf& holds = leaf(operation.operands[0]);
     llvm::Value *ok = holds.scalar, *broken = nullptr;
     if (holds.varying()) {
-        broken = builder_.CreateAnd(builder_.CreateNot(here(holds.vector)), active_lanes());
-        ok = builder_.CreateNot(any_lane(broken));
+        broken = builder_.CreateAnd(builder_.CreateNot(lanes_.here(holds.vector)), active_lanes());
+        ok = builder_.CreateNot(lanes_.any(broken));
     }
     check(operation, ok, kind, i64(0), i64(0), 0, nullptr, broken);
 }
@@ -194,43 +195,5 @@ void Emitter::emit_assert(const Operation& operation) {
 }
 
 // ---- source lines of the user's code ----
-
-llvm::DIFile* Emitter::debug_file(const std::string& path) {
-    std::size_t slash = path.rfind('/');
-    return slash == std::string::npos ? debug_->createFile(path, "")
-                                      : debug_->createFile(path.substr(slash + 1), path.substr(0, slash));
-}
-
-// Functions are inlined, and may come from other files than the kernel.
-llvm::DIScope* Emitter::debug_scope(Span span) {
-    if (!span || span.source->path == (kernel_.span ? kernel_.span.source->path : "")) return subprogram_;
-    llvm::DIScope*& scope = debug_scopes_[span.source->path];
-    if (!scope) scope = debug_->createLexicalBlockFile(subprogram_, debug_file(span.source->path));
-    return scope;
-}
-
-void Emitter::open_debug_info() {
-    if (!module_.getModuleFlag("Debug Info Version"))
-        module_.addModuleFlag(llvm::Module::Warning, "Debug Info Version", llvm::DEBUG_METADATA_VERSION);
-    debug_ = std::make_unique<llvm::DIBuilder>(module_);
-    llvm::DIFile* file = debug_file(kernel_.span ? kernel_.span.source->path : "<kernel>");
-    debug_->createCompileUnit(
-        llvm::DISourceLanguageName(llvm::dwarf::DW_LANG_Python), file, "weft", true, "", 0, "",
-        machine_.only_lines ? llvm::DICompileUnit::DebugDirectivesOnly : llvm::DICompileUnit::FullDebug);
-    auto* type = debug_->createSubroutineType(debug_->getOrCreateTypeArray({}));
-    auto line = static_cast<unsigned>(kernel_.span.line);
-    // No linkage name: GDB would show it in place of the kernel's.
-    subprogram_ =
-        debug_->createFunction(file, kernel_.name, /*LinkageName=*/"", file, line, type, line, llvm::DINode::FlagZero,
-                               llvm::DISubprogram::SPFlagDefinition | llvm::DISubprogram::SPFlagOptimized);
-    function_->setSubprogram(subprogram_);
-}
-
-void Emitter::set_location(Span span) {
-    if (!subprogram_) return;
-    auto line = static_cast<unsigned>(span ? span.line : kernel_.span.line);
-    builder_.SetCurrentDebugLocation(
-        llvm::DILocation::get(context_, line, static_cast<unsigned>(span.column + 1), debug_scope(span)));
-}
 
 }  // namespace weft::codegen

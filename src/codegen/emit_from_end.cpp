@@ -37,7 +37,7 @@ Leaf Emitter::from_end(llvm::Value* is_negative, Leaf& index, Leaf& extent, Scal
 LaneValue Emitter::from_end_in_lanes(llvm::Value* is_negative, LaneValue& counted, LaneValue& index) {
     llvm::BasicBlock *before = builder_.GetInsertBlock(), *end = new_block("from_end"), *after = new_block("index");
     LaneValue plain{index.type, {Leaf::of_vector(vector(index.leaves[0]))}, {}};
-    builder_.CreateCondBr(any_lane(both(mask_, here(is_negative))), end, after,
+    builder_.CreateCondBr(lanes_.any(lanes_.both(mask_, lanes_.here(is_negative))), end, after,
                           llvm::MDBuilder(context_).createUnlikelyBranchWeights());
     builder_.SetInsertPoint(end);
     LaneValue chosen = blend(is_negative, counted, index);
@@ -56,7 +56,7 @@ const ir::Value* Emitter::linear_but_for_end(const ir::Value* index) const {
 
 // Whether lanes would be at equal distances if no index were negative.
 bool Emitter::counts_from_end_in_few(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices) {
-    if (lanes_ == 1) return false;
+    if (lanes_.count == 1) return false;
     bool any = false;
     for (std::size_t axis = 0; axis < indices.size(); ++axis) {
         const bool counts = linear_but_for_end(indices[axis]) && leaf(indices[axis]).varying();
@@ -84,7 +84,7 @@ std::pair<llvm::BasicBlock*, llvm::BasicBlock*> Emitter::emit_without_end(const 
         llvm::Value* lowest = leaf(before).scalar;
         if (leaf(before).step < 0)
             lowest = builder_.CreateAdd(
-                lowest, llvm::ConstantInt::getSigned(lowest->getType(), leaf(before).step * (lanes_ - 1)));
+                lowest, llvm::ConstantInt::getSigned(lowest->getType(), leaf(before).step * (lanes_.count - 1)));
         none =
             builder_.CreateAnd(none, builder_.CreateICmpSGE(lowest, llvm::Constant::getNullValue(lowest->getType())));
     }

@@ -21,7 +21,8 @@ Emitter::Emitter(const transform::KernelPlan& plan, int lanes, const Machine& ma
       callees_(callees),
       context_(module.getContext()),
       builder_(module.getContext()),
-      lanes_(lanes) {
+      lanes_(builder_, lanes, machine),
+      conversions_(builder_, machine) {
     if (options.fast_math) {
         // All flags but "no NaN" and "no infinity": isnan() keeps its meaning.
         llvm::FastMathFlags flags;
@@ -44,9 +45,9 @@ llvm::Value* Emitter::stack_slot(llvm::Type* type, llvm::Align alignment, const 
 // Starts the entry block and the debug information.
 void Emitter::open_function(llvm::Function* function) {
     function_ = function;
-    if (options_.line_info) open_debug_info();
+    if (options_.line_info) debug_.emplace(module_, kernel_, *function, machine_.only_lines);
     builder_.SetInsertPoint(new_block("entry"));
-    set_location(kernel_.span);
+    if (debug_) debug_->set(builder_, kernel_.span);
     mostly_ = llvm::MDBuilder(context_).createLikelyBranchWeights();
 }
 
@@ -106,7 +107,7 @@ void Emitter::emit_region(const ir::Region& region) {
 
 // Adds the source line, and the check for None before an access.
 void Emitter::emit_in_place(const ir::Operation& operation) {
-    if (options_.line_info) set_location(operation.span);
+    if (debug_) debug_->set(builder_, operation.span);
     if (operation.op == ir::Op::load || ir::writes(operation.op)) guard_null(operation);
     emit_operation(operation);
 }

@@ -26,7 +26,7 @@ void Emitter::emit_call_in_lanes(const Operation& operation) {
     bool is_uniform = operation.library->is_uniform;
     for (const ir::Value* operand : operation.operands)
         for (const Leaf& leaf : value(operand).leaves) is_uniform &= leaf.uniform();
-    const int width = is_uniform ? 1 : lanes_;
+    const int width = is_uniform ? 1 : lanes_.count;
     const auto room = [&](const std::vector<LeafType>& leaves) {
         return stack_slot(bytes_type(static_cast<std::int64_t>(leaves.size()) * 8 * width),
                           llvm::Align(static_cast<std::uint64_t>(std::max(64, 8 * width))));
@@ -76,7 +76,7 @@ void Emitter::emit_call_in_lanes(const Operation& operation) {
         llvm::Type* scalar = memory_type(results[l]);
         llvm::Value* from = place(result, results[l], l);
         llvm::Value* number =
-            builder_.CreateAlignedLoad(width == 1 ? scalar : lanes_of(scalar), from, alignment(results[l]));
+            builder_.CreateAlignedLoad(width == 1 ? scalar : lanes_.of(scalar), from, alignment(results[l]));
         number = from_memory(number, results[l]);
         whole.leaves.push_back(width == 1 ? Leaf::of_scalar(number) : Leaf::of_vector(number));
     }
@@ -113,7 +113,8 @@ void Emitter::emit_call_for_each_lane(const Operation& operation) {
 
     // One slot of results per leaf and lane, in memory: the loop over lanes carries nothing.
     std::vector<llvm::Value*> slots;
-    for (const LeafType& leaf : leaves) slots.push_back(room((leaf.pointer ? 8 : info(leaf.scalar).bytes()) * lanes_));
+    for (const LeafType& leaf : leaves)
+        slots.push_back(room((leaf.pointer ? 8 : info(leaf.scalar).bytes()) * lanes_.count));
     auto in_memory = [&](llvm::Value* scalar, const LeafType& leaf) {
         return !leaf.pointer && leaf.scalar == Scalar::boolean ? builder_.CreateZExt(scalar, builder_.getInt8Ty())
                                                                : scalar;
@@ -144,12 +145,12 @@ void Emitter::emit_call_for_each_lane(const Operation& operation) {
     if (!result) return;
     LaneValue whole{type, {}, {}};
     for (std::size_t l = 0; l < leaves.size(); ++l) {
-        if (lanes_ == 1)
+        if (lanes_.count == 1)
             whole.leaves.push_back(
                 Leaf::of_scalar(from_memory(builder_.CreateLoad(passed(leaves[l]), slots[l]), leaves[l])));
         else
             whole.leaves.push_back(Leaf::of_vector(from_memory(
-                builder_.CreateAlignedLoad(lanes_of(passed(leaves[l])), slots[l], llvm::Align(64)), leaves[l])));
+                builder_.CreateAlignedLoad(lanes_.of(passed(leaves[l])), slots[l], llvm::Align(64)), leaves[l])));
     }
     set(result, std::move(whole));
 }

@@ -61,7 +61,7 @@ void Emitter::open_loop(Loop& loop, const std::vector<const ir::Value*>& argumen
     loop.body = loop.masked ? loop.header : new_block("body");
     loop.exit = new_block("endloop");
     if (loop.masked)
-        builder_.CreateCondBr(any_lane(active), loop.header, loop.exit);
+        builder_.CreateCondBr(lanes_.any(active), loop.header, loop.exit);
     else
         builder_.CreateBr(loop.header);
     builder_.SetInsertPoint(loop.header);
@@ -107,8 +107,8 @@ void Emitter::gather_next(Loop& loop, const std::vector<ir::Value*>& yielded) {
 Leaf Emitter::kept(Leaf& fresh, Leaf& old) {
     llvm::Value *of_fresh = vector(fresh), *of_old = vector(old);
     bool bools = of_old->getType()->getScalarType()->isIntegerTy(1);
-    return Leaf::of_vector(bools ? choose_bools(here(mask_), of_fresh, of_old)
-                                 : builder_.CreateSelect(here(mask_), of_fresh, of_old));
+    return Leaf::of_vector(bools ? lanes_.choose(lanes_.here(mask_), of_fresh, of_old)
+                                 : builder_.CreateSelect(lanes_.here(mask_), of_fresh, of_old));
 }
 
 // Ends the body, moves the builder to the exit and sets the results. `active` (masked loops): the lanes of the next
@@ -133,7 +133,7 @@ void Emitter::close_loop(Loop& loop, const std::vector<ir::Value*>& results, llv
     }
     if (loop.masked) {
         add_incoming(loop.active, Leaf::of_vector(active), latch);
-        builder_.CreateCondBr(any_lane(active), loop.header, loop.exit);
+        builder_.CreateCondBr(lanes_.any(active), loop.header, loop.exit);
     } else {
         llvm::Instruction* back = builder_.CreateBr(loop.header);
         if (is_rare_) keep_rolled(back);
@@ -177,7 +177,7 @@ void Emitter::keep_rolled(llvm::Instruction* back) {
 }
 
 void Emitter::emit_loop(const Operation& operation) {
-    if (lanes_ == 1 && !options_.debug) {
+    if (lanes_.count == 1 && !options_.debug) {
         const auto signs = plan_.loop_index_checks.find(&operation);
         if (signs != plan_.loop_index_checks.end()) return emit_either_way(operation, signs->second);
     }
@@ -279,14 +279,15 @@ void Emitter::emit_masked_for(const Operation& operation) {
         Leaf result = lift({&k, &from}, [&](Values v) { return compare(until, scalar, v[0], v[1]); });
         return vector(result);
     };
-    llvm::Value* active = both(mask_, running(from));
-    if (operation.guarded) active = both(active, vector(leaf(inits.back())));
+    llvm::Value* active = lanes_.both(mask_, running(from));
+    if (operation.guarded) active = lanes_.both(active, vector(leaf(inits.back())));
     Leaf start = from;
     if (loop.starts_apart) {
         const Op first = until == Op::cmp_ge ? Op::atomic_min : Op::atomic_max;
-        llvm::Value* none = splat(neutral(first, scalar));
-        start = Leaf::of_scalar(combine_lanes(first, scalar, builder_.CreateSelect(here(active), from.vector, none)));
-        active = both(active, has_begun(start));
+        llvm::Value* none = lanes_.splat(neutral(first, scalar));
+        start = Leaf::of_scalar(
+            combine_lanes(first, scalar, builder_.CreateSelect(lanes_.here(active), from.vector, none)));
+        active = lanes_.both(active, has_begun(start));
     }
     open_loop(loop, arguments, operation.results, inits, active);
     Phi k = open_phi({scalar, false, 0}, k_in_lanes, step_of(counter));
@@ -301,15 +302,15 @@ void Emitter::emit_masked_for(const Operation& operation) {
         next = lift({&next, &by}, [&](Values v) { return builder_.CreateAdd(v[0], v[1]); });
     else
         next = Leaf::of_linear(builder_.CreateAdd(next.scalar, by.scalar), next.step);
-    active = both(loop.starts_apart ? loop.outer_mask : mask_, running(next));
+    active = lanes_.both(loop.starts_apart ? loop.outer_mask : mask_, running(next));
     std::optional<std::int64_t> distance = by.uniform() ? constant_of(by.scalar) : std::nullopt;
     if (distance != 1 && distance != -1) {
         // A longer step may pass the largest number: the counter must have moved in the direction of the step.
         Leaf moved = lift({&k.leaf, &next, &by}, [&](Values v) { return in_range(scalar, v[0], v[1], v[2]); });
-        active = both(active, vector(moved));
+        active = lanes_.both(active, vector(moved));
     }
-    if (operation.guarded) active = both(active, vector(leaf(yielded.back())));
-    if (loop.starts_apart) active = both(active, has_begun(next));
+    if (operation.guarded) active = lanes_.both(active, vector(leaf(yielded.back())));
+    if (loop.starts_apart) active = lanes_.both(active, has_begun(next));
     add_incoming(k, next, builder_.GetInsertBlock());
     close_loop(loop, operation.results, inits, active);
 }
@@ -334,13 +335,13 @@ void Emitter::emit_while(const Operation& operation) {
     // The condition is emitted twice: before the loop and at its end.
     for (std::size_t i = 0; i < arguments.size(); ++i) set(condition.arguments[i], value(inits[i]));
     emit_region(condition);
-    llvm::Value* active = both(mask_, vector(leaf(goes_on)));
+    llvm::Value* active = lanes_.both(mask_, vector(leaf(goes_on)));
     open_loop(loop, arguments, operation.results, inits, active);
     emit_region(body);
     gather_next(loop, yielded);
     for (std::size_t i = 0; i < arguments.size(); ++i) set(condition.arguments[i], loop.carried[i].next);
     emit_region(condition);
-    active = both(mask_, vector(leaf(goes_on)));
+    active = lanes_.both(mask_, vector(leaf(goes_on)));
     close_loop(loop, operation.results, inits, active);
 }
 

@@ -9,8 +9,8 @@ llvm::Value* Emitter::math(Op op, Scalar scalar, llvm::Value* a, llvm::Value* b)
     bool is_double = scalar == Scalar::f64;
     if (op == Op::erfinv || op == Op::erfcinv) {
         if (is_double) return inverse_error_function(a, op == Op::erfcinv);
-        llvm::Value* wide = cast(a, Scalar::f32, Scalar::f64);
-        return cast(inverse_error_function(wide, op == Op::erfcinv), Scalar::f64, Scalar::f32);
+        llvm::Value* wide = conversions_.cast(a, Scalar::f32, Scalar::f64);
+        return conversions_.cast(inverse_error_function(wide, op == Op::erfcinv), Scalar::f64, Scalar::f32);
     }
     if (op == Op::asin || op == Op::acos) {  // clamped to [-1, 1]; NaN stays
         llvm::Value *one = llvm::ConstantFP::get(a->getType(), 1.0),

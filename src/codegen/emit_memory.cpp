@@ -12,7 +12,6 @@
 // Under a mask, vector accesses of single numbers are masked ones, and wider elements go through a copy
 // (cpu/copied_access.cpp). Scatters write lane after lane, so that the last lane wins.
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "binary/cuda_abi.h"
@@ -65,45 +64,12 @@ llvm::Align alignment_in(std::int64_t element, const LeafType& type) {
 
 }  // namespace
 
-// Each array parameter and each gradient is a memory of its own, if the launch promises so. For each memory, a list of
-// all others would be quadratic in their number. Instead every bit of a memory's number is a domain of two scopes, 0
-// and 1. An access is in the scopes that its own bits name and aliases nothing in the opposite ones. Two memories
-// differ in some bit, and LLVM needs one domain that tells them apart.
-void Emitter::make_alias_scopes() {
-    if (!options_.noalias) return;
-    std::vector<int> keys;
-    for (std::size_t i = 0; i < kernel_.parameters().size(); ++i)
-        if (kernel_.parameters()[i]->type.is_array())
-            for (int gradient : {0, 1}) keys.push_back(2 * static_cast<int>(i) + gradient);
-    std::vector<std::array<llvm::MDNode*, 2>> bits;
-    for (std::size_t reach = 1; reach < keys.size(); reach *= 2) {
-        std::string number = std::to_string(bits.size());
-        llvm::MDNode* domain = llvm::MDNode::getDistinct(context_, {llvm::MDString::get(context_, "bit " + number)});
-        auto scope = [&](const char* value) {
-            return llvm::MDNode::getDistinct(context_, {llvm::MDString::get(context_, value), domain});
-        };
-        bits.push_back({scope("0"), scope("1")});
-    }
-    for (std::size_t number = 0; number < keys.size(); ++number) {
-        llvm::SmallVector<llvm::Metadata*, 8> own, others;
-        for (std::size_t bit = 0; bit < bits.size(); ++bit) {
-            std::size_t value = number >> bit & 1;
-            own.push_back(bits[bit][value]);
-            others.push_back(bits[bit][1 - value]);
-        }
-        scopes_[keys[number]] = {llvm::MDNode::get(context_, own), llvm::MDNode::get(context_, others)};
-    }
-}
-
 template <typename Instruction>
 Instruction* Emitter::with_alias(Instruction* instruction, MemoryRoot root) {
     if constexpr (std::is_same_v<Instruction, llvm::LoadInst>)
         if (machine_.read_only_loads && plan_.read_only.contains(root))
             instruction->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
-    auto scopes = scopes_.find(scope_key(root));
-    if (root.parameter < 0 || scopes == scopes_.end()) return instruction;
-    instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, scopes->second.own);
-    instruction->setMetadata(llvm::LLVMContext::MD_noalias, scopes->second.others);
+    alias_scopes_.mark(*instruction, root);
     return instruction;
 }
 
@@ -147,7 +113,7 @@ Emitter::Address Emitter::address_of(const ir::Value* array, llvm::ArrayRef<ir::
     auto add_offsets = [&](llvm::Value* offsets, std::int64_t unit) {
         if (address.offsets) {
             auto in_bytes = [&](llvm::Value* v, std::int64_t scale) {
-                return scale == 1 ? v : builder_.CreateMul(v, splat(i64(scale)));
+                return scale == 1 ? v : builder_.CreateMul(v, lanes_.splat(i64(scale)));
             };
             offsets = builder_.CreateAdd(in_bytes(address.offsets, address.unit), in_bytes(offsets, unit));
             unit = 1;
@@ -156,7 +122,7 @@ Emitter::Address Emitter::address_of(const ir::Value* array, llvm::ArrayRef<ir::
         address.unit = unit;
     };
 
-    if (machine_.shares_addresses && lanes_ == 1) {
+    if (machine_.shares_addresses && lanes_.count == 1) {
         // Constants in the indices last, and among them those of constant strides behind the products: accesses to
         // neighbouring elements then differ in the last step only.
         struct Distance {
@@ -191,7 +157,7 @@ Emitter::Address Emitter::address_of(const ir::Value* array, llvm::ArrayRef<ir::
                 continue;
             }
             llvm::Value* numbers = vector(index);
-            llvm::Type* wide_lanes = lanes_of(builder_.getInt64Ty());
+            llvm::Type* wide_lanes = lanes_.of(builder_.getInt64Ty());
             numbers = info(scalar).is_signed() ? builder_.CreateSExt(numbers, wide_lanes)
                                                : builder_.CreateZExt(numbers, wide_lanes);
             std::int64_t bytes = stride.varying() ? 0 : constant_or(stride.scalar, 0);
@@ -199,12 +165,12 @@ Emitter::Address Emitter::address_of(const ir::Value* array, llvm::ArrayRef<ir::
             if (bytes == 0)
                 numbers = builder_.CreateMul(numbers, vector(stride));
             else if (bytes != unit)
-                numbers = builder_.CreateMul(numbers, splat(i64(bytes / unit)));
+                numbers = builder_.CreateMul(numbers, lanes_.splat(i64(bytes / unit)));
             add_offsets(numbers, unit);
         }
     }
     if (address.offsets && address.step) {
-        add_offsets(builder_.CreateMul(iota(builder_.getInt64Ty()), splat(address.step)), 1);
+        add_offsets(builder_.CreateMul(lanes_.iota(builder_.getInt64Ty()), lanes_.splat(address.step)), 1);
         address.step = nullptr;
     }
     if (address.step && constant_or(address.step, 1) == 0) address.step = nullptr;
@@ -215,7 +181,7 @@ llvm::Value* Emitter::pointers(const Address& address, std::int64_t offset) {
     llvm::Type* byte = builder_.getInt8Ty();
     if (address.bases) {
         llvm::Value* bases = address.bases;
-        if (offset != 0) bases = builder_.CreateGEP(byte, bases, splat(i64(offset)));
+        if (offset != 0) bases = builder_.CreateGEP(byte, bases, lanes_.splat(i64(offset)));
         return address.offsets ? builder_.CreateGEP(builder_.getIntNTy(static_cast<unsigned>(8 * address.unit)), bases,
                                                     address.offsets)
                                : bases;
@@ -223,8 +189,9 @@ llvm::Value* Emitter::pointers(const Address& address, std::int64_t offset) {
     llvm::Value* base = byte_offset(address.base, offset);
     if (address.offsets)
         return builder_.CreateGEP(builder_.getIntNTy(static_cast<unsigned>(8 * address.unit)), base, address.offsets);
-    if (!address.step) return splat(base);
-    return builder_.CreateGEP(byte, base, builder_.CreateMul(iota(builder_.getInt64Ty()), splat(address.step)));
+    if (!address.step) return lanes_.splat(base);
+    return builder_.CreateGEP(byte, base,
+                              builder_.CreateMul(lanes_.iota(builder_.getInt64Ty()), lanes_.splat(address.step)));
 }
 
 llvm::Value* Emitter::pointer_of_lane(const Address& address, std::int64_t offset, llvm::Value* lane) {
@@ -242,11 +209,11 @@ llvm::Value* Emitter::from_memory(llvm::Value* loaded, const LeafType& type) {
 llvm::Value* Emitter::to_memory(llvm::Value* value, const LeafType& type) {
     if (type.pointer || type.scalar != Scalar::boolean) return value;
     llvm::Type* byte = builder_.getInt8Ty();
-    return builder_.CreateZExt(value, value->getType()->isVectorTy() ? lanes_of(byte) : byte);
+    return builder_.CreateZExt(value, value->getType()->isVectorTy() ? lanes_.of(byte) : byte);
 }
 
 Leaf Emitter::load_leaf(Address& address, const LeafType& type) {
-    llvm::Type *scalar = memory_type(type), *lanes = lanes_of(scalar);
+    llvm::Type *scalar = memory_type(type), *lanes = lanes_.of(scalar);
     llvm::Align alignment = alignment_of(type);
     auto done = [&](llvm::Value* loaded) { return Leaf::of_vector(from_memory(loaded, type)); };
     if (address.uniform()) {
@@ -259,14 +226,15 @@ Leaf Emitter::load_leaf(Address& address, const LeafType& type) {
         std::int64_t distance = constant_or(address.step, 0);
         bool forward = distance == size_of(type), backward = distance == -size_of(type);
         if ((forward || backward) && !type.pointer) {
-            llvm::Value* pointer = byte_offset(address.base, type.offset + (backward ? distance * (lanes_ - 1) : 0));
+            llvm::Value* pointer =
+                byte_offset(address.base, type.offset + (backward ? distance * (lanes_.count - 1) : 0));
             llvm::Value* loaded;
             if (mask_) {
-                llvm::Value* mask = backward ? builder_.CreateVectorReverse(here(mask_)) : here(mask_);
+                llvm::Value* mask = backward ? builder_.CreateVectorReverse(lanes_.here(mask_)) : lanes_.here(mask_);
                 loaded = with_alias(builder_.CreateMaskedLoad(lanes, pointer, alignment, mask, nothing), address.root);
                 // LLVM 22's InstCombine merges a masked load and a select by the same mask into one masked load at the
                 // select, past stores to that memory.
-                loaded = behind_fence(loaded);
+                loaded = lanes_.behind_fence(loaded);
             } else {
                 loaded = with_alias(builder_.CreateAlignedLoad(lanes, pointer, alignment), address.root);
             }
@@ -274,7 +242,7 @@ Leaf Emitter::load_leaf(Address& address, const LeafType& type) {
         }
         if (!mask_) {
             llvm::Value* loaded = llvm::PoisonValue::get(lanes);
-            for (int lane = 0; lane < lanes_; ++lane) {
+            for (int lane = 0; lane < lanes_.count; ++lane) {
                 llvm::Value* pointer =
                     pointer_of_lane(address, type.offset, builder_.getInt32(static_cast<unsigned>(lane)));
                 loaded = builder_.CreateInsertElement(
@@ -285,7 +253,7 @@ Leaf Emitter::load_leaf(Address& address, const LeafType& type) {
         }
     }
     if (!machine_.fast_gathers) return done(load_singly(address, type));
-    llvm::Value* mask = mask_ ? here(mask_) : nullptr;
+    llvm::Value* mask = mask_ ? lanes_.here(mask_) : nullptr;
     return done(with_alias(builder_.CreateMaskedGather(lanes, pointers(address, type.offset), alignment, mask, nothing),
                            address.root));
 }
@@ -304,13 +272,14 @@ void Emitter::store_leaf(Address& address, const LeafType& type, Leaf& value) {
         std::int64_t distance = constant_or(address.step, 0);
         bool forward = distance == size_of(type), backward = distance == -size_of(type);
         if (forward || backward) {
-            llvm::Value* pointer = byte_offset(address.base, type.offset + (backward ? distance * (lanes_ - 1) : 0));
+            llvm::Value* pointer =
+                byte_offset(address.base, type.offset + (backward ? distance * (lanes_.count - 1) : 0));
             if (backward) stored = builder_.CreateVectorReverse(stored);
             auto store_plainly = [&] {
                 with_alias(builder_.CreateAlignedStore(stored, pointer, alignment), address.root);
             };
             auto store_masked = [&] {
-                llvm::Value* mask = backward ? builder_.CreateVectorReverse(here(mask_)) : here(mask_);
+                llvm::Value* mask = backward ? builder_.CreateVectorReverse(lanes_.here(mask_)) : lanes_.here(mask_);
                 with_alias(builder_.CreateMaskedStore(stored, pointer, alignment, mask), address.root);
             };
             if (!mask_)
@@ -322,7 +291,7 @@ void Emitter::store_leaf(Address& address, const LeafType& type, Leaf& value) {
             return;
         }
         if (!mask_) {
-            for (int lane = 0; lane < lanes_; ++lane) {
+            for (int lane = 0; lane < lanes_.count; ++lane) {
                 llvm::Value* pointer =
                     pointer_of_lane(address, type.offset, builder_.getInt32(static_cast<unsigned>(lane)));
                 llvm::Value* element = builder_.CreateExtractElement(stored, static_cast<std::uint64_t>(lane));
@@ -332,7 +301,7 @@ void Emitter::store_leaf(Address& address, const LeafType& type, Leaf& value) {
         }
     }
     if (!machine_.fast_scatters) return store_singly(address, type, stored);
-    llvm::Value* mask = mask_ ? here(mask_) : nullptr;
+    llvm::Value* mask = mask_ ? lanes_.here(mask_) : nullptr;
     with_alias(builder_.CreateMaskedScatter(stored, pointers(address, type.offset), alignment, mask), address.root);
 }
 

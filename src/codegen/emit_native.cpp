@@ -16,18 +16,19 @@ void Emitter::emit_call_native(const Operation& operation) {
     const auto at = [&](llvm::Value* slot, Type type, int lane, const LeafType& leaf) {
         return byte_offset(slot, type.size_bytes() * lane + leaf.offset);
     };
-    llvm::Value* lanes = lanes_ == 1 || !mask_ ? i64(lanes_ == 64 ? -1 : (std::int64_t{1} << lanes_) - 1)
-                                               : builder_.CreateZExt(mask_bits(mask_), builder_.getInt64Ty());
+    llvm::Value* lanes = lanes_.count == 1 || !mask_
+                             ? i64(lanes_.count == 64 ? -1 : (std::int64_t{1} << lanes_.count) - 1)
+                             : builder_.CreateZExt(lanes_.bits(mask_), builder_.getInt64Ty());
     llvm::SmallVector<llvm::Value*, 12> arguments{lanes};
     const Type type = operation.results.empty() ? Type::none() : operation.result()->type;
-    llvm::Value* result = type.is_none() ? nullptr : room(type, lanes_);
+    llvm::Value* result = type.is_none() ? nullptr : room(type, lanes_.count);
     arguments.push_back(result ? result : llvm::Constant::getNullValue(builder_.getPtrTy()));
     for (const ir::Value* operand : operation.operands) {
         const std::vector<LeafType> leaves = leaf_types(operand->type);
         LaneValue& passed = value(operand);
         bool uniform = true;
-        for (const Leaf& leaf : passed.leaves) uniform &= leaf.uniform() || lanes_ == 1;
-        const int count = uniform ? 1 : lanes_;
+        for (const Leaf& leaf : passed.leaves) uniform &= leaf.uniform() || lanes_.count == 1;
+        const int count = uniform ? 1 : lanes_.count;
         llvm::Value* slot = room(operand->type, count);
         for (std::size_t l = 0; l < leaves.size(); ++l) {
             if (uniform) {
@@ -40,7 +41,7 @@ void Emitter::emit_call_native(const Operation& operation) {
                 builder_.CreateAlignedStore(all, slot, llvm::Align(64));
                 continue;
             }
-            for (int lane = 0; lane < lanes_; ++lane)
+            for (int lane = 0; lane < lanes_.count; ++lane)
                 builder_.CreateStore(builder_.CreateExtractElement(all, static_cast<std::uint64_t>(lane)),
                                      at(slot, operand->type, lane, leaves[l]));
         }
@@ -61,17 +62,17 @@ void Emitter::emit_call_native(const Operation& operation) {
     const std::vector<LeafType> leaves = leaf_types(type);
     for (const LeafType& leaf : leaves) {
         llvm::Type* one = memory_type(leaf);
-        if (lanes_ == 1) {
+        if (lanes_.count == 1) {
             whole.leaves.push_back(
                 Leaf::of_scalar(from_memory(builder_.CreateLoad(one, at(result, type, 0, leaf)), leaf)));
             continue;
         }
         llvm::Value* all = nullptr;
         if (leaves.size() == 1) {
-            all = builder_.CreateAlignedLoad(lanes_of(one), result, llvm::Align(64));
+            all = builder_.CreateAlignedLoad(lanes_.of(one), result, llvm::Align(64));
         } else {
-            all = llvm::PoisonValue::get(lanes_of(one));
-            for (int lane = 0; lane < lanes_; ++lane)
+            all = llvm::PoisonValue::get(lanes_.of(one));
+            for (int lane = 0; lane < lanes_.count; ++lane)
                 all = builder_.CreateInsertElement(all, builder_.CreateLoad(one, at(result, type, lane, leaf)),
                                                    static_cast<std::uint64_t>(lane));
         }

@@ -116,7 +116,8 @@ Leaf Emitter::flat_position(const Operation& operation, std::size_t first, std::
             check(operation, builder_.CreateICmpULT(extended, i64(extent)), FaultKind::bounds, written, i64(extent),
                   static_cast<int>(n));
         }
-        Leaf number = lift({&dynamic}, [&](Values v) { return cast(v[0], index->type.scalar(), Scalar::i32); });
+        Leaf number =
+            lift({&dynamic}, [&](Values v) { return conversions_.cast(v[0], index->type.scalar(), Scalar::i32); });
         if (n == 0) {
             flat = number;
             continue;

@@ -140,8 +140,9 @@ void Emitter::emit_fma(const Operation& operation) {
         Leaf& c = value(operation.operands[2]).leaves[i];
         whole.leaves.push_back(lift({&a, &b, &c}, [&](Values v) {
             if (!info(scalar).is_small_float()) return fused(v[0], v[1], v[2]);
-            return narrow_float(fused(widen_float(v[0], scalar), widen_float(v[1], scalar), widen_float(v[2], scalar)),
-                                scalar);
+            return conversions_.narrow(fused(conversions_.widen(v[0], scalar), conversions_.widen(v[1], scalar),
+                                             conversions_.widen(v[2], scalar)),
+                                       scalar);
         }));
     }
     set(result, std::move(whole));
@@ -167,7 +168,7 @@ void Emitter::emit_select(const Operation& operation) {
         return set(operation.result(), from_end_in_lanes(condition.vector, a, b));
     if (condition.varying()) return set(operation.result(), blend(condition.vector, a, b));
     if (from_start_.contains(&operation)) return set(operation.result(), b);
-    const bool is_index = lanes_ == 1 && ir::as_written(operation.result());
+    const bool is_index = lanes_.count == 1 && ir::as_written(operation.result());
     if (const ir::Value* extent = is_index ? ir::extent_of(operation.result()) : nullptr)
         return set(operation.result(),
                    from_end(condition.scalar, b.leaves[0], leaf(extent), operation.result()->type.scalar()));
@@ -200,70 +201,23 @@ void Emitter::emit_cast(const Operation& operation) {
     const bool is_exact = (of && of->op == Op::tid && info(to).is_int()) || options_.huge;
     for (Leaf& a : source.leaves) {
         if (from == Scalar::i32 && a.wide && is_exact && info(to).bits == 64 && (a.uniform() || !varying(result))) {
-            Leaf number = Leaf::of_linear(cast(a.wide, Scalar::i64, to), step_of(result));
+            Leaf number = Leaf::of_linear(conversions_.cast(a.wide, Scalar::i64, to), step_of(result));
             if (to == Scalar::i64) number.wide = number.scalar;
             whole.leaves.push_back(number);
             continue;
         }
         if (a.linear() && !varying(result)) {
-            Leaf index = Leaf::of_linear(cast(a.scalar, from, to), step_of(result));
+            Leaf index = Leaf::of_linear(conversions_.cast(a.scalar, from, to), step_of(result));
             index.wide = a.wide;
             whole.leaves.push_back(index);
             continue;
         }
-        Leaf converted = lift({&a}, [&](Values v) { return cast(v[0], from, to); });
+        Leaf converted = lift({&a}, [&](Values v) { return conversions_.cast(v[0], from, to); });
         bool widens = from == Scalar::i32 && to == Scalar::i64;
         if (a.uniform() && widens) converted.wide = a.wide;
         whole.leaves.push_back(converted);
     }
     set(result, std::move(whole));
-}
-
-llvm::Value* Emitter::cast(llvm::Value* a, Scalar from, Scalar to) {
-    if (from == to) return a;
-    auto typed = [&](llvm::Type* scalar) { return a->getType()->isVectorTy() ? lanes_of(scalar) : scalar; };
-    const ScalarInfo &source = info(from), &target = info(to);
-    llvm::Type* type = typed(register_type(to));
-    if (info(from).is_small_float()) return cast(widen_float(a, from), Scalar::f32, to);
-    if (info(to).is_small_float()) {
-        if (from == Scalar::f32) return narrow_float(a, to);
-        if (source.is_int() && source.bits == 64) a = round_to_odd(a, source.is_signed());
-        if (from != Scalar::f64) return cast(cast(a, from, Scalar::f64), Scalar::f64, to);
-        return narrow_float(round_to_odd(a), to);
-    }
-    if (to == Scalar::boolean) {
-        llvm::Value* zero = llvm::Constant::getNullValue(a->getType());
-        return source.is_float() ? builder_.CreateFCmpUNE(a, zero) : builder_.CreateICmpNE(a, zero);
-    }
-    if (source.is_float() && target.is_float())
-        return target.bits > source.bits ? builder_.CreateFPExt(a, type) : builder_.CreateFPTrunc(a, type);
-    bool converts_in_lanes = target.bits < 32 || (target.bits == 32 && target.is_signed());
-    if (source.is_float() && a->getType()->isVectorTy() && converts_in_lanes) return saturate(a, to);
-    if (source.is_float())
-        return builder_.CreateIntrinsic(target.is_signed() ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
-                                        {type, a->getType()}, {a});
-    if (target.is_float()) return source.is_signed() ? builder_.CreateSIToFP(a, type) : builder_.CreateUIToFP(a, type);
-    bool extend_sign = source.is_int() && source.is_signed();
-    return extend_sign ? builder_.CreateSExtOrTrunc(a, type) : builder_.CreateZExtOrTrunc(a, type);
-}
-
-// Vectors of floats to integers of up to 32 bits. LLVM splits its saturating conversion into lanes with branches. The
-// plain conversion is one instruction, for numbers within range.
-llvm::Value* Emitter::saturate(llvm::Value* a, Scalar to) {
-    const ScalarInfo& target = info(to);
-    int value_bits = target.is_signed() ? target.bits - 1 : target.bits;
-    auto number = [&](double value) { return llvm::ConstantFP::get(a->getType(), value); };
-    llvm::Type* integer = lanes_of(builder_.getInt32Ty());
-    auto limit = [&](std::int64_t value) { return llvm::ConstantInt::getSigned(integer, value); };
-    llvm::Value* above = builder_.CreateFCmpOGE(a, number(std::ldexp(1.0, value_bits)));
-    llvm::Value* below = builder_.CreateFCmpOLT(a, number(target.is_signed() ? -std::ldexp(1.0, value_bits) : 0.0));
-    llvm::Value* outside = builder_.CreateOr(builder_.CreateOr(above, below), builder_.CreateFCmpUNO(a, a));
-    llvm::Value* inside = builder_.CreateSelect(outside, number(0.0), a);
-    llvm::Value* result = builder_.CreateFPToSI(inside, integer);
-    std::int64_t most = (std::int64_t{1} << value_bits) - 1;
-    result = builder_.CreateSelect(above, limit(most), result);
-    if (target.is_signed()) result = builder_.CreateSelect(below, limit(-most - 1), result);
-    return builder_.CreateTrunc(result, lanes_of(register_type(to)));
 }
 
 void Emitter::emit_bitcast(const Operation& operation) {
@@ -273,7 +227,7 @@ void Emitter::emit_bitcast(const Operation& operation) {
     llvm::Type* type = register_type(result->type.scalar());
     bool to_bool = result->type.is_bool(), from_bool = operation.operands[0]->type.is_bool();
     set(result, lift({&a}, [&](Values v) -> llvm::Value* {
-            llvm::Type* shaped = v[0]->getType()->isVectorTy() ? lanes_of(type) : type;
+            llvm::Type* shaped = v[0]->getType()->isVectorTy() ? lanes_.of(type) : type;
             if (from_bool) return builder_.CreateZExt(v[0], shaped);
             if (to_bool) return builder_.CreateICmpNE(v[0], llvm::Constant::getNullValue(v[0]->getType()));
             return builder_.CreateBitCast(v[0], shaped);
@@ -285,7 +239,7 @@ void Emitter::emit_bit_count(const Operation& operation) {
     set(operation.result(), lift({&a}, [&](Values v) {
             llvm::Value* count = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, v[0]);
             llvm::Type* type = builder_.getInt32Ty();
-            return builder_.CreateZExtOrTrunc(count, count->getType()->isVectorTy() ? lanes_of(type) : type);
+            return builder_.CreateZExtOrTrunc(count, count->getType()->isVectorTy() ? lanes_.of(type) : type);
         }));
 }
 

@@ -77,7 +77,7 @@ void Emitter::emit_member(const Operation& operation) {
     LaneValue result = value(operation.operands[0]);
     auto moved = [&](Leaf& pointer) {
         return lift({&pointer}, [&](Values v) {
-            llvm::Value* distance = v[0]->getType()->isVectorTy() ? splat(i64(offset)) : i64(offset);
+            llvm::Value* distance = v[0]->getType()->isVectorTy() ? lanes_.splat(i64(offset)) : i64(offset);
             return builder_.CreateGEP(builder_.getInt8Ty(), v[0], distance);
         });
     };
@@ -90,7 +90,7 @@ void Emitter::emit_member(const Operation& operation) {
 
 void Emitter::emit_dim(const Operation& operation) {
     Leaf& extent = value(operation.operands[0]).leaves[kShapeLeaf + static_cast<std::size_t>(operation.ints[0])];
-    Leaf result = lift({&extent}, [&](Values v) { return cast(v[0], Scalar::i64, Scalar::i32); });
+    Leaf result = lift({&extent}, [&](Values v) { return conversions_.cast(v[0], Scalar::i64, Scalar::i32); });
     if (extent.uniform()) result.wide = extent.scalar;
     set(operation.result(), result);
 }

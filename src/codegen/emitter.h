@@ -1,8 +1,9 @@
 // Writes one kernel as LLVM IR over W lanes. One class, because every construct shares the builder, the lanes' values
-// and the mask; one file per concern:
+// and the mask. Classes of their own write the parts that need only the builder: Lanes (lanes.h), Conversions
+// (conversions.h), AliasScopes (alias_scopes.h), DebugLines (debug_lines.h). The rest is one file per concern:
 //
 //   emit_function.cpp   arguments, regions, dispatch of operations
-//   lanes.cpp           leaves as vectors, masks across blocks, phis: used by all the other files
+//   emit_lanes.cpp      leaves as vectors, phis, loops over active lanes: used by all the other files
 //   emit_scalar.cpp     operations on numbers, component by component; select and casts
 //   emit_arithmetic.cpp the same operations for one component
 //   emit_math.cpp       transcendental functions
@@ -25,13 +26,11 @@
 // require at least one active lane: code without active lanes is branched around.
 #pragma once
 
-#include <llvm/IR/DIBuilder.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
 #include <functional>
 #include <initializer_list>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -40,7 +39,11 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/alias_scopes.h"
 #include "codegen/codegen.h"
+#include "codegen/conversions.h"
+#include "codegen/debug_lines.h"
+#include "codegen/lanes.h"
 #include "codegen/native.h"
 #include "codegen/target.h"
 #include "codegen/value.h"
@@ -99,34 +102,13 @@ protected:
     void emit_in_place(const ir::Operation& operation);
     void emit_operation(const ir::Operation& operation);
 
-    // ---- lanes.cpp ----
+    // ---- emit_lanes.cpp ----
     llvm::Type* register_type(const LeafType& leaf) const;
     llvm::Type* register_type(Scalar scalar) const;
     llvm::Type* memory_type(const LeafType& leaf) const;
-    llvm::Type* lanes_of(llvm::Type* scalar) const;
     llvm::Value* vector(Leaf& leaf);
-    llvm::Value* splat(llvm::Value* scalar);
-    llvm::Value* iota(llvm::Type* integer) const;
-    // The value for use in the current block: an i1 vector of another block crosses in packed form.
-    llvm::Value* here(llvm::Value* value);
-    void stand_after(llvm::Instruction* instruction);
-    llvm::Value* pack(llvm::Value* bits);
-    llvm::Value* unpack(llvm::Value* packed);
-    llvm::Value* behind_fence(llvm::Value* vector);
-    llvm::Value* spread_bool(llvm::Value* scalar);
-    bool packs(llvm::Type* type) const;
-    llvm::Value* any_lane(llvm::Value* mask);
-    llvm::Value* mask_bits(llvm::Value* mask);  // an integer, one bit per lane
-    struct MaskNumbers {
-        llvm::Value* bits = nullptr;     // an integer, one bit per lane
-        llvm::Value* is_full = nullptr;  // whether all lanes are on
-    };
-    MaskNumbers mask_numbers(llvm::Value* mask);
-    llvm::Value* is_full(llvm::Value* mask);
-    llvm::Value* lane_logic(llvm::Instruction::BinaryOps op, llvm::Value* a, llvm::Value* b);
-    llvm::Value* both(llvm::Value* mask, llvm::Value* condition);
-    llvm::Value* choose_bools(llvm::Value* condition, llvm::Value* a, llvm::Value* b);
-    llvm::Value* active_lanes();  // mask_ as a vector, all true if it is null
+    llvm::Value* is_full(llvm::Value* mask);  // whether all lanes are on
+    llvm::Value* active_lanes();              // mask_ as a vector, all true if it is null
     // Applies `make` to the operands: as scalars if all are uniform, else as vectors.
     template <typename Make>
     Leaf lift(std::initializer_list<Leaf*> operands, Make make);
@@ -156,7 +138,7 @@ protected:
     void set(const ir::Value* v, LaneValue result);
     void set(const ir::Value* v, Leaf result);
     transform::LaneShape shape(const ir::Value* v) const {
-        return lanes_ == 1 ? transform::LaneShape{} : plan_.uniformity.shape(v);
+        return lanes_.count == 1 ? transform::LaneShape{} : plan_.uniformity.shape(v);
     }
     const ir::Value* linear_but_for_end(const ir::Value* index) const;
     bool is_used(const ir::Value* v) const { return plan_.arithmetic.is_used(v); }
@@ -179,12 +161,6 @@ protected:
     Leaf unary_leaf(ir::Op op, Scalar scalar, Leaf& a);
     Leaf binary_leaf(const ir::Operation& operation, Scalar scalar, Leaf& a, Leaf& b);
     llvm::Value* fused(llvm::Value* a, llvm::Value* b, llvm::Value* c);
-    llvm::Value* cast(llvm::Value* a, Scalar from, Scalar to);
-    llvm::Value* saturate(llvm::Value* a, Scalar to);
-    // Conversions between the bits of a small float and the float32 used for arithmetic.
-    llvm::Value* widen_float(llvm::Value* bits, Scalar from);
-    llvm::Value* narrow_float(llvm::Value* a, Scalar to);
-    llvm::Value* round_to_odd(llvm::Value* a, bool is_signed = true);
     void emit_fma(const ir::Operation& operation);
     void emit_compare(const ir::Operation& operation);
     void emit_select(const ir::Operation& operation);
@@ -372,9 +348,6 @@ protected:
     // True if every index is in range and the array is not None; reports the first violation. Debug builds only.
     llvm::Value* check_access(const ir::Operation& operation, llvm::ArrayRef<ir::Value*> indices,
                               std::size_t first_axis = 0);
-    llvm::DIFile* debug_file(const std::string& path);
-    llvm::DIScope* debug_scope(Span span);
-    void set_location(Span span);
 
     const transform::KernelPlan& plan_;
     const ir::Function& kernel_;
@@ -385,9 +358,12 @@ protected:
     Callees& callees_;
     llvm::LLVMContext& context_;
     Builder builder_;
+    Lanes lanes_;
+    Conversions conversions_;
+    AliasScopes alias_scopes_;
+    std::optional<DebugLines> debug_;
     llvm::Function* function_ = nullptr;
-    llvm::Value* idle_lanes_[2] = {};  // memory that inactive lanes load from, and store to
-    int lanes_;
+    llvm::Value* idle_lanes_[2] = {};     // memory that inactive lanes load from, and store to
     llvm::Value* first_stack_ = nullptr;  // of the region being emitted
     bool has_stacks_ = false, has_atomics_ = false, finds_objects_ = false;
 
@@ -397,7 +373,6 @@ protected:
     std::unordered_set<const ir::Operation*> done_angles_;  // those computed along with their partner
     llvm::Value* arguments_ = nullptr;                      // the argument block
     llvm::Value* mask_ = nullptr;
-    std::map<llvm::Value*, MaskNumbers> mask_numbers_;
     bool in_tail_ = false;                                   // some lane is certainly inactive
     llvm::MDNode* mostly_ = nullptr;                         // weights of a branch that is mostly taken
     llvm::Value* launch_ = nullptr;                          // the launch's context, for reports
@@ -413,21 +388,6 @@ protected:
     std::vector<const ir::Operation*> checked_;  // of a kernel: the operation of each check, those of callees first
     llvm::Value* thread_of_caller_ = nullptr;    // in callees that take the launch
     llvm::BasicBlock* leave_ = nullptr;          // the block that ends the entry
-    std::map<llvm::Value*, llvm::Value*> packed_;
-    std::map<std::pair<llvm::Value*, llvm::BasicBlock*>, llvm::Value*> unpacked_;
-
-    struct Scopes {
-        llvm::MDNode* own = nullptr;
-        llvm::MDNode* others = nullptr;
-    };
-    std::map<int, Scopes> scopes_;  // by 2 * parameter + gradient
-    static int scope_key(MemoryRoot root) { return 2 * root.parameter + (root.gradient ? 1 : 0); }
-    void make_alias_scopes();
-
-    std::unique_ptr<llvm::DIBuilder> debug_;
-    llvm::DISubprogram* subprogram_ = nullptr;
-    std::map<std::string, llvm::DIScope*> debug_scopes_;  // by path
-    void open_debug_info();
 };
 
 template <typename Make>

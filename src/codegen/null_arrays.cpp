@@ -59,10 +59,10 @@ void Emitter::guard_null(const Operation& access) {
     if (data.varying()) {
         llvm::Value* nothing = llvm::Constant::getNullValue(data.vector->getType());
         broken = builder_.CreateAnd(builder_.CreateICmpEQ(data.vector, nothing), active_lanes());
-        there = builder_.CreateNot(any_lane(broken));
+        there = builder_.CreateNot(lanes_.any(broken));
     } else {
         there = builder_.CreateIsNotNull(data.scalar);
-        if (mask_) there = builder_.CreateOr(there, builder_.CreateNot(any_lane(broken)));
+        if (mask_) there = builder_.CreateOr(there, builder_.CreateNot(lanes_.any(broken)));
     }
     check(access, there, FaultKind::null_array, i64(0), i64(0), 0, leave_, broken);
 }

@@ -45,8 +45,8 @@ llvm::ArrayRef<llvm::Value*> Emitter::single_pointers(Address& address, bool for
     llvm::SmallVector<llvm::Value*, 16>& singles = address.singles[for_store];
     if (!singles.empty()) return singles;
     llvm::Value* all = pointers(address, 0);
-    if (mask_) all = builder_.CreateSelect(here(mask_), all, splat(place_for_idle_lanes(for_store)));
-    for (int lane = 0; lane < lanes_; ++lane)
+    if (mask_) all = builder_.CreateSelect(lanes_.here(mask_), all, lanes_.splat(place_for_idle_lanes(for_store)));
+    for (int lane = 0; lane < lanes_.count; ++lane)
         singles.push_back(builder_.CreateExtractElement(all, static_cast<std::uint64_t>(lane)));
     return singles;
 }
@@ -54,7 +54,7 @@ llvm::ArrayRef<llvm::Value*> Emitter::single_pointers(Address& address, bool for
 llvm::Value* Emitter::load_singly(Address& address, const LeafType& type) {
     llvm::Type* scalar = memory_type(type);
     llvm::Align alignment(static_cast<std::uint64_t>(size_of(type)));
-    llvm::Value* loaded = llvm::PoisonValue::get(lanes_of(scalar));
+    llvm::Value* loaded = llvm::PoisonValue::get(lanes_.of(scalar));
     std::uint64_t lane = 0;
     for (llvm::Value* pointer : single_pointers(address, false)) {
         llvm::LoadInst* load = builder_.CreateAlignedLoad(scalar, byte_offset(pointer, type.offset), alignment);

@@ -57,7 +57,7 @@ llvm::Value* CpuEmitter::in_middle(const Operation& access) {
         return builder_.CreateAnd(builder_.CreateICmpSGT(element, own_[0]), builder_.CreateICmpSLT(element, own_[1]));
     }
     llvm::Value *at = coordinates_[0], *last = at;
-    if (dims_.size() == 1) last = builder_.CreateAdd(at, i64(lanes_ - 1));
+    if (dims_.size() == 1) last = builder_.CreateAdd(at, i64(lanes_.count - 1));
     return builder_.CreateAnd(builder_.CreateICmpSGT(at, middle_[0]), builder_.CreateICmpSLT(last, middle_[1]));
 }
 
@@ -113,7 +113,7 @@ bool CpuEmitter::add_in_lanes(const Operation& operation, llvm::ArrayRef<ir::Val
         return true;
     }
     Address address = address_of(array, indices);
-    if (lanes_ > 1 && (address.bases || address.offsets || !address.step)) return false;
+    if (lanes_.count > 1 && (address.bases || address.offsets || !address.step)) return false;
     add(address);
     return true;
 }

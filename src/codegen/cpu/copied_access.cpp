@@ -32,16 +32,16 @@ constexpr std::int64_t kLargestDistance = 1024;  // bytes from lane to lane; the
 
 // Whether this access, under the present mask, goes through a copy. Masked accesses of single numbers are short.
 bool CpuEmitter::is_copied(const Address& address, llvm::ArrayRef<LeafType> leaves) const {
-    if (leaves.empty() || !mask_ || !address.base || address.offsets || lanes_ > kMostLanes) return false;
+    if (leaves.empty() || !mask_ || !address.base || address.offsets || lanes_.count > kMostLanes) return false;
     auto* step = llvm::dyn_cast_or_null<llvm::ConstantInt>(address.step);
     if (!step || step->getSExtValue() <= 0 || step->getSExtValue() > kLargestDistance) return false;
     return leaves.size() > 1 || step->getSExtValue() != size_of(leaves[0]);
 }
 
 llvm::AllocaInst* CpuEmitter::copy_of(const Address& address) {
-    std::int64_t bytes = lanes_ * llvm::cast<llvm::ConstantInt>(address.step)->getSExtValue();
+    std::int64_t bytes = lanes_.count * llvm::cast<llvm::ConstantInt>(address.step)->getSExtValue();
     auto* type = llvm::ArrayType::get(builder_.getInt8Ty(), static_cast<std::uint64_t>(bytes));
-    llvm::AllocaInst*& copy = copies_[address.root.parameter < 0 ? -1 : scope_key(address.root)];
+    llvm::AllocaInst*& copy = copies_[address.root.parameter < 0 ? -1 : AliasScopes::key(address.root)];
     if (!copy) {
         llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
         copy = entry.CreateAlloca(type, nullptr, "copy");
@@ -57,7 +57,7 @@ llvm::CallInst* CpuEmitter::call_copier(Import import, const Address& address, V
 }
 
 void CpuEmitter::copy_lanes(const Address& address, llvm::Value* to, llvm::Value* from, std::int64_t bytes) {
-    llvm::Value* lanes = builder_.CreateZExt(mask_numbers(mask_).bits, builder_.getInt64Ty());
+    llvm::Value* lanes = builder_.CreateZExt(lanes_.numbers(mask_).bits, builder_.getInt64Ty());
     call_copier(Import::weft_copy_lanes, address, {to, from, i64(bytes), address.step, lanes});
 }
 
@@ -144,7 +144,7 @@ void CpuEmitter::store_to(Address& address, Type type, LaneValue& stored) {
 
 // Whether the lanes are neighbours along the last axis in most groups, and all other indices are uniform.
 bool CpuEmitter::is_run(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices) {
-    if (lanes_ == 1 || lanes_ > kMostLanes || indices.empty() || !shape(indices.back()).mostly_contiguous ||
+    if (lanes_.count == 1 || lanes_.count > kMostLanes || indices.empty() || !shape(indices.back()).mostly_contiguous ||
         !leaf(indices.back()).varying())
         return false;
     LaneValue& view = value(array);
@@ -167,7 +167,7 @@ std::pair<llvm::Value*, llvm::Value*> CpuEmitter::run_test(const ir::Value* inde
     }
     llvm::Value* numbers = vector(value(index).leaves[0]);
     llvm::Value* first = builder_.CreateExtractElement(numbers, std::uint64_t{0});
-    llvm::Value* expected = builder_.CreateAdd(splat(first), iota(first->getType()));
+    llvm::Value* expected = builder_.CreateAdd(lanes_.splat(first), lanes_.iota(first->getType()));
     llvm::Value* plain = builder_.CreateAndReduce(builder_.CreateICmpEQ(numbers, expected));
     return {mask_ ? builder_.CreateAnd(plain, is_full(mask_)) : plain, first};
 }
@@ -200,15 +200,15 @@ LaneValue CpuEmitter::load_run(const ir::Operation& operation, const std::functi
     Address start = address_of(array, indices.drop_back());
     if (!index_slots_) {
         llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
-        index_slots_ = entry.CreateAlloca(lanes_of(builder_.getInt64Ty()), nullptr, "indices");
+        index_slots_ = entry.CreateAlloca(lanes_.of(builder_.getInt64Ty()), nullptr, "indices");
         index_slots_->setAlignment(llvm::Align(16));
     }
-    llvm::Type* wide_lanes = lanes_of(builder_.getInt64Ty());
+    llvm::Type* wide_lanes = lanes_.of(builder_.getInt64Ty());
     llvm::Value* wide_numbers = info(index->type.scalar()).is_signed() ? builder_.CreateSExt(numbers, wide_lanes)
                                                                        : builder_.CreateZExt(numbers, wide_lanes);
     builder_.CreateAlignedStore(wide_numbers, index_slots_, llvm::Align(16));
-    llvm::Value* lanes = mask ? builder_.CreateZExt(mask_numbers(mask).bits, builder_.getInt64Ty())
-                              : i64(static_cast<std::int64_t>(~std::uint64_t{0} >> (kMostLanes - lanes_)));
+    llvm::Value* lanes = mask ? builder_.CreateZExt(lanes_.numbers(mask).bits, builder_.getInt64Ty())
+                              : i64(static_cast<std::int64_t>(~std::uint64_t{0} >> (kMostLanes - lanes_.count)));
     call_copier(Import::weft_gather_lanes, address,
                 {copy, start.base, index_slots_, i64(operation.result()->type.size_bytes()), address.step, lanes});
     builder_.CreateBr(after);

@@ -153,7 +153,7 @@ protected:
 
     const CpuMachine& cpu_;
     int thread_loops_ = 0;
-    std::map<int, llvm::AllocaInst*> copies_;  // by scope_key(); -1: any other memory
+    std::map<int, llvm::AllocaInst*> copies_;  // by AliasScopes::key(); -1: any other memory
     llvm::AllocaInst* index_slots_ = nullptr;  // the indices of a gather
     std::map<const ir::Operation*, std::vector<Accumulator>> accumulators_;
     llvm::Value* middle_[2] = {};            // bounds on the first axis; threads between them meet no other chunk

@@ -39,7 +39,7 @@ void CpuEmitter::emit_entry(KernelEntry& entry) {
     llvm::Value *arguments = function->getArg(0), *context = function->getArg(1);
     llvm::Value *begin = function->getArg(2), *end = function->getArg(3);
     open_function(function);
-    make_alias_scopes();
+    if (options_.noalias) alias_scopes_.open(kernel_, context_);
     load_arguments(arguments);
     load_dimensions(context);
     open_accumulators();
@@ -60,7 +60,7 @@ void CpuEmitter::emit_entry(KernelEntry& entry) {
 
 // The facts that launches on a CPU need.
 void CpuEmitter::describe(CpuEntry& entry) const {
-    entry.lanes = lanes_;
+    entry.lanes = lanes_.count;
     entry.boundary = static_cast<std::int32_t>(2 * plan_.halo.most);
     entry.cost = plan_.cost;
     entry.cost_exclusive = plan_.cost_when_alone;
@@ -138,14 +138,14 @@ void CpuEmitter::emit_rows(llvm::Value* begin, llvm::Value* end) {
 
 // Runs the threads first .. last of the last axis, at least one.
 void CpuEmitter::emit_segment(llvm::Value* first, llvm::Value* last) {
-    bool twice = lanes_ == 1 || worth_writing_twice();
-    llvm::Value* group = i64(lanes_);
+    bool twice = lanes_.count == 1 || worth_writing_twice();
+    llvm::Value* group = i64(lanes_.count);
     llvm::Value* length = builder_.CreateSub(last, first);
-    llvm::Value* full_length = twice ? builder_.CreateAnd(length, i64(-lanes_)) : length;
+    llvm::Value* full_length = twice ? builder_.CreateAnd(length, i64(-lanes_.count)) : length;
     llvm::Value* full_end = builder_.CreateAdd(first, full_length);
 
     llvm::BasicBlock *before = builder_.GetInsertBlock(), *loop = new_block("group"), *after = new_block("groups.done");
-    if (lanes_ == 1 || !twice)
+    if (lanes_.count == 1 || !twice)
         builder_.CreateBr(loop);
     else
         builder_.CreateCondBr(builder_.CreateICmpSGT(full_length, i64(0)), loop, after);
@@ -158,14 +158,14 @@ void CpuEmitter::emit_segment(llvm::Value* first, llvm::Value* last) {
         llvm::Value* rest = builder_.CreateTrunc(
             builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, builder_.CreateSub(last, at), group),
             builder_.getInt32Ty());
-        return builder_.CreateICmpSLT(iota(builder_.getInt32Ty()), splat(rest));
+        return builder_.CreateICmpSLT(lanes_.iota(builder_.getInt32Ty()), lanes_.splat(rest));
     };
     llvm::Value* next = builder_.CreateAdd(k, group, "", true, true);
     emit_group(k, twice ? nullptr : mask_from(k));
     k->addIncoming(next, builder_.GetInsertBlock());
     builder_.CreateCondBr(builder_.CreateICmpSLT(next, full_end), loop, after);
     builder_.SetInsertPoint(after);
-    if (lanes_ == 1 || !twice) return;
+    if (lanes_.count == 1 || !twice) return;
 
     llvm::BasicBlock *tail = new_block("tail"), *tail_done = new_block("tail.done");
     builder_.CreateCondBr(builder_.CreateICmpSLT(full_end, last), tail, tail_done);

@@ -28,7 +28,7 @@ struct ShuffleSource {
 
 bool CpuEmitter::interleaves(const Address& address, const std::vector<LeafType>& leaves,
                              std::int64_t element_bytes) const {
-    if (lanes_ == 1 || mask_ || !address.base || !address.step || address.offsets) return false;
+    if (lanes_.count == 1 || mask_ || !address.base || !address.step || address.offsets) return false;
     auto* step = llvm::dyn_cast<llvm::ConstantInt>(address.step);
     int count = static_cast<int>(leaves.size());
     if (!step || count < 2 || count > kMostComponents) return false;
@@ -38,17 +38,17 @@ bool CpuEmitter::interleaves(const Address& address, const std::vector<LeafType>
         if (leaf.pointer || leaf.scalar != leaves[0].scalar || leaf.offset != i * size) return false;
     }
     return element_bytes == count * size && step->getSExtValue() == element_bytes &&
-           lanes_ % segment_length(leaves[0]) == 0;
+           lanes_.count % segment_length(leaves[0]) == 0;
 }
 
 // One shuffle inside every segment: positions below L are a's, the others b's.
 llvm::Value* CpuEmitter::shuffle_segments(llvm::Value* a, llvm::Value* b, llvm::ArrayRef<int> positions) {
     int length = static_cast<int>(positions.size());
     llvm::SmallVector<int, 16> lanes;
-    for (int segment = 0; segment < lanes_ / length; ++segment)
+    for (int segment = 0; segment < lanes_.count / length; ++segment)
         for (int position : positions)
             lanes.push_back(position < length ? segment * length + position
-                                              : lanes_ + segment * length + position - length);
+                                              : lanes_.count + segment * length + position - length);
     return builder_.CreateShuffleVector(a, b, lanes);
 }
 
@@ -99,7 +99,8 @@ static llvm::SmallVector<llvm::Value*, 4> transpose4(
 // For scattered vectors of two to four floats, one or two loads each and shuffles take less time than a gather for each
 // component.
 bool CpuEmitter::is_in_rows(const Address& address, const std::vector<LeafType>& leaves) const {
-    if (lanes_ < 4 || address.uniform() || (!address.offsets && !address.bases) || !machine_.loads_rows) return false;
+    if (lanes_.count < 4 || address.uniform() || (!address.offsets && !address.bases) || !machine_.loads_rows)
+        return false;
     if (leaves.size() < 2 || leaves.size() > 4) return false;
     for (std::size_t i = 0; i < leaves.size(); ++i)
         if (leaves[i].pointer || leaves[i].scalar != Scalar::f32 ||
@@ -157,7 +158,7 @@ void CpuEmitter::load_rows(Address& address, const std::vector<LeafType>& leaves
 }
 
 void CpuEmitter::load_interleaved(const Address& address, const std::vector<LeafType>& leaves, LaneValue& result) {
-    int count = static_cast<int>(leaves.size()), length = segment_length(leaves[0]), segments = lanes_ / length;
+    int count = static_cast<int>(leaves.size()), length = segment_length(leaves[0]), segments = lanes_.count / length;
     std::int64_t size = info(leaves[0].scalar).bytes();
     llvm::Align alignment(static_cast<std::uint64_t>(size));
     // Each load takes two chunks. A pair of segments is `count` loads, and m_j of the pair has half of two of them.
@@ -216,7 +217,7 @@ void CpuEmitter::load_interleaved(const Address& address, const std::vector<Leaf
 }
 
 void CpuEmitter::store_interleaved(const Address& address, const std::vector<LeafType>& leaves, LaneValue& value) {
-    int count = static_cast<int>(leaves.size()), length = segment_length(leaves[0]), segments = lanes_ / length;
+    int count = static_cast<int>(leaves.size()), length = segment_length(leaves[0]), segments = lanes_.count / length;
     std::int64_t size = info(leaves[0].scalar).bytes();
     llvm::Align alignment(static_cast<std::uint64_t>(size));
     llvm::SmallVector<llvm::Value*, kMostComponents> components;

@@ -72,7 +72,7 @@ llvm::Value* CpuEmitter::mend_rare(llvm::Value* is_rare, llvm::Value* result,
                                    const std::function<llvm::Value*()>& other) {
     llvm::BasicBlock* const before = builder_.GetInsertBlock();
     llvm::BasicBlock *const rare = new_block("rare"), *const after = new_block("mended");
-    llvm::Value* const any = is_rare->getType()->isVectorTy() ? any_lane(is_rare) : is_rare;  // uniform: a scalar
+    llvm::Value* const any = is_rare->getType()->isVectorTy() ? lanes_.any(is_rare) : is_rare;  // uniform: a scalar
     builder_.CreateCondBr(any, rare, after, llvm::MDBuilder(context_).createUnlikelyBranchWeights());
     builder_.SetInsertPoint(rare);
     llvm::Value* const mended = builder_.CreateSelect(is_rare, other(), result);
@@ -151,20 +151,20 @@ CpuEmitter::Registers CpuEmitter::in_registers(bool is_double, Values operands,
         for (llvm::Value*& result : results) result = builder_.CreateExtractElement(result, std::uint64_t{0});
         return results;
     }
-    if (lanes_ == width) return call(operands);
+    if (lanes_.count == width) return call(operands);
 
     // Cut into calls of `width` lanes; a short part repeats its last lane.
     Registers results;
-    for (int first = 0; first < lanes_; first += width) {
+    for (int first = 0; first < lanes_.count; first += width) {
         llvm::SmallVector<int, 16> lanes;
-        for (int lane = 0; lane < width; ++lane) lanes.push_back(std::min(first + lane, lanes_ - 1));
+        for (int lane = 0; lane < width; ++lane) lanes.push_back(std::min(first + lane, lanes_.count - 1));
         Registers part;
         for (llvm::Value* operand : operands) part.push_back(builder_.CreateShuffleVector(operand, lanes));
         // Insert the parts at their places in the whole.
-        llvm::SmallVector<int, 16> spread(static_cast<std::size_t>(lanes_), -1), join;
-        for (int lane = 0; lane < width && first + lane < lanes_; ++lane)
+        llvm::SmallVector<int, 16> spread(static_cast<std::size_t>(lanes_.count), -1), join;
+        for (int lane = 0; lane < width && first + lane < lanes_.count; ++lane)
             spread[static_cast<std::size_t>(first + lane)] = lane;
-        for (int lane = 0; lane < lanes_; ++lane) join.push_back(lane < first ? lane : lanes_ + lane);
+        for (int lane = 0; lane < lanes_.count; ++lane) join.push_back(lane < first ? lane : lanes_.count + lane);
         const Registers values = call(part);
         for (std::size_t i = 0; i < values.size(); ++i) {
             llvm::Value* placed = builder_.CreateShuffleVector(values[i], spread);

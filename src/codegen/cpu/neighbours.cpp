@@ -17,7 +17,7 @@ using ir::Operation;
 
 // Whether all lanes are active, and the elements that they add to may be adjacent in memory.
 bool CpuEmitter::can_add_together(const transform::Neighbours& group) {
-    if (lanes_ == 1 || mask_) return false;
+    if (lanes_.count == 1 || mask_) return false;
     const std::vector<ir::Value*>& operands = group.members[0].add->operands;
     const std::size_t count = operands.size() - 2;  // of indices
     LaneValue& array = value(operands[0]);
@@ -47,7 +47,7 @@ void CpuEmitter::emit_neighbours(const transform::Neighbours& group) {
             continue;
         }
         auto [is_run, first] = run_test(index);
-        firsts.push_back(cast(first, index->type.scalar(), Scalar::i64));
+        firsts.push_back(conversions_.cast(first, index->type.scalar(), Scalar::i64));
         together = builder_.CreateAnd(together, is_run);
     }
     llvm::Value* last_place = firsts[static_cast<std::size_t>(&highest - group.members.data())];
@@ -75,7 +75,7 @@ void CpuEmitter::add_together(const transform::Neighbours& group, const transfor
     const Type type = operands.back()->type;
     const Scalar scalar = type.scalar();
     const std::int64_t size = type.size_bytes();
-    llvm::Value* nothing = splat(neutral(Op::atomic_add, scalar));
+    llvm::Value* nothing = lanes_.splat(neutral(Op::atomic_add, scalar));
     llvm::Value *sum = nullptr, *left_over = nullptr;
     const auto add_to = [&](llvm::Value*& total, llvm::Value* part) {
         total = total ? binary(Op::add, scalar, total, part) : part;
@@ -86,10 +86,10 @@ void CpuEmitter::add_together(const transform::Neighbours& group, const transfor
         llvm::Value* added = vector(value(member.add->operands.back()).leaves[0]);
         const auto shift = static_cast<int>(highest.offset - member.offset);
         llvm::SmallVector<int, 16> lanes, first_lanes;
-        for (int lane = 0; lane < lanes_; ++lane) lanes.push_back(lane + shift);
+        for (int lane = 0; lane < lanes_.count; ++lane) lanes.push_back(lane + shift);
         for (int place = 0; place < most; ++place) {
             const int lane = place - static_cast<int>(most) + shift;
-            first_lanes.push_back(lane >= 0 ? lane : lanes_);
+            first_lanes.push_back(lane >= 0 ? lane : lanes_.count);
         }
         add_to(sum, shift == 0 ? added : builder_.CreateShuffleVector(added, nothing, lanes));
         if (shift > 0) add_to(left_over, builder_.CreateShuffleVector(added, nothing, first_lanes));

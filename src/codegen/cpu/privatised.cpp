@@ -49,7 +49,7 @@ void CpuEmitter::open_accumulators() {
         const Op kind = plan_.privatised.at(memory_of(operation));
         for (const LeafType& leaf : leaves) {
             llvm::Constant* nothing = neutral(kind, leaf.scalar);
-            if (lanes_ > 1) nothing = llvm::cast<llvm::Constant>(splat(nothing));
+            if (lanes_.count > 1) nothing = llvm::cast<llvm::Constant>(lanes_.splat(nothing));
             llvm::Value* sum = builder_.CreateAlloca(nothing->getType());
             builder_.CreateStore(nothing, sum);
             accumulators_[&operation].push_back({kind, leaf.scalar, sum, byte_offset(address.base, leaf.offset)});
@@ -82,7 +82,7 @@ void CpuEmitter::close_accumulators() {
         if (found == accumulators_.end()) return;
         for (const Accumulator& accumulator : found->second) {
             llvm::Type* type = register_type(accumulator.scalar);
-            llvm::Value* lanes = builder_.CreateLoad(lanes_ > 1 ? lanes_of(type) : type, accumulator.sum);
+            llvm::Value* lanes = builder_.CreateLoad(lanes_.count > 1 ? lanes_.of(type) : type, accumulator.sum);
             contribute(accumulator.kind, accumulator.scalar, accumulator.pointer,
                        combine_lanes(accumulator.kind, accumulator.scalar, lanes));
         }

@@ -20,7 +20,7 @@ void CudaEmitter::emit_entry(KernelEntry& entry) {
 
     llvm::Function* function = declare_entry(entry.symbol, cuda);
     open_function(function);
-    make_alias_scopes();
+    if (options_.noalias) alias_scopes_.open(kernel_, context_);
     load_launch(function->getArg(0));
     if (cuda.argument_bytes > 0) load_arguments(function->getArg(1));
     cuda.together = plan_.coarsening.elements;

@@ -21,7 +21,7 @@ public:
         auto* type = llvm::FunctionType::get(builder_.getVoidTy(), {pointer, pointer}, false);
         auto* function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, entry.symbol, module_);
         open_function(function);
-        make_alias_scopes();
+        if (options_.noalias) alias_scopes_.open(kernel_, context_);
         load_arguments(function->getArg(0));
         for (int axis = 0; axis < kernel_.tid_rank; ++axis) {
             llvm::Value* place = builder_.CreateConstGEP1_64(builder_.getInt64Ty(), function->getArg(1),

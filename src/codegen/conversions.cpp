@@ -1,6 +1,7 @@
-// Floats of 8 and 16 bits: conversions between their bits and the float32 used for arithmetic. The rules are the
-// templates of types/float_format.h, shared by the host and compiled code; here they emit instructions.
-#include "codegen/emitter.h"
+#include "codegen/conversions.h"
+
+#include <cmath>
+
 #include "types/float_format.h"
 
 namespace weft::codegen {
@@ -49,19 +50,78 @@ Word add_as_floats(Word a, Word b) {
 
 }  // namespace
 
-llvm::Value* Emitter::widen_float(llvm::Value* bits, Scalar from) {
+llvm::Type* register_type(llvm::LLVMContext& context, Scalar scalar) {
+    switch (scalar) {
+        case Scalar::boolean:
+            return llvm::Type::getInt1Ty(context);
+        case Scalar::f32:
+            return llvm::Type::getFloatTy(context);
+        case Scalar::f64:
+            return llvm::Type::getDoubleTy(context);
+        default:
+            return llvm::Type::getIntNTy(context, static_cast<unsigned>(info(scalar).bits));
+    }
+}
+
+llvm::Value* Conversions::cast(llvm::Value* a, Scalar from, Scalar to) {
+    if (from == to) return a;
+    const ScalarInfo &source = info(from), &target = info(to);
+    llvm::Type* type = a->getType()->getWithNewType(register_type(builder_.getContext(), to));
+    if (info(from).is_small_float()) return cast(widen(a, from), Scalar::f32, to);
+    if (info(to).is_small_float()) {
+        if (from == Scalar::f32) return narrow(a, to);
+        if (source.is_int() && source.bits == 64) a = round_to_odd(a, source.is_signed());
+        if (from != Scalar::f64) return cast(cast(a, from, Scalar::f64), Scalar::f64, to);
+        return narrow(round_to_odd(a), to);
+    }
+    if (to == Scalar::boolean) {
+        llvm::Value* zero = llvm::Constant::getNullValue(a->getType());
+        return source.is_float() ? builder_.CreateFCmpUNE(a, zero) : builder_.CreateICmpNE(a, zero);
+    }
+    if (source.is_float() && target.is_float())
+        return target.bits > source.bits ? builder_.CreateFPExt(a, type) : builder_.CreateFPTrunc(a, type);
+    bool converts_in_lanes = target.bits < 32 || (target.bits == 32 && target.is_signed());
+    if (source.is_float() && a->getType()->isVectorTy() && converts_in_lanes) return saturate(a, to);
+    if (source.is_float())
+        return builder_.CreateIntrinsic(target.is_signed() ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
+                                        {type, a->getType()}, {a});
+    if (target.is_float()) return source.is_signed() ? builder_.CreateSIToFP(a, type) : builder_.CreateUIToFP(a, type);
+    bool extend_sign = source.is_int() && source.is_signed();
+    return extend_sign ? builder_.CreateSExtOrTrunc(a, type) : builder_.CreateZExtOrTrunc(a, type);
+}
+
+// Vectors of floats to integers of up to 32 bits. LLVM splits its saturating conversion into lanes with branches. The
+// plain conversion is one instruction, for numbers within range.
+llvm::Value* Conversions::saturate(llvm::Value* a, Scalar to) {
+    const ScalarInfo& target = info(to);
+    int value_bits = target.is_signed() ? target.bits - 1 : target.bits;
+    auto number = [&](double value) { return llvm::ConstantFP::get(a->getType(), value); };
+    llvm::Type* integer = a->getType()->getWithNewType(builder_.getInt32Ty());
+    auto limit = [&](std::int64_t value) { return llvm::ConstantInt::getSigned(integer, value); };
+    llvm::Value* above = builder_.CreateFCmpOGE(a, number(std::ldexp(1.0, value_bits)));
+    llvm::Value* below = builder_.CreateFCmpOLT(a, number(target.is_signed() ? -std::ldexp(1.0, value_bits) : 0.0));
+    llvm::Value* outside = builder_.CreateOr(builder_.CreateOr(above, below), builder_.CreateFCmpUNO(a, a));
+    llvm::Value* inside = builder_.CreateSelect(outside, number(0.0), a);
+    llvm::Value* result = builder_.CreateFPToSI(inside, integer);
+    std::int64_t most = (std::int64_t{1} << value_bits) - 1;
+    result = builder_.CreateSelect(above, limit(most), result);
+    if (target.is_signed()) result = builder_.CreateSelect(below, limit(-most - 1), result);
+    return builder_.CreateTrunc(result, a->getType()->getWithNewType(register_type(builder_.getContext(), to)));
+}
+
+llvm::Value* Conversions::widen(llvm::Value* bits, Scalar from) {
     llvm::Type* shape = bits->getType();
     llvm::Type* real = shape->getWithNewType(builder_.getFloatTy());
-    if (from == Scalar::f16 && machine_.half_conversions)
+    if (from == Scalar::f16 && half_conversions_)
         return builder_.CreateFPExt(builder_.CreateBitCast(bits, shape->getWithNewType(builder_.getHalfTy())), real);
     const Word word{&builder_, builder_.CreateZExt(bits, shape->getWithNewType(builder_.getInt32Ty()))};
     return builder_.CreateBitCast(small_float::widen(word, info(from).format).value, real);
 }
 
-llvm::Value* Emitter::narrow_float(llvm::Value* a, Scalar to) {
+llvm::Value* Conversions::narrow(llvm::Value* a, Scalar to) {
     llvm::Type* shape = a->getType();
-    llvm::Type* bits = shape->getWithNewType(register_type(to));
-    if (to == Scalar::f16 && machine_.half_conversions)
+    llvm::Type* bits = shape->getWithNewType(register_type(builder_.getContext(), to));
+    if (to == Scalar::f16 && half_conversions_)
         return builder_.CreateBitCast(builder_.CreateFPTrunc(a, shape->getWithNewType(builder_.getHalfTy())), bits);
     const Word word{&builder_, builder_.CreateBitCast(a, shape->getWithNewType(builder_.getInt32Ty()))};
     return builder_.CreateTrunc(small_float::narrow(word, info(to).format).value, bits);
@@ -69,7 +129,7 @@ llvm::Value* Emitter::narrow_float(llvm::Value* a, Scalar to) {
 
 // Rounds to odd before a second rounding, so that a small float is rounded as from `a` itself. A float64 becomes a
 // float32, as in odd_float_bits(); an integer of 64 bits one that a float64 holds.
-llvm::Value* Emitter::round_to_odd(llvm::Value* a, bool is_signed) {
+llvm::Value* Conversions::round_to_odd(llvm::Value* a, bool is_signed) {
     llvm::Type* shape = a->getType();
     if (shape->isIntOrIntVectorTy()) {
         constexpr std::uint64_t kLast = 0xFFFF, kHalf = 0x8000;  // more bits than a float64 lacks
