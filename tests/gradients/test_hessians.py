@@ -342,7 +342,7 @@ def test_what_has_no_second_derivative_is_refused():
         wp.Tape.record_func(wp._weft.active_tape(), lambda: None, [])
         return a
 
-    with pytest.raises(RuntimeError, match=r"records <function .* by Tape.record_func\(\), and Weft knows neither its work nor"):
+    with pytest.raises(RuntimeError, match=r"records <function .* by Tape.record_func\(\), and Weft knows"):
         wp.autograd.hvp(own, inputs=[x], vectors=[x])
     with pytest.raises(ValueError, match="output 0 has no gradient. help: make it with requires_grad=True"):
         wp.autograd.hvp(lambda a: wp.zeros(1), inputs=[x], vectors=[x])

@@ -62,15 +62,6 @@ GUARDED = {
 }
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 
-# Debts: circles of modules and two-way pairs of folders that still exist. These tables only shrink; a row that allows
-# more than there is fails too.
-# Room: how many of its modules stand in circles.
-CIRCLES = {
-}
-# Folders that include each other.
-TWO_WAY = {
-}
-
 # The address of an array's first element or gradient, and that of a buffer.
 ADDRESS = re.compile(r"\bview(?:\.|->)(?:data|grad)\b|\bbuffer->data\b")
 # Functions and conversions that may take an address: those that access bytes, or move addresses, on any device.
@@ -175,30 +166,18 @@ def two_way_pairs(includes):
     return {(one, other) for one, other in arrows if one < other and (other, one) in arrows}
 
 
-def circle_complaints(texts):
-    """The circles beyond those that the tables of debts have, and the rows that the tables no longer need, as lines."""
-    includes = module_includes(texts)
-    circles = circles_of(includes)
-    rooms = {room: [c for c in circles if c[0].split("/")[0] == room] for room in {c[0].split("/")[0] for c in circles}}
-    for room in sorted({*rooms, *CIRCLES}):
-        count, known = sum(map(len, rooms.get(room, []))), CIRCLES.get(room, 0)
-        if count > known:
-            yield f"src/{room}/: {count} modules stand in circles, {known} did: " + "; ".join(
-                " ".join(circle) for circle in rooms[room]
-            )
-        elif count < known:
-            yield f"check_layers.py: CIRCLES has {known} for {room}, and only {count} are left: lower the number"
-    pairs = two_way_pairs(includes)
-    for one, other in sorted(pairs - TWO_WAY):
+def circle_complaints(root, includes):
+    """The circles of modules and the pairs of folders that include each other, as lines to print."""
+    for circle in circles_of(includes):
+        yield f"{root}/: modules stand in a circle: " + " ".join(circle)
+    for one, other in sorted(two_way_pairs(includes)):
         both = sorted(
             f"{module} includes {target}"
             for module in includes
             for target in includes[module]
             if {module.rpartition("/")[0], target.rpartition("/")[0]} == {one, other}
         )
-        yield f"src/{one}/ and src/{other}/ include each other: " + "; ".join(both)
-    for one, other in sorted(TWO_WAY - pairs):
-        yield f"check_layers.py: TWO_WAY: {one} and {other} no longer include each other: remove the row"
+        yield f"{root}/{one}/ and {root}/{other}/ include each other: " + "; ".join(both)
 
 
 def folder_complaints(file, text):
@@ -229,11 +208,7 @@ def emulator_complaints(texts):
             if match[1] == '"' and match[2] not in own:
                 line = text.count("\n", 0, match.start()) + 1
                 yield f"emulator/src/{path.as_posix()}:{line}: {match[2]} is no file of the emulator"
-    includes = module_includes(texts)
-    for circle in circles_of(includes):
-        yield "emulator/src/: modules stand in a circle: " + " ".join(circle)
-    for one, other in sorted(two_way_pairs(includes)):
-        yield f"emulator/src/{one}/ and emulator/src/{other}/ include each other"
+    yield from circle_complaints("emulator/src", module_includes(texts))
 
 
 def missing_rooms(source):
@@ -255,7 +230,11 @@ def read_sources(folder):
 
 def main():
     texts, emulator = read_sources(ROOT / "src"), read_sources(ROOT / EMULATOR / "src")
-    found = [*missing_rooms(ROOT / "src"), *circle_complaints(texts), *emulator_complaints(emulator)]
+    found = [
+        *missing_rooms(ROOT / "src"),
+        *circle_complaints("src", module_includes(texts)),
+        *emulator_complaints(emulator),
+    ]
     for path, text in texts.items():
         found += complaints("src" / path, text)
         found += folder_complaints("src" / path, text)

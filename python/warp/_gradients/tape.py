@@ -330,6 +330,7 @@ _stops_told: set[str] = set()
 _stops_searched: set[int] = set()
 _MOST_SEARCHED = 4096
 
+
 def gradients_of(struct: Any) -> Any:
     """An instance with the gradients of a struct's arrays in place of them."""
     result = type(struct)()

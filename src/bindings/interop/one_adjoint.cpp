@@ -32,7 +32,8 @@ void run_one_adjoint(PyKernel& kernel, const program::CompiledKernel& compiled, 
         program::view_at(block, core.arrays()[i].offset) = arrays[i].variable.array.view;
         given.push_back({&arrays[i].variable, nullptr});
     }
-    auto entry = std::make_shared<program::RecordedLaunch>(kernel.differentiable(), device, block, dims.span(), std::move(given));
+    auto entry = std::make_shared<program::RecordedLaunch>(kernel.differentiable(), device, block, dims.span(),
+                                                           std::move(given));
     entry->find_needs(compiled, block, /*is_seen=*/true);
     const program::LaunchNeeds& needs = entry->needs();
     if (needs.is_left_out) throw_without_gradient(kernel, api);

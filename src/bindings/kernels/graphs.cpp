@@ -14,7 +14,8 @@
 #include "bindings/kernels/running.h"
 #include "bindings/values/array_value.h"
 #include "program/launch/recorded_run.h"
-#include "runtime/graph.h"
+#include "runtime/cuda_devices.h"
+#include "runtime/recording.h"
 #include "support/error.h"
 
 namespace weft::bindings {

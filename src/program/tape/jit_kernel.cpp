@@ -18,8 +18,7 @@ bool JitKernel::has_derivative(const Launch& launch, std::size_t written, std::s
     derivation.gradients.resize(kernel_.types().size(), transform::Gradient::none);
     for (const std::size_t parameter : {written, read})
         if (kernel_.types()[parameter].is_array()) derivation.gradients[parameter] = transform::Gradient::used;
-    Variant variant = kernel_.variant_of(launch.device, launch.dims, launch.block);
-    variant.short_rows = false;
+    const Variant variant = kernel_.derived_variant_of(launch.device, launch.dims, launch.block);
     try {
         return kernel_.facts(variant, {}, derivation).adds_to_gradient[read];
     } catch (const CompileError&) {

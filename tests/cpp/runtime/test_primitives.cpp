@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 
+#include "runtime/array_copies.h"
 #include "runtime/cpu/thread_pool.h"
 #include "runtime/primitives.h"
 
