@@ -3,7 +3,7 @@
 // Every rule applies to llvm::Value* that are scalars or vectors. The switches name every operation of their class
 // (ir/ops.def): a missing rule does not compile.
 //
-// Small floats are bits in an integer: each operation widens to f32, computes and rounds once (small_floats.cpp).
+// Small floats are bits in an integer: each operation widens to f32, computes and rounds once (conversions.cpp).
 #include "codegen/emitter.h"
 #include "support/error.h"
 

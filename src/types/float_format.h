@@ -2,7 +2,7 @@
 // conversions. Arithmetic on them is done in float32.
 //
 // The conversions are templates over a word of 32 bits: std::uint32_t on the host, a register in compiled code
-// (codegen/small_floats.cpp). Both give the same bits for every number, and the same as the package ml_dtypes.
+// (codegen/conversions.cpp). Both give the same bits for every number, and the same as the package ml_dtypes.
 #pragma once
 
 #include <bit>

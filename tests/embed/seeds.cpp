@@ -1,4 +1,4 @@
-// Backward passes from seeds, one a line: the gradients of x, of y and of z, and the seed afterwards. test_seeds.py
+// Backward passes from seeds, one a line: the gradients of x, of y and of z, and the seed afterwards. seeds.py
 // runs the same in Python and compares the lines.
 #include <algorithm>
 #include <cstdio>

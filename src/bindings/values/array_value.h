@@ -26,8 +26,9 @@ struct PendingLayout {
     std::optional<runtime::Shape> shape, strides;
     std::optional<int> ndim;
 };
-// Bits of runtime::Buffer::marks. The first: structs in memory point to the array as one without a gradient. The second:
-// it got a gradient afterwards, which those structs do not see.
+
+// Bits of runtime::Buffer::marks. The first: structs in memory point to the array as one without a gradient. The
+// second: it got a gradient afterwards, which those structs do not see.
 inline constexpr std::uint8_t kKeptWithoutGradient = 1, kGotGradientLater = 2;
 
 // The Python object's own part: the runtime array and data that only Python uses. `wp.array(dtype=float)` and
