@@ -406,3 +406,56 @@ def test_compilations_of_other_threads_go_on(main_thread, tmp_path):
             for _ in range(power):
                 a = a @ m + a.T @ m
             assert float(number) == a[0, 0]
+
+
+FORCE_LOAD = """
+import os, pathlib, signal, sys
+import numpy as np
+import warp as wp
+wp.set_device("cpu")
+matrix = wp.types.matrix((8, 8), float)
+
+def layer(power):
+    @wp.kernel(module="unique", enable_backward=False)
+    def layer(m: wp.array[matrix], o: wp.array[matrix]):
+        a = m[0]
+        for _ in range(wp.static(power)):
+            a = a * m[0] + wp.transpose(a) * m[0]
+        o[0] = a
+    return layer
+
+def compiled():
+    return sum(path.is_file() for path in pathlib.Path(os.environ["WARP_CACHE_PATH"]).rglob("*"))
+
+kernels = [layer(power) for power in range(2, 8)]
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, 0.05)
+try:
+    wp.force_load("cpu", max_workers=2)
+    print("finished")
+except KeyboardInterrupt:
+    print("interrupted", compiled() < len(kernels))
+wp.force_load("cpu", max_workers=2)
+m, o = wp.full(1, 0.1, dtype=matrix), wp.zeros(1, dtype=matrix)
+for kernel in kernels:
+    wp.launch(kernel, 1, inputs=[m, o])
+    print(float(o.numpy()[0, 0, 0]))
+sys.exit(7)
+"""
+
+
+def test_force_load_ends_at_once_and_its_kernels_stay_usable(tmp_path):
+    """Kernels whose compilation has begun are compiled to their end, by threads that nothing waits for."""
+    (tmp_path / "program.py").write_text(FORCE_LOAD)
+    environment = {**os.environ, "WARP_CACHE_PATH": str(tmp_path / "cache")}
+    command = [sys.executable, str(tmp_path / "program.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
+    assert done.returncode == 7, done.stderr
+    outcome, *numbers = done.stdout.splitlines()
+    assert outcome == "interrupted True"
+    m = np.full((8, 8), 0.1)
+    for power, number in zip(range(2, 8), numbers, strict=True):
+        a = m
+        for _ in range(power):
+            a = a @ m + a.T @ m
+        np.testing.assert_allclose(float(number), a[0, 0], rtol=1e-5)
