@@ -73,11 +73,15 @@ struct LaunchLayout {
     ;
     // Below kCount; 0 for the usual layout.
     std::size_t index() const {
-        std::size_t index = 0;
+        std::size_t index = 0, usual_index = 0;
         int at = 0;
-#define WEFT_OF_LAYOUT(type, name, usual, ...) index |= static_cast<std::size_t>(name != usual) << at++;
+        const auto add = [&](bool property, bool usual) {
+            index |= static_cast<std::size_t>(property) << at;
+            usual_index |= static_cast<std::size_t>(usual) << at++;
+        };
+#define WEFT_OF_LAYOUT(type, name, usual, ...) add(name, usual);
 #include "ir/specialization.def"
-        return index;
+        return index ^ usual_index;
     }
 };
 
