@@ -95,6 +95,13 @@ def value_and_grad(
     return functools.wraps(function)(with_gradient)
 
 
+def _matrices(result: Result, function: Any, inputs: Any, is_plotted: bool) -> dict[tuple[int, int], array]:
+    matrices = result.arrays()
+    if is_plotted:
+        jacobian_plot(matrices, function, inputs)
+    return matrices
+
+
 def jacobian(
     function: Kernel | Callable,
     dim: Any = None,
@@ -135,10 +142,8 @@ def jacobian(
             kernel has enable_backward=False (a ValueError).
     """
     subject = subject_of("jacobian()", function, dim, inputs, outputs, device, max_blocks, block_dim)
-    result = reverse(subject, input_output_mask, max_outputs_per_var).arrays()
-    if plot_jacobians:
-        jacobian_plot(result, function, inputs)
-    return result
+    result = reverse(subject, input_output_mask, max_outputs_per_var)
+    return _matrices(result, function, inputs, plot_jacobians)
 
 
 def jacobian_fd(
@@ -170,10 +175,8 @@ def jacobian_fd(
     subject = subject_of(
         "jacobian_fd()", function, dim, inputs, outputs, device, max_blocks, block_dim, goes_back=False
     )
-    result = differences(subject, input_output_mask, max_inputs_per_var, eps).arrays()
-    if plot_jacobians:
-        jacobian_plot(result, function, inputs)
-    return result
+    result = differences(subject, input_output_mask, max_inputs_per_var, eps)
+    return _matrices(result, function, inputs, plot_jacobians)
 
 
 # ---- checks ----

@@ -6,6 +6,7 @@ from typing import Any
 
 import warp._weft as _weft
 from warp._devices.streams import Stream, no_stream, stream_for_others
+from warp._interop.framework import Framework
 from warp._interop.library import import_library
 from warp._weft import Device, get_device, usage_error
 
@@ -26,15 +27,13 @@ __all__ = [
 ]
 
 
+_FRAMEWORK = Framework("paddle", "dtype of Paddle")
+
 # ---- called by C++ ----
 
-
-def tensor_type() -> type:
-    return import_library("paddle").Tensor
-
-
-def is_grad_enabled() -> bool:
-    return import_library("paddle").is_grad_enabled()
+tensor_type = _FRAMEWORK.tensor_type
+is_grad_enabled = _FRAMEWORK.is_grad_enabled
+from_capsule = _FRAMEWORK.from_capsule
 
 
 def new_gradient(tensor: Any) -> Any:
@@ -49,11 +48,6 @@ def with_gradient(tensor: Any, gradient: Any) -> Any:
     if gradient is not None:
         tensor.grad_ = gradient  # `grad` would copy it
     return tensor
-
-
-def from_capsule(capsule: Any) -> Any:
-    """For releases of Paddle without the C exchange API."""
-    return import_library("paddle").utils.dlpack.from_dlpack(capsule)
 
 
 def require_cuda(device: str) -> None:
@@ -117,17 +111,7 @@ def dtype_from_paddle(paddle_dtype: Any) -> type:
     Raises:
         UsageError (a TypeError): it is none, or Weft has no such numbers (complex ones).
     """
-    paddle = import_library("paddle")
-    if isinstance(paddle_dtype, paddle.dtype):
-        name = str(paddle_dtype).removeprefix("paddle.")
-        found = next((t for t in _weft.scalar_types() if t.__name__ == name), None)
-        if found is not None:
-            return found
-    raise usage_error(
-        f"dtype_from_paddle(): Weft has no type for {paddle_dtype!r}, expected a dtype of Paddle: bool, integers or "
-        "floats of 8 to 64 bits",
-        TypeError,
-    )
+    return _FRAMEWORK.scalar_type(paddle_dtype)
 
 
 def dtype_to_paddle(warp_dtype: Any) -> Any:
@@ -137,7 +121,7 @@ def dtype_to_paddle(warp_dtype: Any) -> Any:
     Raises:
         UsageError (a TypeError): it is no scalar type.
     """
-    return getattr(import_library("paddle"), _weft.tensor_scalar(warp_dtype, "dtype_to_paddle()"))
+    return _FRAMEWORK.dtype_of(warp_dtype)
 
 
 def dtype_is_compatible(paddle_dtype: Any, warp_dtype: Any) -> bool:
@@ -147,7 +131,7 @@ def dtype_is_compatible(paddle_dtype: Any, warp_dtype: Any) -> bool:
     Raises:
         UsageError (a TypeError): one of them is no type of numbers of Weft.
     """
-    return _weft.can_stand_for(dtype_from_paddle(paddle_dtype), warp_dtype)
+    return _weft.can_stand_for(_FRAMEWORK.scalar_type(paddle_dtype), warp_dtype)
 
 
 # ---- streams ----

@@ -6,6 +6,7 @@ from typing import Any
 
 import warp._weft as _weft
 from warp._devices.streams import Stream, no_stream, stream_for_others
+from warp._interop.framework import Framework
 from warp._interop.library import import_library
 from warp._weft import Device, get_device, usage_error
 
@@ -26,15 +27,13 @@ __all__ = [
 ]
 
 
+_FRAMEWORK = Framework("torch", "torch.dtype")
+
 # ---- called by C++ ----
 
-
-def tensor_type() -> type:
-    return import_library("torch").Tensor
-
-
-def is_grad_enabled() -> bool:
-    return import_library("torch").is_grad_enabled()
+tensor_type = _FRAMEWORK.tensor_type
+is_grad_enabled = _FRAMEWORK.is_grad_enabled
+from_capsule = _FRAMEWORK.from_capsule
 
 
 def new_gradient(tensor: Any) -> Any:
@@ -49,11 +48,6 @@ def with_gradient(tensor: Any, gradient: Any) -> Any:
     if gradient is not None:
         tensor.grad = gradient
     return tensor
-
-
-def from_capsule(capsule: Any) -> Any:
-    """For releases of PyTorch without the C exchange API."""
-    return import_library("torch").utils.dlpack.from_dlpack(capsule)
 
 
 def require_cuda(device: str) -> None:
@@ -110,17 +104,7 @@ def dtype_from_torch(torch_dtype: Any) -> type:
     Raises:
         UsageError (a TypeError): it is none, or Weft has no such numbers (complex and quantized ones).
     """
-    torch = import_library("torch")
-    if isinstance(torch_dtype, torch.dtype):
-        name = str(torch_dtype).removeprefix("torch.")
-        found = next((t for t in _weft.scalar_types() if t.__name__ == name), None)
-        if found is not None:
-            return found
-    raise usage_error(
-        f"dtype_from_torch(): Weft has no type for {torch_dtype!r}, expected a torch.dtype: bool, integers or floats "
-        "of 8 to 64 bits",
-        TypeError,
-    )
+    return _FRAMEWORK.scalar_type(torch_dtype)
 
 
 def dtype_to_torch(warp_dtype: Any) -> Any:
@@ -130,7 +114,7 @@ def dtype_to_torch(warp_dtype: Any) -> Any:
     Raises:
         UsageError (a TypeError): it is no scalar type.
     """
-    return getattr(import_library("torch"), _weft.tensor_scalar(warp_dtype, "dtype_to_torch()"))
+    return _FRAMEWORK.dtype_of(warp_dtype)
 
 
 def dtype_is_compatible(torch_dtype: Any, warp_dtype: Any) -> bool:
@@ -140,7 +124,7 @@ def dtype_is_compatible(torch_dtype: Any, warp_dtype: Any) -> bool:
     Raises:
         UsageError (a TypeError): one of them is no type of numbers of Weft.
     """
-    return _weft.can_stand_for(dtype_from_torch(torch_dtype), warp_dtype)
+    return _weft.can_stand_for(_FRAMEWORK.scalar_type(torch_dtype), warp_dtype)
 
 
 # ---- streams ----
