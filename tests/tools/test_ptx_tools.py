@@ -195,8 +195,8 @@ def test_a_divisor_whose_quotient_does_not_count_keeps_its_number(tool, tmp_path
     assert before in QUOTIENT
     path.write_text(QUOTIENT.replace(before, after))
     mutants = tool("mutate_ptx").mutants_of(path, "a test")
-    assert any(m.kind == "constant" and "selp.b32 %r2," in m.shown() for m in mutants) == is_changed
-    assert any(m.kind == "operands" and "selp.b32 %r2," in m.shown() for m in mutants)
+    assert any(m.kind == "constant" and "selp.b32 %r2," in m.key for m in mutants) == is_changed
+    assert any(m.kind == "operands" and "selp.b32 %r2," in m.key for m in mutants)
     assert not any("fma" in m.before for m in mutants)  # its last two operands are one
 
 

@@ -36,10 +36,10 @@ from itertools import groupby
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from mutations import KINDS, mutations
+from campaign import known_as_equivalent, one_of, run, summary
+from mutations import mutations
 
 ROOT = Path(__file__).resolve().parents[2]
-EQUIVALENT = ROOT / "tools/mutation/equivalent_mutants.txt"
 # Rooms whose mistakes give wrong numbers and no error: two thirds of the mutants.
 SILENT = ("src/transform/", "src/codegen/", "src/runtime/", "src/program/")
 SOURCES = ("src/**/*.cpp", "src/**/*.h", "emulator/src/**/*.cpp", "emulator/src/**/*.h", "python/warp/*.py")
@@ -69,65 +69,20 @@ def candidates(root, only):
 def draws(found, seed):
     """Mutants without end, each at most once: two of three from SILENT, and every kind as often as the others."""
     rng = random.Random(seed)
-    pools = {}
+    pools = {True: [], False: []}
     for path, changes in found.items():
-        for change in changes:
-            pools.setdefault((path.startswith(SILENT), change.kind), []).append(change)
-    while pools:
-        places = sorted({silent for silent, _ in pools})
-        silent = places[0] if len(places) == 1 else rng.random() < 2 / 3
-        kind = rng.choice([kind for kind in KINDS if (silent, kind) in pools])
-        pool = pools[silent, kind]
-        yield pool.pop(rng.randrange(len(pool)))
-        if not pool:
-            del pools[silent, kind]
+        pools[path.startswith(SILENT)] += changes
+    while any(pools.values()):
+        pool = pools[rng.random() < 2 / 3 if all(pools.values()) else bool(pools[True])]
+        mutant = one_of(rng, pool)
+        yield mutant
+        pool.remove(mutant)
 
 
 # ---- running ----
 
 
-IDLE = 300.0  # seconds without any work of the processors after which something hangs
 BUILD = 3600.0  # seconds of the processors for one build
-
-
-def processor_seconds(session):
-    """The processor seconds of a session's processes and of the children that they waited for."""
-    ticks = 0
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended meanwhile
-            continue
-        if int(fields[3]) == session:
-            ticks += sum(map(int, fields[11:15]))
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def run(command, limit, idle=IDLE, **options):
-    """(exit code, output). The exit code is None if the command hangs: it uses more than `limit` seconds of the
-    processors, or none of them for `idle` seconds. Ends the processes that it started.
-    """
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-        start_new_session=True, **options
-    )  # fmt: skip
-    used, since = 0.0, time.monotonic()
-    try:
-        while True:
-            try:
-                output, _ = process.communicate(timeout=min(1.0, idle))
-                return process.returncode, output
-            except subprocess.TimeoutExpired:
-                now = processor_seconds(process.pid)
-                if now != used:
-                    used, since = now, time.monotonic()
-                if used > limit or time.monotonic() - since > idle:
-                    break
-    finally:
-        if process.returncode is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            output, _ = process.communicate()
-    return None, output
 
 
 class Tree:
@@ -408,24 +363,6 @@ class Campaign:
 
 
 # ---- output ----
-
-
-def known_as_equivalent():
-    """{key: reason} of tools/mutation/equivalent_mutants.txt."""
-    lines = EQUIVALENT.read_text().splitlines() if EQUIVALENT.exists() else []
-    return dict(line.split(" ", 1) for line in lines if line.strip() and not line.startswith("#"))
-
-
-def summary(results, equivalent):
-    """The lines at the end of a run."""
-    alive = [r for r in results if r["outcome"] == "survived" and r["key"] not in equivalent]
-    counts = Counter(r["outcome"] for r in results)
-    lines = [f"{r['key']}  {r['path']}:{r['line']}  {r['before']!r} -> {r['after']!r}\n    {r['text']}" for r in alive]
-    same = sum(r["outcome"] == "survived" and r["key"] in equivalent for r in results)
-    lines.append(
-        f"{len(results)} mutants: {counts['noticed']} noticed, {same} that change nothing, {len(alive)} survived"
-    )
-    return lines
 
 
 def difference(mutant, text):

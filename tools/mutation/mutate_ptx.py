@@ -15,7 +15,7 @@ Functions of libdevice's own have tests of their own. The number that takes the 
 quotient does not count. If all threads do the same, it does not matter which of them run. And the steps of the loop
 over the grid are left out, which a launch of few threads never repeats: tests of their own are about these
 (tests/cuda/test_cuda.py, tests/launches/test_tid.py). A survivor that computes the same for every input that the
-compiler allows is a line of tools/mutation/equivalent_ptx_mutants.txt, with the reason, and does not count either.
+compiler allows is a line of equivalent_mutants.txt, with the reason, and does not count either.
 
 Each run is a process that is forked from one that has imported everything, and takes a second or so.
 """
@@ -35,8 +35,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from campaign import known_as_equivalent, one_of, replaced_line, summary
+
 ROOT = Path(__file__).resolve().parents[2]
-EQUIVALENT = Path(__file__).with_name("equivalent_ptx_mutants.txt")
 FILES = (
     "tests/arrays/test_arithmetic.py tests/language/test_control_flow.py tests/structs/test_structs.py"
     " tests/types/test_vectors.py tests/arrays/test_kernel_arrays.py tests/language/test_indexing.py"
@@ -338,7 +340,8 @@ class Mutant:
     after: str
     test: str  # that compiled the text
 
-    def shown(self):
+    @property
+    def key(self):
         return f"{self.kernel} | {' '.join(self.before.split())} | {' '.join(self.after.split())}"
 
 
@@ -372,12 +375,6 @@ def mutants_of(path, test):
         for kind, changed in changes(line)
         if counts(number, line, kind, changed)
     ]
-
-
-def changed_text(path, number, line):
-    lines = path.read_text().splitlines()
-    lines[number] = line
-    return "\n".join(lines) + "\n"
 
 
 # ---- runs ----
@@ -444,7 +441,7 @@ def record(files, texts):
 
 def passes(mutant, line, texts, tests):
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, mutant.file).write_text(changed_text(texts / mutant.file, mutant.number, line))
+        Path(folder, mutant.file).write_text(replaced_line((texts / mutant.file).read_text(), mutant.number, line))
         return run(tests, {"WEFT_TAKE_PTX": folder}) == 0
 
 
@@ -474,7 +471,7 @@ def main():
     import pytest  # noqa: F401
     import warp  # noqa: F401
 
-    equivalent = {line.rsplit(" | ", 1)[0] for line in EQUIVALENT.read_text().splitlines() if " | " in line}
+    equivalent, results = known_as_equivalent(), []
     with contextlib.ExitStack() as stack:
         texts = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         texts.mkdir(exist_ok=True)
@@ -487,23 +484,18 @@ def main():
             tests = record(options.files, texts)
         rng = random.Random(options.seed)
         names = sorted(tests)
-        counts, survivors = collections.Counter(), []
-        while counts["noticed"] + counts["survived"] < options.count:
+        counting = 0
+        while counting < options.count:
             name = rng.choice(names)
             if not (possible := mutants_of(texts / name, tests[name])):
                 continue
-            kind = rng.choice(sorted({mutant.kind for mutant in possible}))
-            mutant = rng.choice([mutant for mutant in possible if mutant.kind == kind])
-            result = "equivalent" if mutant.shown() in equivalent else judge(mutant, texts)
-            counts[result] += 1
-            if result == "survived":
-                survivors.append(mutant)
-            print(f"{result:12} {mutant.kind:10} {mutant.shown()}   [{mutant.test}]", flush=True)
-    executed = counts["noticed"] + counts["survived"]
-    print(f"{counts['noticed']} of {executed} noticed ({100 * counts['noticed'] / executed:.0f} %), "
-          f"{counts['equivalent']} equivalent, {counts['not executed']} not executed")  # fmt: skip
-    for mutant in survivors:
-        print(f"survived: {mutant.shown()}   [{mutant.test}, line {mutant.number + 1}]")
+            mutant = one_of(rng, possible)
+            outcome = "survived" if mutant.key in equivalent else judge(mutant, texts)
+            counting += mutant.key not in equivalent and outcome in ("noticed", "survived")
+            results.append({"key": mutant.key, "outcome": outcome, "path": mutant.file, "line": mutant.number + 1,
+                            "before": mutant.before, "after": mutant.after, "text": mutant.test})  # fmt: skip
+            print(f"{outcome:12} {mutant.kind:10} {mutant.key}   [{mutant.test}]", flush=True)
+    print(*summary(results, equivalent), sep="\n")
     return 0
 
 

@@ -13,6 +13,8 @@ import tokenize
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from campaign import replaced_line
+
 KINDS = ("comparison", "sign", "constant", "extreme", "argument", "condition", "statement")
 
 
@@ -42,10 +44,8 @@ class Mutation:
 
     def apply(self, text):
         """The file's text with the change."""
-        lines = text.split("\n")
-        assert lines[self.line] == self.text, f"{self.path} has changed"
-        lines[self.line] = self.text[: self.begin] + self.after + self.text[self.end :]
-        return "\n".join(lines)
+        assert text.split("\n")[self.line] == self.text, f"{self.path} has changed"
+        return replaced_line(text, self.line, self.text[: self.begin] + self.after + self.text[self.end :])
 
     def __str__(self):
         return f"{self.path}:{self.line + 1}: {self.kind}: {self.before!r} -> {self.after!r}"
