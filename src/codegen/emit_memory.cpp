@@ -4,7 +4,7 @@
 // pointer, a constant distance between lanes stays a number, varying indices become a vector of offsets. Then
 //   no distance                    one scalar access, shared by the lanes
 //   distance = size of a number    one vector access; reversed for the negative distance
-//   distance = packed element      wide accesses and shuffles (cpu/interleave.cpp)
+//   distance = packed element      wide accesses and shuffles (cpu/interleave.cpp, cpu/transpose.cpp)
 //   any other distance             single accesses put together
 //   vector of offsets              gather and scatter; offsets are kept in units of 1, 2, 4 or 8 bytes, which the
 //                                  instructions scale by; single accesses if the processor has no fast gathers or

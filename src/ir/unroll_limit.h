@@ -5,6 +5,6 @@ namespace weft::ir {
 
 // In components. Larger ones are processed by loops (transform/vectors_in_memory), and so must be any code that would
 // write an operation for each component.
-inline constexpr int kMostUnrolled = 200;
+inline constexpr int kMostUnrolled = 64;
 
 }  // namespace weft::ir

@@ -446,3 +446,29 @@ def test_a_matrix_with_an_entry_that_is_not_finite_is_noticed(monkeypatch):
     with pytest.raises(RuntimeError, match=r"kernel 'divided' has made 'sums'.* inf"):
         wp.launch(divided, 2, inputs=[wp.array(m, dtype=mat20), *arrays[1:]])
         wp.synchronize()
+
+
+@pytest.mark.parametrize("length", [30, 40, 150])
+def test_gradients_go_through_rows_and_columns_of_large_matrices(length):
+    vector = wp.types.vector(length=length, dtype=F)
+    columns, rows = (wp.types.matrix(shape=shape, dtype=F) for shape in ((length, 2), (2, length)))
+
+    @wp.kernel(module="unique")
+    def put_together(
+        a: wp.array(dtype=vector), b: wp.array(dtype=vector), c: wp.array(dtype=columns), r: wp.array(dtype=rows)
+    ):
+        i = wp.tid()
+        c[i] = wp.matrix_from_cols(a[i], b[i])
+        r[i] = wp.matrix_from_rows(b[i], a[i])
+
+    rng = np.random.default_rng(9)
+    a, b = (wp.array(rng.uniform(size=(3, length)), dtype=vector, requires_grad=True) for _ in range(2))
+    c, r = (wp.zeros(3, dtype=kind, requires_grad=True) for kind in (columns, rows))
+    with wp.Tape() as tape:
+        wp.launch(put_together, 3, inputs=[a, b, c, r])
+    np.testing.assert_array_equal(c.numpy(), np.stack([a.numpy(), b.numpy()], axis=2))
+    np.testing.assert_array_equal(r.numpy(), np.stack([b.numpy(), a.numpy()], axis=1))
+    by_c, by_r = rng.uniform(size=(3, length, 2)), rng.uniform(size=(3, 2, length))
+    tape.backward(grads={c: wp.array(by_c, dtype=columns), r: wp.array(by_r, dtype=rows)})
+    np.testing.assert_array_equal(a.grad.numpy(), by_c[:, :, 0] + by_r[:, 1])
+    np.testing.assert_array_equal(b.grad.numpy(), by_c[:, :, 1] + by_r[:, 0])

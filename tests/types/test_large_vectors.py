@@ -313,3 +313,22 @@ def test_parameters_are_indexed_by_computed_numbers():
     )
     expected = np.stack([100.0 + at, np.full(THREADS, 99.0), numbers[at % 7, at % 8]], axis=1)
     np.testing.assert_array_equal(out.numpy(), expected)
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4, 8, 16, 32])
+@pytest.mark.parametrize("dtype", [wp.float32, wp.float64, wp.float16, wp.int8, wp.int64])
+@pytest.mark.parametrize("count", [17, 20, 32, 50, 63])
+def test_neighbouring_vectors_are_read_and_written_whole(count, dtype, lanes):
+    vector = wp.types.vector(length=count, dtype=dtype)
+
+    @wp.kernel(module="unique", module_options={"lanes": lanes})
+    def combine(a: wp.array(dtype=vector), b: wp.array(dtype=vector), out: wp.array(dtype=vector)):
+        i = wp.tid()
+        out[i] = a[i] * dtype(3) - b[i]
+
+    numbers = np.arange(THREADS * count).reshape(THREADS, count)
+    a, b = (numbers % 30).astype(wp.dtype_to_numpy(dtype)), (numbers % 7).astype(wp.dtype_to_numpy(dtype))
+    out = wp.zeros(THREADS + 1, dtype=vector)
+    wp.launch(combine, THREADS, [wp.array(a, dtype=vector), wp.array(b, dtype=vector), out])
+    np.testing.assert_array_equal(out.numpy()[:THREADS], a * 3 - b)
+    assert not out.numpy()[THREADS].any()

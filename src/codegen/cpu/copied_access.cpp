@@ -118,6 +118,8 @@ LaneValue CpuEmitter::load_from(Address& address, Type type) {
     auto load_leaves = [&] {
         if (interleaves(address, leaves, type.size_bytes()))
             load_interleaved(address, leaves, result);
+        else if (transposes(address, leaves, type.size_bytes()))
+            load_transposed(address, leaves, result);
         else if (is_in_rows(address, leaves))
             load_rows(address, leaves, result);
         else
@@ -134,6 +136,7 @@ void CpuEmitter::store_to(Address& address, Type type, LaneValue& stored) {
     std::vector<LeafType> leaves = leaf_types(type);
     auto store_leaves = [&] {
         if (interleaves(address, leaves, type.size_bytes())) return store_interleaved(address, leaves, stored);
+        if (transposes(address, leaves, type.size_bytes())) return store_transposed(address, leaves, stored);
         for (std::size_t i = 0; i < leaves.size(); ++i) store_leaf(address, leaves[i], stored.leaves[i]);
     };
     if (is_copied(address, leaves))

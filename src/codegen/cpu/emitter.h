@@ -7,6 +7,7 @@
 //   runtime.cpp           memory of a worker, faults, prints: calls of the runtime (imports.h)
 //   copied_access.cpp     elements of groups with inactive lanes, or with lanes that are not adjacent
 //   interleave.cpp        packed vectors in memory
+//   transpose.cpp         packed vectors of many components
 //   privatised.cpp        contributions of atomics, combined until the end of a chunk
 //   chunk_boundaries.cpp  gradients that neighbouring chunks share; neighbours.cpp: additions of adjacent lanes
 #pragma once
@@ -96,13 +97,27 @@ protected:
     void store_copied(Address& address, std::int64_t bytes, const std::function<void()>& store);
 
     // ---- interleave.cpp ----
-    // Elements of `count` packed components, one element per lane, one after the other in memory.
+    static constexpr int kMostInterleaved = 16;  // components
+    // Whether the lanes access elements of equal components one after the other in memory, without gaps.
+    bool is_packed(const Address& address, const std::vector<LeafType>& leaves, std::int64_t element_bytes) const;
     bool interleaves(const Address& address, const std::vector<LeafType>& leaves, std::int64_t element_bytes) const;
     bool is_in_rows(const Address& address, const std::vector<LeafType>& leaves) const;
     void load_rows(Address& address, const std::vector<LeafType>& leaves, LaneValue& result);
     void load_interleaved(const Address& address, const std::vector<LeafType>& leaves, LaneValue& result);
     void store_interleaved(const Address& address, const std::vector<LeafType>& leaves, LaneValue& value);
     llvm::Value* shuffle_segments(llvm::Value* a, llvm::Value* b, llvm::ArrayRef<int> positions);
+
+    // ---- transpose.cpp ----
+    // As many components as there are lanes, from `first` on. Those before `done` belong to the block before, too.
+    struct PackedBlock {
+        int first, done;
+        llvm::SmallVector<llvm::Value*, 16> rows;  // a pointer for each lane
+    };
+    bool transposes(const Address& address, const std::vector<LeafType>& leaves, std::int64_t element_bytes) const;
+    void for_each_block(const Address& address, const std::vector<LeafType>& leaves,
+                        const std::function<void(const PackedBlock&)>& visit);
+    void load_transposed(const Address& address, const std::vector<LeafType>& leaves, LaneValue& result);
+    void store_transposed(const Address& address, const std::vector<LeafType>& leaves, LaneValue& value);
 
     // ---- privatised.cpp ----
     // One number of one atomic operation, accumulated in a register over the chunk.

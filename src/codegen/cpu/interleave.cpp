@@ -15,8 +15,6 @@ namespace weft::codegen {
 
 namespace {
 
-constexpr int kMostComponents = 16;
-
 int segment_length(const LeafType& type) { return std::clamp(16 / info(type.scalar).bytes(), 2, 4); }
 
 // A number of a segment: its register, and its position there.
@@ -26,18 +24,23 @@ struct ShuffleSource {
 
 }  // namespace
 
-bool CpuEmitter::interleaves(const Address& address, const std::vector<LeafType>& leaves,
-                             std::int64_t element_bytes) const {
+bool CpuEmitter::is_packed(const Address& address, const std::vector<LeafType>& leaves,
+                           std::int64_t element_bytes) const {
     if (lanes_.count == 1 || mask_ || !address.base || !address.step || address.offsets) return false;
     auto* step = llvm::dyn_cast<llvm::ConstantInt>(address.step);
     int count = static_cast<int>(leaves.size());
-    if (!step || count < 2 || count > kMostComponents) return false;
+    if (!step || count < 2) return false;
     std::int64_t size = leaves[0].pointer ? 8 : info(leaves[0].scalar).bytes();
     for (int i = 0; i < count; ++i) {
         const LeafType& leaf = leaves[static_cast<std::size_t>(i)];
         if (leaf.pointer || leaf.scalar != leaves[0].scalar || leaf.offset != i * size) return false;
     }
-    return element_bytes == count * size && step->getSExtValue() == element_bytes &&
+    return element_bytes == count * size && step->getSExtValue() == element_bytes;
+}
+
+bool CpuEmitter::interleaves(const Address& address, const std::vector<LeafType>& leaves,
+                             std::int64_t element_bytes) const {
+    return leaves.size() <= kMostInterleaved && is_packed(address, leaves, element_bytes) &&
            lanes_.count % segment_length(leaves[0]) == 0;
 }
 
@@ -166,7 +169,7 @@ void CpuEmitter::load_interleaved(const Address& address, const std::vector<Leaf
     auto* type = llvm::FixedVectorType::get(memory_type(leaves[0]), static_cast<unsigned>(width));
     std::vector<llvm::SmallVector<llvm::Value*, 8>> parts(static_cast<std::size_t>(count));
     for (int first = 0; first < segments; first += 2) {
-        llvm::SmallVector<llvm::Value*, kMostComponents> loads;
+        llvm::SmallVector<llvm::Value*, kMostInterleaved> loads;
         for (int i = 0; i < count; ++i) {
             llvm::Value* pointer = byte_offset(address.base, (first * count * length + i * width) * size);
             loads.push_back(with_alias(builder_.CreateAlignedLoad(type, pointer, alignment), address.root));
@@ -179,7 +182,7 @@ void CpuEmitter::load_interleaved(const Address& address, const std::vector<Leaf
                                                              two_chunks(chunk % 2, 2 + (count + chunk) % 2, length)));
         }
     }
-    llvm::SmallVector<llvm::Value*, kMostComponents> chunks;
+    llvm::SmallVector<llvm::Value*, kMostInterleaved> chunks;
     for (auto& pairs : parts) {
         // Join them; their number is a power of two.
         while (pairs.size() > 1) {
@@ -194,7 +197,7 @@ void CpuEmitter::load_interleaved(const Address& address, const std::vector<Leaf
     }
 
     auto shuffle = [&](llvm::Value* a, llvm::Value* b, llvm::ArrayRef<int> p) { return shuffle_segments(a, b, p); };
-    llvm::SmallVector<llvm::Value*, kMostComponents> components;
+    llvm::SmallVector<llvm::Value*, kMostInterleaved> components;
     if (length == 4 && count == 3) {
         llvm::Value* xy = shuffle(chunks[1], chunks[2], {2, 3, 5, 6});  // x2 y2 x3 y3
         llvm::Value* yz = shuffle(chunks[0], chunks[1], {1, 2, 4, 5});  // y0 z0 y1 z1
@@ -220,11 +223,11 @@ void CpuEmitter::store_interleaved(const Address& address, const std::vector<Lea
     int count = static_cast<int>(leaves.size()), length = segment_length(leaves[0]), segments = lanes_.count / length;
     std::int64_t size = info(leaves[0].scalar).bytes();
     llvm::Align alignment(static_cast<std::uint64_t>(size));
-    llvm::SmallVector<llvm::Value*, kMostComponents> components;
+    llvm::SmallVector<llvm::Value*, kMostInterleaved> components;
     for (Leaf& leaf : value.leaves) components.push_back(to_memory(vector(leaf), leaves[0]));
 
     auto shuffle = [&](llvm::Value* a, llvm::Value* b, llvm::ArrayRef<int> p) { return shuffle_segments(a, b, p); };
-    llvm::SmallVector<llvm::Value*, kMostComponents> chunks;
+    llvm::SmallVector<llvm::Value*, kMostInterleaved> chunks;
     if (length == 4 && count == 3) {
         llvm::Value *x = components[0], *y = components[1], *z = components[2];
         llvm::Value* xy = shuffle(x, y, {0, 2, 4, 6});  // x0 x2 y0 y2

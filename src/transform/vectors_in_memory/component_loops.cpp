@@ -43,7 +43,7 @@ VectorsInMemory::Position VectorsInMemory::position_of(Type type, std::int64_t f
 
 VectorsInMemory::Value* VectorsInMemory::flat(Type type, const Position& at) {
     if (at.flat) return at.flat;
-    return b_.binary(Op::add, b_.binary(Op::mul, at.row, number(type.cols())), at.col);
+    return b_.binary(Op::add, b_.binary(Op::mul, at.row, b_.integer(type.cols(), at.row->type)), at.col);
 }
 
 std::vector<VectorsInMemory::Value*> VectorsInMemory::indices_of(const Operation& access, const Position& at) {
@@ -77,7 +77,7 @@ VectorsInMemory::Value* VectorsInMemory::component_of(const Operation& operation
         case Op::transpose:
             return component(operands[0], {nullptr, at.col, at.row});
         case Op::matmul: {
-            Value* const zero = number(0);
+            Value* const zero = b_.integer(0, at.row->type);
             Value* const left = component(operands[0], {at.row, at.row, zero});
             return b_.binary(Op::mul, left, component(operands[1], {at.col, zero, at.col}));
         }
