@@ -11,7 +11,7 @@ step "geometry" python -m pytest -q --large -m large tests/geometry
 step "arrays of more than 2^31 elements" python -m pytest -q --large -m large tests/arrays/test_huge_arrays.py
 step "builtins at many small and large arguments" python -m pytest -q --large -m large tests/gradients/test_special_table.py
 WARP_CUDA_DRIVER=emulated step "every call of the driver fails" \
-    python -m pytest -q --large -m large --device cuda:0 tests/cuda/test_failures.py tests/cuda/test_graphs.py
+    python -m pytest -q --large -m large --device cuda:0 tests/cuda/test_failures.py tests/cuda/test_foreign_graphs.py
 WARP_CUDA_DRIVER=emulated step "adjoints for every architecture, builtins with libclc" python -m pytest -q --large -m large \
     --device cuda:0 tests/cuda/test_machine_code.py tests/builtins/test_libraries_of_gpus.py
 for arch in 75 90; do

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import warp as wp
-from oracle import ordinary
+from oracle_inputs import ordinary
 from sweep import FLOATS, INTEGERS, Type, load
 
 THREADS = 100_000

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import warp as wp
-from oracle import ELSEWHERE, ORACLE, find, mixed
+from oracle import ELSEWHERE, ORACLE, find
+from oracle_inputs import mixed
 from sweep import Invocation, invocations, load
 from warp import _weft
 

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 import warp as wp
-from oracle import ORACLE, find, mixed
+from oracle import ORACLE, find
+from oracle_inputs import mixed
 from test_table import ROWS, compare, swept
 from warp import _weft
 

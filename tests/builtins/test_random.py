@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import scipy.stats
 import warp as wp
-from oracle import pcg
+from oracle_random import pcg
 
 N = 100_000
 SURE = 1e-4  # chance that a right generator fails; the seeds are fixed, so that it does so always or never

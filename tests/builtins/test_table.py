@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import warp as wp
-from oracle import ELSEWHERE, ORACLE, find, mixed
+from oracle import ELSEWHERE, ORACLE, find
+from oracle_inputs import mixed
 from sweep import invocations, run, same_bits, ulps
 from warp import _weft
 

@@ -5,7 +5,9 @@ what is not in it takes ordinary numbers. ELSEWHERE names the tests of entries t
 """
 
 import numpy as np
-import oracle
+import oracle_inputs
+import oracle_random
+import oracle_rotations
 
 AWKWARD = np.array([0.0, 1.0, -1.0, 2.0, -2.0, 0.5])
 
@@ -171,7 +173,7 @@ def two_rotations(rng, types, rows):
 
 def near_the_origin(rng, types, rows):
     """Of noise: where float32 has digits left behind the point, corners of the lattice among them; two octaves."""
-    arrays = from_oracle(oracle.noise_inputs)(rng, types, rows)
+    arrays = from_oracle(oracle_random.noise_inputs)(rng, types, rows)
     arrays[1] = np.where(np.arange(rows).reshape(-1, *[1] * len(types[1].shape)) < 8, arrays[1], arrays[1] / 8) / 4
     arrays[1][:8] = np.round(arrays[1][:8])
     if types[2:] and types[2].scalar == "uint32":
@@ -180,7 +182,7 @@ def near_the_origin(rng, types, rows):
 
 
 POINTS = {
-    "closest_point_edge_edge": lambda rng, types, rows: oracle.segments(rng, types, rows),
+    "closest_point_edge_edge": lambda rng, types, rows: oracle_random.segments(rng, types, rows),
     **dict.fromkeys("sqrt log log2 log10".split(), within((0.05, 4))),
     **dict.fromkeys("asin acos".split(), within((-0.95, 0.95))),
     **dict.fromkeys("cbrt div(a: S, b: S".split(), nonzero(0)),
@@ -198,12 +200,12 @@ POINTS = {
     **dict.fromkeys("svd2 svd3".split(), decided(_singular)),
     "eig3": decided(_symmetric),
     "qr3": decided(_triangular),
-    **dict.fromkeys("quat_from_matrix transform_from_matrix".split(), from_oracle(oracle.any_matrices)),
-    "transform_decompose": from_oracle(oracle.scaled_rigid),
+    **dict.fromkeys("quat_from_matrix transform_from_matrix".split(), from_oracle(oracle_rotations.any_matrices)),
+    "transform_decompose": from_oracle(oracle_inputs.scaled_rigid),
     "quat_to_axis_angle": rotations,
-    "quat_to_rpy": from_oracle(oracle._away_from_the_poles),
-    "quat_from_euler": from_oracle(oracle.euler_inputs),
-    "quat_to_euler": from_oracle(oracle._away_from_lock),
+    "quat_to_rpy": from_oracle(oracle_rotations.away_from_the_poles),
+    "quat_from_euler": from_oracle(oracle_rotations.euler_inputs),
+    "quat_to_euler": from_oracle(oracle_rotations.away_from_lock),
     "quat_between_vectors": directions,
     "quat_slerp": two_rotations,
     **dict.fromkeys("quat_twist quat_twist_angle quat_twist_angle_signed".split(), turned),
