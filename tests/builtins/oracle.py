@@ -538,12 +538,19 @@ elsewhere("test_random.py", "sample_cdf")
 elsewhere("../geometry/test_hash_grid.py", "hash_grid_query hash_grid_query_next hash_grid_point_id")
 elsewhere(
     "../geometry/test_mesh.py",
-    """mesh_query_point mesh_query_point_sign_normal mesh_query_point_sign_parity mesh_query_point_sign_winding_number
-    mesh_query_point_no_sign mesh_query_furthest_point_no_sign mesh_query_ray mesh_query_ray_anyhit
-    mesh_query_ray_count_intersections mesh_eval_position mesh_eval_velocity mesh_eval_face_normal mesh_get_index
-    mesh_get_point mesh_get_velocity mesh_get mesh_query_aabb mesh_query_sphere mesh_query_next mesh_query_aabb_next
-    mesh_get_group_root bvh_query_aabb bvh_query_ray bvh_query_sphere bvh_query_capsule bvh_query_next
-    bvh_get_group_root mesh_get_bvh""",
+    """mesh_query_point mesh_query_point_sign_normal mesh_query_point_sign_winding_number mesh_query_point_no_sign
+    mesh_query_ray mesh_query_ray_anyhit mesh_query_ray_count_intersections mesh_eval_position mesh_eval_velocity
+    mesh_eval_face_normal mesh_get_index mesh_get_point mesh_get_velocity mesh_get mesh_query_aabb mesh_query_sphere
+    mesh_query_aabb_next""",
+)
+elsewhere(
+    "../geometry/mesh_kernels.py",
+    """mesh_query_point_sign_parity mesh_query_furthest_point_no_sign""",
+)
+elsewhere(
+    "../geometry/test_bvh.py",
+    """mesh_query_next mesh_get_group_root bvh_query_aabb bvh_query_ray bvh_query_sphere bvh_query_capsule
+    bvh_query_next bvh_get_group_root mesh_get_bvh""",
 )
 elsewhere("../geometry/test_triangles.py", "intersect_tri_tri")
 elsewhere(

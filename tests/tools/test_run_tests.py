@@ -29,7 +29,6 @@ REASONS = {
         r"torch|jax|paddle|numba|dlpack|mpi|from_numpy|library|framework"
     ),
     "needs a GPU, and other frameworks for it: `make gpu-check`": r"torch|jax",
-    "has bounds for the CPU's roundings; GPUs have other ones": r"\bulps?\b|bound|tolerance",
     "is about the CPU's lanes": r"lane",
     "is about functions in C++, which are the CPU's": r"func_native",
     "is about a process without a GPU: its default device, what it logs and answers": r"sys\.executable|cpu|logg",
