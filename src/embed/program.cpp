@@ -323,9 +323,8 @@ void Kernel::Implementation::check_extents(const program::CompiledKernel& code, 
     auto parameter = static_cast<std::size_t>(cut->parameter);
     if (parameter >= parameters.size())  // a gradient's array has the extents of its argument
         parameter = static_cast<std::size_t>(code.implicit_parameters[parameter - parameters.size()].of);
-    throw UsageError(api, "kernel '" + name() + "' takes the extent of an array as an int32, and argument '" +
-                              parameters[parameter].name + "' has " + std::to_string(cut->extent) +
-                              " elements along dimension " + std::to_string(cut->axis) +
+    throw UsageError(api, "kernel '" + name() + "' takes the extent of an array as an int32, and " +
+                              cut->text("argument '" + parameters[parameter].name + "'") +
                               ". help: write wp.int64(a.shape[...]) in the kernel, or pass the number as a wp.int64");
 }
 

@@ -91,6 +91,8 @@ Array join(const Array& array, Type dtype) {
 
 }  // namespace
 
+std::int64_t Array::longest_extent() const { return shape().empty() ? 0 : std::ranges::max(shape()); }
+
 std::int64_t Array::size() const {
     std::int64_t count = 1;
     for (int i = 0; i < ndim; ++i) count *= view.shape[i];

@@ -25,7 +25,8 @@ struct Array {
     BufferPtr buffer;
     Device* device = nullptr;
 
-    std::int64_t size() const;        // number of elements
+    std::int64_t size() const;  // number of elements
+    std::int64_t longest_extent() const;
     bool is_contiguous() const;       // C order, no gaps
     std::int64_t size_bytes() const;  // size() * element size
     std::span<const std::int64_t> shape() const { return {view.shape, static_cast<std::size_t>(ndim)}; }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <set>
@@ -76,7 +78,60 @@ struct References::KeptBuffers {
     }
 };
 
-References::~References() { delete kept_.load(std::memory_order_relaxed); }
+// ---- views of more than 2^31 - 1 elements along a dimension ----
+
+namespace {
+
+struct HugeHolder {
+    const std::byte *begin, *end;
+    std::int64_t extent;
+};
+
+struct HugeHolders {
+    std::mutex mutex;
+    std::map<const References*, HugeHolder> all;
+};
+
+// Never destroyed: buffers may outlive static objects.
+HugeHolders& huge_holders() {
+    static HugeHolders& holders = *new HugeHolders;
+    return holders;
+}
+
+}  // namespace
+
+std::atomic<bool> References::any_is_huge_{false};
+
+void References::add_extent(std::int64_t extent, const Buffer& holder) {
+    if (extent <= std::numeric_limits<std::int32_t>::max()) return;
+    HugeHolders& holders = huge_holders();
+    const std::lock_guard lock(holders.mutex);
+    const auto* const begin = static_cast<const std::byte*>(holder.data);
+    HugeHolder& noted = holders.all.try_emplace(this, begin, begin + holder.size_bytes, 0).first->second;
+    noted.extent = std::max(noted.extent, extent);
+    huge_extent_.store(noted.extent, std::memory_order_relaxed);
+    any_is_huge_.store(true, std::memory_order_relaxed);
+}
+
+std::int64_t References::huge_extent_around(const void* address) {
+    HugeHolders& holders = huge_holders();
+    const std::lock_guard lock(holders.mutex);
+    std::int64_t most = 0;
+    for (const auto& [references, holder] : holders.all)
+        if (!ByAddress::less(address, holder.begin) && ByAddress::less(address, holder.end))
+            most = std::max(most, holder.extent);
+    return most;
+}
+
+// ---- kept buffers ----
+
+References::~References() {
+    delete kept_.load(std::memory_order_relaxed);
+    if (huge_extent_.load(std::memory_order_relaxed) == 0) return;
+    HugeHolders& holders = huge_holders();
+    const std::lock_guard lock(holders.mutex);
+    holders.all.erase(this);
+}
 
 References::KeptBuffers& References::kept() {
     if (KeptBuffers* const there = kept_.load(std::memory_order_acquire)) return *there;
@@ -107,6 +162,7 @@ void References::add_all(const References& of, const Buffer& holder) {
     // place each.
     if (&of == this && holder.device->is_host_memory) return;
     for (const BufferPtr& kept : of.all()) add(kept, holder);
+    add_extent(of.huge_extent_.load(std::memory_order_relaxed), holder);
 }
 
 void References::forget(std::int64_t begin, std::int64_t end, const Buffer& holder) {

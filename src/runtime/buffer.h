@@ -28,6 +28,9 @@ using BufferPtr = std::shared_ptr<Buffer>;
 // Memory that the host cannot read cannot be searched. There, each address that the host stores is an edge with a place
 // in the memory, which is removed when the host overwrites that place. Addresses that kernels store have no place, and
 // are kept as long as the holder.
+//
+// Memory that holds views with more than 2^31 - 1 elements along a dimension is known, too: code that reads extents
+// from it needs 64 bits.
 class References {
 public:
     References() = default;
@@ -48,9 +51,19 @@ public:
     std::vector<BufferPtr> all() const;
     std::size_t size() const;
 
+    // To be called after a view whose longest dimension has `extent` elements was stored in `holder`.
+    void add_extent(std::int64_t extent, const Buffer& holder);
+    // Whether any memory has held a view with more than 2^31 - 1 elements along a dimension since the process started.
+    static bool any_is_huge() { return any_is_huge_.load(std::memory_order_relaxed); }
+    // The greatest such extent of a view that was stored in the memory around the address, or 0.
+    static std::int64_t huge_extent_around(const void* address);
+
 private:
     struct KeptBuffers;
     KeptBuffers& kept();
+
+    static std::atomic<bool> any_is_huge_;
+    std::atomic<std::int64_t> huge_extent_{0};
 
     std::atomic<KeptBuffers*> kept_{nullptr};  // null for nearly all memory
 };

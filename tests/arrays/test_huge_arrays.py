@@ -209,6 +209,84 @@ def test_adjoints_of_kernels_with_huge_arrays():
     assert out[0] == 14.0 and x.grad.list() == [2.0, 4.0, 6.0]
 
 
+# ---- views in memory ----
+
+
+@wp.struct
+class Outer:
+    holders: wp.array(dtype=Holder)
+
+
+@wp.kernel
+def extents_in_elements(holders: wp.array(dtype=Holder), out: wp.array(dtype=wp.int64)):
+    i = wp.tid()
+    out[i] = wp.int64(holders[i].a.shape[0]) + wp.int64(holders[i].a[-1])
+
+
+@wp.kernel
+def extents_far_in_elements(outers: wp.array(dtype=Outer), out: wp.array(dtype=wp.int64)):
+    i = wp.tid()
+    out[i] = wp.int64(outers[0].holders[i].a.shape[0]) + wp.int64(outers[0].holders[i].a[-1])
+
+
+@wp.kernel
+def short_extent_in_elements(holders: wp.array(dtype=Holder), out: wp.array(dtype=int)):
+    i = wp.tid()
+    out[i] = holders[i].a.shape[0]
+
+
+@wp.kernel
+def put_into_elements(a: wp.array(dtype=float), holders: wp.array(dtype=Holder)):
+    holders[wp.tid()].a = a
+
+
+def holders_of(*arrays: wp.array) -> wp.array:
+    holders = wp.zeros(len(arrays), dtype=Holder)
+    for i, a in enumerate(arrays):
+        one = Holder()
+        one.a = a
+        holders[i] = one
+    return holders
+
+
+def test_extents_of_views_in_elements_are_right():
+    small, huge = wp.ones(7), one_many_times()
+    first, out = holders_of(small, small), wp.zeros(2, dtype=wp.int64)
+    wp.launch(extents_in_elements, 2, [first, out])
+    assert out.list() == [8, 8]
+    for holders in (holders_of(small, huge), wp.clone(holders_of(small, huge))):
+        wp.launch(extents_in_elements, 2, [holders, out])
+        assert out.list() == [8, N + 1]
+
+
+def test_extents_of_views_in_elements_of_elements_are_right():
+    outer, out = Outer(), wp.zeros(2, dtype=wp.int64)
+    outer.holders = holders_of(wp.ones(7), one_many_times())
+    outers = wp.zeros(1, dtype=Outer)
+    outers[0] = outer
+    wp.launch(extents_far_in_elements, 2, [outers, out])
+    assert out.list() == [8, N + 1]
+
+
+def test_extents_of_views_that_kernels_store_are_right():
+    holders, huge, out = wp.zeros(2, dtype=Holder), one_many_times(), wp.zeros(2, dtype=wp.int64)
+    wp.launch(put_into_elements, 2, [huge, holders])
+    wp.launch(extents_in_elements, 2, [holders, out])
+    assert out.list() == [N + 1, N + 1]
+
+
+def test_an_extent_in_elements_that_does_not_fit_is_an_error():
+    small, out = wp.ones(7), wp.zeros(2, dtype=int)
+    holders = holders_of(small, one_many_times())
+    with pytest.raises(ValueError) as caught:
+        wp.launch(short_extent_in_elements, 2, [holders, out])
+    text = str(caught.value)
+    assert "takes the extent of an array as an int32" in text and "out[i] = holders[i].a.shape[0]" in text
+    assert f"an array in an element of parameter 1 has {N} elements along a dimension" in text
+    wp.launch(short_extent_in_elements, 2, [holders_of(small, small), out])
+    assert out.list() == [7, 7]
+
+
 # ---- all elements: seconds, and gigabytes ----
 
 

@@ -176,7 +176,10 @@ static void keep_stored_arrays(const program::CompiledKernel& compiled, PyObject
         if (!to.buffer) continue;
         for (const runtime::Array& from : all) {
             if (!from.buffer) continue;
-            if (may_hold(to.dtype, from.dtype)) to.buffer->references.add(from.buffer, *to.buffer);
+            if (may_hold(to.dtype, from.dtype)) {
+                to.buffer->references.add(from.buffer, *to.buffer);
+                to.buffer->references.add_extent(from.longest_extent(), *to.buffer);
+            }
             if (ir::holds_array(from.dtype)) to.buffer->references.add_all(from.buffer->references, *to.buffer);
         }
     }

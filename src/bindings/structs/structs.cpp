@@ -363,6 +363,7 @@ void keep_array(const PyArray& value, runtime::Buffer& holder, std::int64_t plac
         return place == kAnywhere ? kAnywhere : place + static_cast<std::int64_t>(member);
     };
     holder.references.add(value.array.buffer, holder, at(offsetof(ArrayView, data)));
+    holder.references.add_extent(value.array.longest_extent(), holder);
     if (value.requires_grad)
         holder.references.add(gradient_of(value).buffer, holder, at(offsetof(ArrayView, grad)));
     else if (value.array.buffer)

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "binary/cuda_abi.h"
+#include "runtime/buffer.h"
 #include "support/error.h"
 
 namespace weft::program {
@@ -72,7 +73,9 @@ bool is_misaligned(const KernelFacts& kernel, const std::byte* block) {
     return false;
 }
 
+// Views in memory count as huge as soon as any memory has held a huge one: a launch cannot tell which it will reach.
 bool is_huge(const KernelFacts& kernel, const std::byte* block) {
+    if (kernel.reads_views && runtime::References::any_is_huge()) return true;
     std::int64_t bits = 0;
     for (const BlockArray& place : kernel.arrays)
         for (int axis = 0; axis < place.ndim; ++axis) bits |= view_at(block, place.offset).shape[axis];
@@ -182,6 +185,10 @@ std::optional<CutExtent> cut_extent(const KernelFacts& kernel, const std::byte* 
     for (const transform::NarrowExtent& narrow : kernel.narrow_extents) {
         for (const BlockArray& place : kernel.arrays) {
             if (narrow.parameter >= 0 && place.parameter != narrow.parameter) continue;
+            if (narrow.parameter < 0 && place.holds_arrays)
+                if (const std::int64_t within =
+                        runtime::References::huge_extent_around(view_at(block, place.offset).data))
+                    return CutExtent{place.parameter, -1, within, narrow.span};
             for (int axis = 0; axis < place.ndim; ++axis) {
                 const std::int64_t extent = view_at(block, place.offset).shape[axis];
                 const bool is_meant = narrow.axis < 0 || !place.is_parameter || axis == narrow.axis;
@@ -193,13 +200,18 @@ std::optional<CutExtent> cut_extent(const KernelFacts& kernel, const std::byte* 
     return std::nullopt;
 }
 
+std::string CutExtent::text(const std::string& name) const {
+    const std::string count = std::to_string(extent);
+    if (axis < 0) return "an array in an element of " + name + " has " + count + " elements along a dimension";
+    return name + " has " + count + " elements along dimension " + std::to_string(axis);
+}
+
 void require_narrow_extents(const KernelFacts& kernel, const std::byte* block, const std::string& name) {
     const std::optional<CutExtent> cut = cut_extent(kernel, block);
     if (!cut) return;
     throw UsageError("launch()", cut->span,
-                     "kernel '" + name + "' takes the extent of an array as an int32, and parameter " +
-                         std::to_string(cut->parameter + 1) + " has " + std::to_string(cut->extent) +
-                         " elements along dimension " + std::to_string(cut->axis),
+                     "kernel '" + name + "' takes the extent of an array as an int32, and " +
+                         cut->text("parameter " + std::to_string(cut->parameter + 1)),
                      {{Note::Kind::help, "write wp.int64(a.shape[...]), or pass the number as a wp.int64", {}}},
                      ErrorCategory::value);
 }

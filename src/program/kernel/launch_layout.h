@@ -22,9 +22,12 @@ LaunchLayout launch_layout(const KernelFacts& kernel, const std::byte* block, bo
 // An extent of more than 32 bits that code for huge arrays takes as an int32.
 struct CutExtent {
     int parameter;
-    int axis;
+    int axis;  // -1: of an array in an element
     std::int64_t extent;
     Span span;  // the place in the kernel
+
+    // "parameter 1 has 4294967296 elements along dimension 0", for a name of the parameter.
+    std::string text(const std::string& name) const;
 };
 std::optional<CutExtent> cut_extent(const KernelFacts& kernel, const std::byte* block);
 

@@ -40,7 +40,8 @@ void dump_ir(std::string_view stage, const std::string& kernel, const ir::Module
 
 void add_arrays(Type type, std::int64_t offset, int parameter, bool is_parameter, std::vector<BlockArray>& places) {
     if (type.is_array()) {
-        places.push_back({offset, type, parameter, is_parameter, type.ndim(), type.element().size_bytes()});
+        places.push_back({offset, type, parameter, is_parameter, type.ndim(), type.element().size_bytes(),
+                          ir::holds_array(type.element())});
     } else if (type.is_struct()) {
         for (const Type::Field& field : type.fields())
             add_arrays(field.type, offset + field.offset, parameter, /*is_parameter=*/false, places);
@@ -174,6 +175,7 @@ KernelFacts::KernelFacts(std::vector<Type> types, std::vector<ParameterEffects> 
             written.push_back(static_cast<std::uint32_t>(i));
     }
     shows_gradients = keeps_arrays;
+    reads_views = std::ranges::any_of(arrays, &BlockArray::holds_arrays);
 }
 
 TransformedKernel transform_kernel(std::unique_ptr<ir::Module> module, const PassOptions& options) {

@@ -25,6 +25,7 @@ struct BlockArray {
     bool is_parameter;  // not in a struct
     int ndim;
     std::int64_t element_bytes;
+    bool holds_arrays;  // in its elements
 };
 
 // The array at an offset of an argument block.
@@ -56,6 +57,7 @@ struct KernelFacts {
     std::vector<BlockArray> arrays;
     std::vector<ParameterEffects> effects;  // of an adjoint: those of the kernel that it belongs to
     std::vector<std::uint32_t> written;     // parameters that these call written, in any way
+    bool reads_views = false;               // elements of some parameter hold arrays
     bool keeps_arrays = false;  // of some parameter: the launch must keep the targets of pointers in its memory alive
     // Its own code may look at gradients of its arrays: it names them, passes arrays to the user's C++, or
     // keeps_arrays.
