@@ -31,6 +31,7 @@ constexpr bool same_size = sizeof(A) == sizeof(B) && alignof(A) == alignof(B);
 
 static_assert(same_size<ours::CUuuid, CUuuid>);
 static_assert(same_size<ours::CUipcMemHandle, CUipcMemHandle>);
+static_assert(same_size<ours::CUipcEventHandle, CUipcEventHandle>);
 static_assert(same_size<ours::CUmemAccessDesc, CUmemAccessDesc>);
 static_assert(same_size<ours::CUDA_MEMCPY2D, CUDA_MEMCPY2D>);
 static_assert(same_size<ours::CUlaunchAttribute, CUlaunchAttribute>);

@@ -191,7 +191,8 @@ _LATER = {
         "warp._logger": "Logger ScopedLogger get_logger set_logger",
         "warp._arrays.mapping": "map",
         "warp._arrays.products": "adj_batched_matmul adj_matmul batched_matmul matmul",
-        "warp._devices.streams": """Event ScopedStream Stream get_event_elapsed_time get_stream record_event set_stream
+        "warp._devices.streams": """Event ScopedStream Stream event_from_ipc_handle get_event_elapsed_time get_stream
+            record_event set_stream
             synchronize_event synchronize_stream wait_event wait_stream""",
         "warp._gradients.tangents": "jvp",
         "warp._kernels.references": "ref",

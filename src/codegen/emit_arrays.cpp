@@ -4,7 +4,8 @@
 //
 //     element 0 of lane 0, of lane 1, ... of lane W-1; element 1 of lane 0, ...
 //
-// so that an index that is equal in all lanes is one vector access, as it is for the arrays of a launch.
+// so that an index that is equal in all lanes is one vector access, as it is for the arrays of a launch. In a function
+// that takes the address of one (z.ptr), the array of lane 0 comes first, then that of lane 1: each is packed memory.
 #include "codegen/emitter.h"
 #include "ir/walk.h"
 #include "support/error.h"
@@ -80,6 +81,20 @@ void Emitter::append_packed_strides(LaneValue& array, Leaf last) {
     array.leaves.append(strides.begin(), strides.end());
 }
 
+// Whether the function takes the address of an array that is not a parameter: that may be a local one, whichever way it
+// came.
+bool Emitter::takes_local_addresses() {
+    if (!takes_local_addresses_) {
+        takes_local_addresses_ = false;
+        ir::for_each_operation(kernel_.body, [&](const Operation& operation) {
+            if (operation.op != ir::Op::address && operation.op != ir::Op::overlay) return;
+            const ir::Value* root = ir::root_of(operation.operands[0]);
+            *takes_local_addresses_ |= root->definition != nullptr || root->region != &kernel_.body;
+        });
+    }
+    return *takes_local_addresses_;
+}
+
 void Emitter::emit_local_array(const Operation& operation) {
     const Type type = operation.result()->type, element = type.element();
     const std::int64_t size = element.size_bytes();
@@ -94,7 +109,10 @@ void Emitter::emit_local_array(const Operation& operation) {
                            ErrorCategory::value);
     }
     llvm::Value* memory = stack_slot(bytes_type(count * size * lanes_.count), llvm::Align(64));
-    const Leaf data = lanes_.count == 1 ? Leaf::of_scalar(memory) : Leaf::of_linear(memory, size);
+    const bool is_packed = lanes_.count > 1 && takes_local_addresses();
+    const std::int64_t to_next_lane = is_packed ? count * size : size;
+    const std::int64_t to_next_element = is_packed ? size : size * lanes_.count;
+    const Leaf data = lanes_.count == 1 ? Leaf::of_scalar(memory) : Leaf::of_linear(memory, to_next_lane);
 
     // Only the active lanes are zeroed: another lane may still use its array of an earlier iteration.
     if (operation.unset) {
@@ -109,9 +127,8 @@ void Emitter::emit_local_array(const Operation& operation) {
         llvm::PHINode* k = builder_.CreatePHI(builder_.getInt64Ty(), 2);
         k->addIncoming(i64(0), before);
         Address address;
-        address.base =
-            builder_.CreateGEP(builder_.getInt8Ty(), memory, builder_.CreateMul(k, i64(size * lanes_.count)));
-        address.step = i64(size);
+        address.base = builder_.CreateGEP(builder_.getInt8Ty(), memory, builder_.CreateMul(k, i64(to_next_element)));
+        address.step = i64(to_next_lane);
         for (const LeafType& part : leaf_types(element)) {
             Leaf zero = zero_leaf(part, false);
             store_leaf(address, part, zero);
@@ -126,7 +143,7 @@ void Emitter::emit_local_array(const Operation& operation) {
     result.leaves.push_back(data);
     result.leaves.push_back(Leaf::of_scalar(llvm::ConstantPointerNull::get(builder_.getPtrTy())));
     for (const std::int64_t extent : operation.ints) result.leaves.push_back(Leaf::of_scalar(i64(extent)));
-    append_packed_strides(result, Leaf::of_scalar(i64(size * lanes_.count)));
+    append_packed_strides(result, Leaf::of_scalar(i64(to_next_element)));
     set(operation.result(), std::move(result));
 }
 
@@ -214,19 +231,7 @@ void Emitter::append_extents(LaneValue& array, const Operation& operation, std::
     append_packed_strides(array, Leaf::of_scalar(i64(array.type.element().size_bytes())));
 }
 
-namespace {
-
-// A thread's own array is interleaved with those of other lanes: it is not packed memory.
-void require_packed(const Operation& operation) {
-    if (!ir::is_of_thread(operation.operands[0])) return;
-    throw CompileError(operation.span, "an array made by wp.zeros() in a kernel has no address",
-                       {{Note::Kind::help, "pass the array itself, or a slice of it", {}}});
-}
-
-}  // namespace
-
 void Emitter::emit_address(const Operation& operation) {
-    require_packed(operation);
     set(operation.result(), lift({&value(operation.operands[0]).leaves[kDataLeaf]}, [&](Values v) {
             llvm::Type* number = builder_.getInt64Ty();
             return builder_.CreatePtrToInt(v[0], v[0]->getType()->isVectorTy() ? lanes_.of(number) : number);
@@ -234,7 +239,6 @@ void Emitter::emit_address(const Operation& operation) {
 }
 
 void Emitter::emit_overlay(const Operation& operation) {
-    require_packed(operation);
     LaneValue& whole = value(operation.operands[0]);
     Leaf& offset = leaf(operation.operands[1]);
     const auto moved = [&](Leaf& pointer) {

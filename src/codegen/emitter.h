@@ -248,6 +248,7 @@ protected:
 
     // ---- emit_arrays.cpp ----
     void emit_slice(const ir::Operation& operation);
+    bool takes_local_addresses();
     void emit_local_array(const ir::Operation& operation);
     void emit_stack(const ir::Operation& operation);
     void set_stack(const ir::Operation& operation, llvm::Value* memory, llvm::Value* rows);
@@ -382,6 +383,7 @@ protected:
     std::unordered_set<const ir::Operation*> from_start_;
     bool is_rare_ = false;          // the code being emitted hardly ever runs
     std::int64_t local_bytes_ = 0;  // of one thread's local arrays so far
+    std::optional<bool> takes_local_addresses_;
     // For noted accesses: the users of each value, and the addresses of loaded elements with dynamic components.
     std::unordered_multimap<const ir::Value*, const ir::Operation*> users_;
     std::unordered_map<const ir::Value*, llvm::Value*> part_addresses_;

@@ -17,6 +17,8 @@ std::uint64_t stream_for_others(Stream& stream);
 // The same for events.
 std::shared_ptr<Event> foreign_event(Device& device, std::uint64_t event);
 std::uint64_t event_for_others(Event& event);
+// Makes the device's context the calling thread's current one, for other libraries, in place of the one that was.
+void make_cuda_context_current(Device& device);
 
 // Returns when the work in another library's stream is done. `stream` is its number in the exchange protocol.
 void wait_for_cuda_stream(Device& device, std::uint64_t stream);

@@ -123,6 +123,24 @@ def test_the_current_context_is_named_where_none_is_given(contexts):
         assert contexts.driver.cuCtxSetCurrent(ctypes.c_void_p(before)) == 0
 
 
+def test_a_device_makes_its_context_current(contexts):
+    before = contexts.current()
+    made = contexts.map("made", contexts.make())
+    try:
+        for device in (wp.get_device(OTHER), made):
+            device.make_current()
+            assert contexts.current() == device.context
+        wp.get_device("cpu").make_current()
+        assert contexts.current() == made.context
+        contexts.driver.weftEmulatedFail(b"cuCtxSetCurrent", 1, 999)
+        with pytest.raises(RuntimeError, match="cuCtxSetCurrent"):
+            wp.get_device(OTHER).make_current()
+        assert contexts.current() == made.context
+    finally:
+        contexts.driver.weftEmulatedFail(None, 0, 0)
+        assert contexts.driver.cuCtxSetCurrent(ctypes.c_void_p(before)) == 0
+
+
 def test_a_primary_context_gets_one_more_name(contexts):
     device = wp.get_device(OTHER)
     assert contexts.map("second", device.context) is device and wp.get_device("second") is device

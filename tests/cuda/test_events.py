@@ -151,8 +151,12 @@ def test_arguments_that_no_stream_or_event_has():
         wp.Event(DEVICE, timing=True)
     with pytest.raises(TypeError):
         wp.Stream(DEVICE, cuda_event=1)
-    with pytest.raises(RuntimeError, match="cannot be shared with other processes"):
-        wp.Event(DEVICE, interprocess=True)
+    with pytest.raises(RuntimeError, match="events of 'cpu' cannot be shared with other processes"):
+        wp.Event("cpu", interprocess=True)
+    with pytest.raises(ValueError, match="events of several processes have no time"):
+        wp.Event(DEVICE, interprocess=True, enable_timing=True)
+    with pytest.raises(ValueError, match="cuda_event is given"):
+        wp.Event(DEVICE, interprocess=True, cuda_event=1)
     for wrong, error in ((0, ValueError), ("x", TypeError)):
         with pytest.raises(error, match=r"cuda_event is .*expected the handle of an event"):
             wp.Event(DEVICE, cuda_event=wrong)

@@ -1,4 +1,4 @@
-"""Memory of CUDA devices that processes share."""
+"""Memory and events of CUDA devices that processes share."""
 
 import pytest
 import warp as wp
@@ -97,3 +97,60 @@ def test_handles_that_open_nothing_say_so(run, plain):
         """
     )
     assert "knows no memory of this handle" in said
+
+
+OTHER_WAITS = """
+    @wp.kernel
+    def double(a: wp.array(dtype=float)):
+        i = wp.tid()
+        a[i] = 2.0 * a[i]
+
+    written = wp.event_from_ipc_handle(bytes.fromhex("{written}"), "cuda:0")
+    doubled = wp.event_from_ipc_handle(bytes.fromhex("{doubled}"), "cuda:0")
+    with wp.ScopedDevice("cuda:0"):
+        a = wp.from_ipc_handle(bytes.fromhex("{memory}"), dtype=float, shape=5)
+        wp.wait_event(written)
+        wp.launch(double, dim=5, inputs=[a])
+        wp.record_event(doubled)
+        wp.wait_event(doubled)
+        print(written.is_complete, a.list(), written.device, len(doubled.ipc_handle()))
+"""
+
+
+def test_events_order_the_work_of_two_processes(run, plain):
+    a = wp.zeros(5, dtype=float, device=DEVICE)
+    written, doubled = (wp.Event(DEVICE, interprocess=True) for _ in range(2))
+    assert len(written.ipc_handle()) == 64 and written.ipc_handle() == written.ipc_handle() != doubled.ipc_handle()
+    a.fill_(3.0)
+    wp.get_stream(DEVICE).record_event(written)
+    handles = {"written": written, "doubled": doubled, "memory": a}
+    said = run(OTHER_WAITS.format(**{name: one.ipc_handle().hex() for name, one in handles.items()}))
+    assert said.split("\n")[0] == "True [6.0, 6.0, 6.0, 6.0, 6.0] cuda:0 64"
+    wp.get_stream(DEVICE).wait_event(doubled)
+    assert a.list() == [6.0] * 5 and doubled.is_complete
+
+
+def test_handles_of_no_event_say_so(run):
+    with pytest.raises(RuntimeError, match=r"the event belongs to this process. help: wp.Event\(interprocess=True\)"):
+        wp.Event(DEVICE).ipc_handle()
+    event = wp.Event(DEVICE, interprocess=True)
+    with pytest.raises(RuntimeError, match="the event belongs to this process: a handle is for other processes"):
+        wp.event_from_ipc_handle(event.ipc_handle(), DEVICE)
+    with pytest.raises(RuntimeError, match="events of 'cpu' cannot be shared"):
+        wp.event_from_ipc_handle(event.ipc_handle(), "cpu")
+    with pytest.raises(RuntimeError, match="'cuda:0' knows no event of this handle"):
+        wp.event_from_ipc_handle(b"x" * 64, DEVICE)
+    for wrong in (b"abc", "abc", 1):
+        with pytest.raises(ValueError, match="expected the 64 bytes that Event.ipc_handle"):
+            wp.event_from_ipc_handle(wrong, DEVICE)
+    handle = event.ipc_handle().hex()
+    del event
+    said = run(
+        f"""
+        try:
+            wp.event_from_ipc_handle(bytes.fromhex("{handle}"), "cuda:0")
+        except RuntimeError as error:
+            print(error)
+        """
+    )
+    assert "knows no event of this handle" in said

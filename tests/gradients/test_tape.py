@@ -222,6 +222,22 @@ def test_an_array_that_was_kept_must_not_be_written_outside_the_tape():
         tape.backward(grads={y: doubles([1.0])})
 
 
+def test_a_marked_write_is_one_outside_the_tape():
+    x, y = doubles([2.0], requires_grad=True), doubles([0.0], requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(square, dim=1, inputs=[x])
+        wp.launch(multiply, dim=1, inputs=[x, x, y])
+    assert x.mark_read() is None and x.mark_init() is None
+    tape.backward(grads={y: doubles([1.0])})
+    x.mark_write()
+    with pytest.raises(RuntimeError, match="written outside of the tape"):
+        tape.backward(grads={y: doubles([1.0])})
+    x.mark_write(arg_name="x", kernel_name="square", filename="program.py", lineno=3)
+    x.mark_write(operation="fill")
+    with pytest.raises(TypeError, match="mark_write"):
+        x.mark_write(line=3)
+
+
 def test_it_may_be_where_all_that_is_needed_was_kept():
     x = doubles([2.0], requires_grad=True)
     with wp.Tape() as tape:

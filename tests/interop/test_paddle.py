@@ -123,7 +123,7 @@ def test_a_tensor_of_an_array_with_a_gradient_is_a_leaf_of_autograd():
 @pytest.mark.seed("S-PAD-002", "S-PAD-006")
 def test_devices_by_their_names_in_paddle():
     cpu = wp.get_device("cpu")
-    assert wp.device_to_paddle("cpu") == wp.device_to_paddle(cpu) == "cpu"
+    assert wp.device_to_paddle(warp_device="cpu") == wp.device_to_paddle(cpu) == "cpu"
     for place in ("cpu", paddle.CPUPlace(), paddle.ones([1]).to("cpu").place):
         assert wp.device_from_paddle(place) is cpu
     assert paddle.ones([2]).to(device=wp.device_to_paddle(cpu)).tolist() == [1.0, 1.0]
@@ -209,3 +209,11 @@ def test_tensors_that_cannot_be_arrays():
     assert t.tolist() == [0.0] * 4
     with pytest.raises(TypeError, match="its numbers are float64"):
         wp.launch(add_to, dim=4, inputs=[paddle.ones([4], dtype="float64"), paddle.ones([4])])
+
+
+def test_an_array_of_a_tensor_may_retain_its_gradient():
+    t = requiring(np.ones(3, np.float32))
+    assert wp.from_paddle(t, retain_grad=True).retain_grad and not wp.from_paddle(t).retain_grad
+    assert not wp.from_paddle(paddle.ones([3]), retain_grad=False).retain_grad
+    with pytest.raises(ValueError, match="retain_grad=True is for an array with a gradient"):
+        wp.from_paddle(paddle.ones([3]), retain_grad=True)

@@ -139,7 +139,7 @@ def test_a_gradient_can_be_given_as_array_or_tensor():
 @pytest.mark.seed("S-TOR-008")
 def test_devices_by_their_names_in_torch():
     cpu = wp.get_device("cpu")
-    assert wp.device_to_torch("cpu") == wp.device_to_torch(cpu) == wp.device_to_torch(None) == "cpu"
+    assert wp.device_to_torch(warp_device="cpu") == wp.device_to_torch(cpu) == wp.device_to_torch(None) == "cpu"
     for name in ("cpu", "cpu:0", torch.device("cpu"), torch.zeros(1).device):
         assert wp.device_from_torch(name) is cpu
     assert torch.zeros(2, device=wp.device_to_torch(wp.get_device())).device.type == "cpu"
@@ -385,3 +385,11 @@ def test_a_gradient_is_not_attached_where_torch_would_add_it_again():
     x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     Square.apply(x).sum().backward()
     assert x.grad.tolist() == [2.0, 4.0, 6.0]
+
+
+def test_an_array_of_a_tensor_may_retain_its_gradient():
+    t = torch.ones(3, requires_grad=True)
+    assert wp.from_torch(t, retain_grad=True).retain_grad and not wp.from_torch(t).retain_grad
+    assert not wp.from_torch(torch.ones(3), retain_grad=False).retain_grad
+    with pytest.raises(ValueError, match="retain_grad=True is for an array with a gradient"):
+        wp.from_torch(torch.ones(3), retain_grad=True)

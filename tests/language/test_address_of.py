@@ -80,6 +80,97 @@ def test_memory_at_an_address_is_the_element():
     assert (a.numpy() == numbers).all()
 
 
+@wp.kernel
+def sums_of_own_arrays(x: wp.array[float], n: int, out: wp.array2d[float]):
+    i = wp.tid()
+    z = wp.zeros(shape=(2, 4), dtype=float)
+    if x[i] > 1.5:  # lanes that leave their array as it is
+        for j in range(8):
+            z[j // 4, j % 4] = x[i] * float(j + 1)
+    flat = wp.array(ptr=z.ptr, shape=(8,), dtype=float)
+    for j in range(n):
+        flat[j] += 0.5
+    row = wp.array(ptr=wp.address_of(z[1]), shape=(4,), dtype=float)
+    row[3] = 2.0 * row[3]
+    out[i, 0] = flat[7]
+    out[i, 1] = z[0, 1]
+    out[i, 2] = float(wp.address_of(z[1, 2]) - z.ptr)
+    out[i, 3] = row[0]
+
+
+def test_an_array_that_a_kernel_makes_has_an_address(device):
+    numbers = np.arange(100, dtype=np.float32) % 7
+    x, out = wp.array(numbers, device=device), wp.zeros((100, 4), dtype=float, device=device)
+    wp.launch(sums_of_own_arrays, 100, inputs=[x, 8, out], device=device)
+    taken = np.where(numbers > 1.5, numbers, 0.0)
+    expected = np.stack([2 * (8 * taken + 0.5), 2 * taken + 0.5, np.full(100, 24.0), 5 * taken + 0.5], axis=1)
+    np.testing.assert_array_equal(out.numpy(), expected)
+
+
+@wp.func
+def swap_halves(z: wp.array[wp.vec2]):
+    front = wp.array(ptr=z.ptr, shape=(2,), dtype=wp.vec4)
+    kept = front[0]
+    front[0] = front[1]
+    front[1] = kept
+
+
+def test_functions_take_the_address_of_their_callers_array(device):
+    @wp.kernel(enable_backward=False)
+    def kernel(out: wp.array2d[wp.vec2]):
+        i = wp.tid()
+        for turn in range(2):  # zero again in the second turn
+            z = wp.zeros(shape=(4,), dtype=wp.vec2)
+            for j in range(4):
+                z[j] += wp.vec2(float(i), float(j + turn))
+            swap_halves(z)
+            for j in range(4):
+                out[i, j] = z[j]
+
+    out = wp.zeros((40, 4), dtype=wp.vec2, device=device)
+    wp.launch(kernel, 40, inputs=[out], device=device)
+    i, j = np.meshgrid(np.arange(40), [3, 4, 1, 2], indexing="ij")
+    np.testing.assert_array_equal(out.numpy(), np.stack([i, j], axis=2))
+
+
+def test_one_of_several_own_arrays_is_chosen_by_its_address(device):
+    @wp.kernel(enable_backward=False)
+    def kernel(out: wp.array[float]):
+        i = wp.tid()
+        a = wp.zeros(shape=(3,), dtype=float)
+        b = wp.zeros(shape=(3,), dtype=float)
+        chosen = wp.array(ptr=wp.where(i % 3 == 0, a.ptr, b.ptr), shape=(3,), dtype=float)
+        chosen[i % 2] = float(i)
+        out[i] = 100.0 * a[i % 2] + b[i % 2]
+
+    out = wp.zeros(50, dtype=float, device=device)
+    wp.launch(kernel, 50, inputs=[out], device=device)
+    i = np.arange(50)
+    np.testing.assert_array_equal(out.numpy(), np.where(i % 3 == 0, 100 * i, i))
+
+
+def test_gradients_go_through_views_of_own_arrays(device):
+    @wp.kernel
+    def kernel(x: wp.array[float], out: wp.array[float]):
+        i = wp.tid()
+        z = wp.zeros(shape=(4,), dtype=float)
+        for j in range(4):
+            z[j] = x[i] * float(j + 1)
+        pairs = wp.array(ptr=z.ptr, shape=(2, 2), dtype=float)
+        pairs[1, 1] = pairs[0, 1] * pairs[1, 0]
+        out[i] = z[3] + pairs[0, 0]
+
+    x = wp.array(np.arange(1, 21, dtype=np.float32), requires_grad=True, device=device)
+    out = wp.zeros(20, dtype=float, requires_grad=True, device=device)
+    with wp.Tape() as tape:
+        wp.launch(kernel, 20, inputs=[x, out], device=device)
+    out.grad.fill_(1.0)
+    tape.backward()
+    numbers = x.numpy()
+    np.testing.assert_array_equal(out.numpy(), 6 * numbers**2 + numbers)
+    np.testing.assert_array_equal(x.grad.numpy(), 12 * numbers + 1)
+
+
 def local(a: wp.array[float]):
     x = a[0]
     a[1] = float(wp.address_of(x))

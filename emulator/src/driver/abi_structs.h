@@ -7,6 +7,9 @@ struct CUuuid {
 struct CUipcMemHandle {
     char reserved[64];
 };
+struct CUipcEventHandle {
+    char reserved[64];
+};
 struct CUmemAccessDesc {
     int location_type, location_id, flags;
 };

@@ -1,5 +1,6 @@
-// Memory that processes share. A handle names a process and a file of it, which others find under /proc.
+// Memory and events that processes share. A handle names a process and a file of it, which others find under /proc.
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,7 +26,8 @@ struct Handle {
     char rest[16];
 };
 static_assert(sizeof(Handle) == sizeof(CUipcMemHandle));
-constexpr char kKind[16] = "weft emulated";
+static_assert(sizeof(Handle) == sizeof(CUipcEventHandle));
+constexpr char kKind[16] = "weft emulated", kKindOfEvents[16] = "weft event";
 
 // With the state locked: how often each is open, by handle.
 struct Opened {
@@ -41,6 +43,14 @@ uint64_t number_of(int file) {
     struct stat found = {};
     require(fstat(file, &found) == 0, CUDA_ERROR_INVALID_HANDLE);
     return found.st_ino;
+}
+
+// Opens the file that a handle names. Fails if the process has none.
+int open_file_of(const Handle& handle) {
+    const std::string path = "/proc/" + std::to_string(handle.process) + "/fd/" + std::to_string(handle.file);
+    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    require(file >= 0, CUDA_ERROR_INVALID_HANDLE);
+    return file;
 }
 
 }  // namespace
@@ -82,9 +92,7 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, unsi
             *address = found->second.address;
             return;
         }
-        const std::string path = "/proc/" + std::to_string(given.process) + "/fd/" + std::to_string(given.file);
-        const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
-        require(file >= 0, CUDA_ERROR_INVALID_HANDLE);
+        const int file = open_file_of(given);
         const Allocation* made = nullptr;
         if (number_of(file) == given.memory)
             made = AddressSpace::instance().add_shared(context.device, given.size, file);
@@ -111,6 +119,45 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
         }
         Tasks::instance().finish_all(context);
         AddressSpace::instance().release(address, Allocation::Kind::Device);
+    });
+}
+
+// The file of an event is empty: it only shows that the event exists.
+CUresult cuIpcGetEventHandle(CUipcEventHandle* handle, CUevent event) {
+    return locked([&](State& state) {
+        require(handle);
+        Event& found = *state.event(event);
+        require(found.is_interprocess(), CUDA_ERROR_INVALID_HANDLE);
+        if (!found.shared) found.shared = File(memfd_create("event", MFD_CLOEXEC));
+        require(bool(found.shared), CUDA_ERROR_OUT_OF_MEMORY);
+        Handle made = {};
+        std::memcpy(made.kind, kKindOfEvents, sizeof kKindOfEvents);
+        made.process = getpid();
+        made.file = found.shared.descriptor();
+        made.device = found.context->device;
+        made.memory = number_of(made.file);
+        std::memcpy(handle, &made, sizeof made);
+    });
+}
+
+// The new event has no record of its own process. It needs none: the other process does the work before a record at
+// once (cuEventRecord).
+CUresult cuIpcOpenEventHandle(CUevent* event, CUipcEventHandle handle) {
+    return locked([&](State&) {
+        Context& context = current_context();
+        require(event);
+        Handle given;
+        std::memcpy(&given, &handle, sizeof given);
+        require(std::memcmp(given.kind, kKindOfEvents, sizeof kKindOfEvents) == 0, CUDA_ERROR_INVALID_HANDLE);
+        require(given.process != getpid(), CUDA_ERROR_INVALID_CONTEXT);
+        require(given.device == context.device, CUDA_ERROR_INVALID_HANDLE);
+        auto made = std::make_unique<Event>();
+        made->context = &context;
+        made->flags = CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+        made->shared = File(open_file_of(given));
+        require(number_of(made->shared.descriptor()) == given.memory, CUDA_ERROR_INVALID_HANDLE);
+        *event = made.get();
+        context.events[*event] = std::move(made);
     });
 }
 

@@ -1,10 +1,15 @@
 #include "driver/state.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 namespace weft::emulator {
+
+File::~File() {
+    if (descriptor_ >= 0) close(descriptor_);
+}
 
 State::State() {
     const Settings& settings = Settings::of_environment();

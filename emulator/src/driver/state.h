@@ -15,6 +15,7 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "driver/abi.h"
@@ -49,12 +50,33 @@ struct Stream {
     bool is_blocking() const { return !(flags & CU_STREAM_NON_BLOCKING); }
 };
 
+// A descriptor of an open file, or none.
+class File {
+public:
+    File() = default;
+    explicit File(int descriptor) : descriptor_(descriptor) {}
+    File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+    File& operator=(File&& other) noexcept {
+        std::swap(descriptor_, other.descriptor_);
+        return *this;
+    }
+    ~File();
+    explicit operator bool() const { return descriptor_ >= 0; }
+    int descriptor() const { return descriptor_; }
+
+private:
+    int descriptor_ = -1;
+};
+
 struct Event {
     Context* context = nullptr;
     unsigned int flags = 0;
     TaskPtr record;                    // the last record; null: never, or in a capture
     std::shared_ptr<Capture> capture;  // the capture of its last record
     std::vector<GraphNode*> frontier;
+    File shared;  // that other processes open by the handle of the event (ipc.cpp)
+
+    bool is_interprocess() const { return flags & CU_EVENT_INTERPROCESS; }
 };
 
 struct Kernel {

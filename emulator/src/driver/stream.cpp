@@ -175,6 +175,7 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
 CUresult cuEventCreate(CUevent* event, unsigned int flags) {
     return locked([&](State&) {
         require(event && flags <= 7);
+        require(!(flags & CU_EVENT_INTERPROCESS) || (flags & CU_EVENT_DISABLE_TIMING));
         Context& context = current_context();
         auto made = std::make_unique<Event>();
         made->context = &context;
@@ -193,8 +194,11 @@ CUresult cuEventDestroy_v2(CUevent event) {
     });
 }
 
+// The work before the record of an event of several processes is done at once: another process that waits for the event
+// could not run it.
 CUresult cuEventRecord(CUevent event, CUstream stream) {
-    return locked([&](State& state) {
+    TaskPtr awaited;
+    const CUresult result = locked([&](State& state) {
         Event& found = *state.event(event);
         Stream& in = *state.stream(stream);
         require(in.context == found.context, CUDA_ERROR_INVALID_HANDLE);
@@ -207,7 +211,10 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
         }
         require_no_implicit_capture(in);
         found.record = Tasks::instance().put(in, nullptr);
+        if (found.is_interprocess()) awaited = found.record;
     });
+    Tasks::instance().finish(awaited);
+    return result;
 }
 
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags) {

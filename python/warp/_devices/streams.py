@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from warp._weft import Event, Stream, get_device
+from warp._weft import open_event_ipc_handle as _open_event
 from warp._weft import streams as _streams
 from warp._weft import usage_error as _usage_error
 
@@ -13,6 +14,7 @@ __all__ = [
     "Event",
     "ScopedStream",
     "Stream",
+    "event_from_ipc_handle",
     "get_event_elapsed_time",
     "get_stream",
     "no_stream",
@@ -97,6 +99,22 @@ def record_event(event: Event | None = None, external: bool = False) -> Event:
     if event is not None:
         _expect(event, Event, "record_event()")
     return _streams.current(None if event is None else event.device).record_event(event, external)
+
+
+def event_from_ipc_handle(handle: bytes, device: Any = None) -> Event:
+    """The event of another process, by the handle that its ``Event.ipc_handle()`` gave.
+
+    Streams of both processes wait for it. The other process records it, or this one; a message of the program says that
+    it is recorded, because a wait for an event that was never recorded delays nothing.
+
+    Args:
+        handle: 64 bytes.
+        device: the CUDA device that both processes use; the default device if None.
+    Raises:
+        UsageError: the handle is none of 64 bytes (a ValueError); the device is the CPU or its driver shares no events,
+            the event is of this process, or there is no such event (a RuntimeError).
+    """
+    return _open_event(handle, device)
 
 
 def _waiting(device: Any) -> Stream:

@@ -90,15 +90,15 @@ def device_from_paddle(paddle_device: Any) -> Device:
     )
 
 
-def device_to_paddle(device: Any = None) -> str:
+def device_to_paddle(warp_device: Any = None) -> str:
     """The name that Paddle has for a device: ``"cpu"``, ``"gpu:0"``.
 
     Args:
-        device: a device or its name; the default device if None.
+        warp_device: a device or its name; the default device if None.
     Raises:
         UsageError (a RuntimeError): there is no such device.
     """
-    found = get_device(device)
+    found = get_device(warp_device)
     return "cpu" if found.is_cpu else f"gpu:{found.ordinal}"
 
 

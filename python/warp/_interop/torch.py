@@ -83,15 +83,15 @@ def device_from_torch(torch_device: Any) -> Device:
     return get_device("cpu" if device.type == "cpu" else str(device))
 
 
-def device_to_torch(device: Any = None) -> str:
+def device_to_torch(warp_device: Any = None) -> str:
     """The name that PyTorch has for a device: ``"cpu"``, ``"cuda:0"``.
 
     Args:
-        device: a device or its name; the default device if None.
+        warp_device: a device or its name; the default device if None.
     Raises:
         UsageError (a RuntimeError): there is no such device.
     """
-    found = get_device(device)
+    found = get_device(warp_device)
     return "cpu" if found.is_cpu else found.alias
 
 

@@ -351,6 +351,31 @@ PyObject* zero(PyObject* self, PyObject*) {
     });
 }
 
+// Tapes keep the contents that their entries read, so that a read needs no mark.
+PyObject* mark_read(PyObject* self, PyObject*) {
+    return guarded([&] {
+        memory_of(self, "array.mark_read()");
+        return Py_NewRef(Py_None);
+    });
+}
+
+PyObject* mark_init(PyObject* self, PyObject*) {
+    return guarded([&] {
+        memory_of(self, "array.mark_init()");
+        return Py_NewRef(Py_None);
+    });
+}
+
+PyObject* mark_write(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&] {
+        static const Signature<5> signature("array.mark_write()",
+                                            {"arg_name", "kernel_name", "filename", "lineno", "operation"}, 0);
+        signature.parse(args, count, keywords);
+        count_write(memory_of(self, "array.mark_write()"));
+        return Py_NewRef(Py_None);
+    });
+}
+
 PyObject* assign(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
         static const Signature<1> signature("array.assign()", {"src"}, 1);
@@ -608,11 +633,23 @@ PyMethodDef array_methods[] = {
     {"__copy__", array_copy, METH_NOARGS, "For copy.copy(): another array over the same memory."},
     {"__deepcopy__", array_deep_copy, METH_O, "For copy.deepcopy(): a copy of the elements, and of the gradient."},
     {"__reduce__", array_reduce, METH_NOARGS, "For pickle: the elements without gaps, the gradient and the device."},
+    fast("mark_write", mark_write,
+         "mark_write($self, arg_name=None, kernel_name=None, filename=None, lineno=None, operation=None)\n--\n\n"
+         "Says that the program has written the memory by itself, through the address or another library. Weft knows "
+         "of\n"
+         "its own writes. A tape that needs the former contents then refuses to go back, and what was built from the\n"
+         "array is looked at again. The arguments are accepted for programs that give them, and are not used."),
+    {"mark_read", mark_read, METH_NOARGS,
+     "mark_read($self)\n--\n\n"
+     "Does nothing: tapes keep the contents that their entries read. Programs may call it."},
+    {"mark_init", mark_init, METH_NOARGS,
+     "mark_init($self)\n--\n\n"
+     "Does nothing, as mark_read()."},
     {"ipc_handle", array_ipc_handle, METH_NOARGS,
      "ipc_handle($self)\n--\n\n"
      "A handle by which another process shows the memory of a CUDA device. Raises RuntimeError for memory of the CPU, "
      "and\n"
-     "for CUDA devices in this release."},
+     "for memory of a pool."},
     {"__ctype__", ctype, METH_NOARGS,
      "__ctype__($self)\n--\n\n"
      "The structure of ctypes that stands for the array in C (weft::ArrayView): data, grad, shape, strides, ndim.\n"

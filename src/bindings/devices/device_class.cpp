@@ -13,6 +13,7 @@
 #include "program/host/host.h"
 #include "runtime/cpu/device.h"
 #include "runtime/cuda_devices.h"
+#include "runtime/foreign_memory.h"
 #include "runtime/ipc.h"
 #include "runtime/memory_pool.h"
 #include "runtime/out_of_memory.h"
@@ -126,6 +127,14 @@ void bind_cuda_properties(nb::class_<Device>& device) {
             return runtime::cuda_context(self);
         },
         "The handle of the context of a CUDA device, an int; None for the CPU.");
+    device.def(
+        "make_current",
+        [](Device& self) {
+            if (self.gpu()) runtime::make_cuda_context_current(self);
+        },
+        "Makes the context of a CUDA device the current one of the calling thread, for other libraries that call the\n"
+        "driver. Weft's own calls need none. Does nothing for the CPU.\n\n"
+        "Raises: UsageError (a RuntimeError) if the driver refuses.");
 }
 
 // "cuda" names the current GPU, too.

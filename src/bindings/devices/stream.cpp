@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
 #include <fstream>
 
 #include "bindings/devices/device.h"
@@ -13,6 +14,7 @@
 #include "bindings/python/lock.h"
 #include "runtime/cuda_devices.h"
 #include "runtime/foreign_memory.h"
+#include "runtime/ipc.h"
 #include "runtime/recording.h"
 #include "runtime/timing.h"
 #include "support/error.h"
@@ -27,6 +29,7 @@ struct PyEvent {
     std::shared_ptr<runtime::Event> event;
     Device* device;
     bool has_time;
+    bool is_interprocess = false;
 };
 
 // A handle of CUDA's.
@@ -45,14 +48,38 @@ std::uint64_t handle_argument(nb::handle given, const Device& device, const char
 
 PyEvent make_event(nb::handle device, nb::handle cuda_event, bool enable_timing, bool interprocess) {
     Device& on = device_from_python(device, "Event()");
-    if (interprocess)
-        throw UsageError("Event()", "events of '" + on.alias +
-                                        "' cannot be shared with other processes. help: leave interprocess out");
+    if (interprocess) {
+        if (enable_timing || !cuda_event.is_none())
+            throw UsageError("Event()",
+                             std::string("interprocess is True, and ") +
+                                 (enable_timing ? "enable_timing too: events of several processes have no time"
+                                                : "cuda_event is given: its library decides about that"),
+                             ErrorCategory::value);
+        return {runtime::make_interprocess_event(on, "Event()"), &on, false, true};
+    }
     if (cuda_event.is_none()) return {on.make_event(enable_timing), &on, enable_timing};
     const std::uint64_t handle = handle_argument(cuda_event, on, "Event()", "cuda_event", "an event");
     if (handle == 0)
         throw UsageError("Event()", "cuda_event is 0, expected the handle of an event", ErrorCategory::value);
     return {runtime::foreign_event(on, handle), &on, true};
+}
+
+nb::bytes event_handle(PyEvent& self) {
+    if (!self.is_interprocess)
+        throw UsageError("Event.ipc_handle()", "the event belongs to this process. help: wp.Event(interprocess=True)");
+    const runtime::IpcHandle handle = runtime::event_ipc_handle(*self.event);
+    return nb::bytes(handle.data(), handle.size());
+}
+
+PyEvent open_event(nb::handle given, nb::handle device) {
+    const char* const api = "event_from_ipc_handle()";
+    Device& on = device_from_python(device, api);
+    runtime::IpcHandle handle;
+    if (!PyBytes_Check(given.ptr()) || static_cast<std::size_t>(PyBytes_GET_SIZE(given.ptr())) != handle.size())
+        throw UsageError(api, "handle is " + describe(given) + ", expected the 64 bytes that Event.ipc_handle() gave",
+                         ErrorCategory::value);
+    std::memcpy(handle.data(), PyBytes_AS_STRING(given.ptr()), handle.size());
+    return {runtime::open_event_ipc_handle(handle, on, api), &on, false, true};
 }
 
 PyStream make_stream(nb::handle device, int priority, nb::handle cuda_stream) {
@@ -172,7 +199,8 @@ void bind_streams(nb::module_& m) {
                         "this object; None for a new one.\n"
                         "    enable_timing: whether wp.get_event_elapsed_time() may ask for its time. Of an event of "
                         "another library that one decides.\n"
-                        "    interprocess: whether other processes may know it; they may not, True is an error.\n\n"
+                        "    interprocess: whether other processes may know it, by ipc_handle(). It has no time then; "
+                        "for CUDA devices.\n\n"
                         "It is recorded in streams of its device. Streams of all CUDA devices may wait for it.")
         .def(nb::new_(&make_event), nb::arg("device") = nb::none(), nb::arg("cuda_event") = nb::none(),
              nb::arg("enable_timing") = false, nb::arg("interprocess") = false)
@@ -187,7 +215,11 @@ void bind_streams(nb::module_& m) {
                 if (self.device->is_cpu) return std::nullopt;
                 return runtime::event_for_others(*self.event);
             },
-            "Its handle for other libraries, which may record it and wait for it; None on the CPU.");
+            "Its handle for other libraries, which may record it and wait for it; None on the CPU.")
+        .def("ipc_handle", &event_handle,
+             "A handle of 64 bytes, by which another process takes the event with wp.event_from_ipc_handle().\n\n"
+             "Raises: UsageError (a RuntimeError) if the event was not made with interprocess=True.");
+    m.def("open_event_ipc_handle", &open_event, nb::arg("handle"), nb::arg("device"));
 
     nb::class_<PyStream>(m, "Stream",
                          "An order of work on a device. Work of one stream is done in order.\n\n"

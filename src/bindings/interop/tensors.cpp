@@ -120,9 +120,9 @@ nb::object plain_structure(Framework& framework, nb::handle tensor, Type dtype) 
 
 PyObject* from_tensor(Framework& framework, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
-        enum { kTensor, kDtype, kRequiresGrad, kGrad, kReturnCtype, kCount };
-        static const Signature<kCount> signature("from_torch()",
-                                                 {"t", "dtype", "requires_grad", "grad", "return_ctype"}, 1);
+        enum { kTensor, kDtype, kRequiresGrad, kGrad, kReturnCtype, kRetainGrad, kCount };
+        static const Signature<kCount> signature(
+            "from_torch()", {"t", "dtype", "requires_grad", "grad", "return_ctype", "retain_grad"}, 1);
         const auto given = signature.parse(args, count, keywords);
         const char* api = framework.from_api;
         const nb::handle tensor = given[kTensor];
@@ -154,6 +154,7 @@ PyObject* from_tensor(Framework& framework, PyObject* const* args, Py_ssize_t co
             else
                 allocate_gradient(array);
         }
+        if (flag(given[kRetainGrad], false)) set_retain_grad(array, true, api);
         if (is_structure) result = make_array_structure(std::move(result));
         return result.release().ptr();
     });
@@ -209,7 +210,7 @@ PyObject* to_entry(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject*
 
 #define WEFT_FROM_DOC(name, framework)                                                                                 \
     name                                                                                                               \
-        "($module, t, dtype=None, requires_grad=None, grad=None, return_ctype=False)\n--\n\n"                          \
+        "($module, t, dtype=None, requires_grad=None, grad=None, return_ctype=False, retain_grad=False)\n--\n\n"       \
         "An array over the memory of a " framework                                                                     \
         " tensor, without a copy; it keeps the tensor alive.\n\n"                                                      \
         "Args:\n"                                                                                                      \
@@ -222,9 +223,11 @@ PyObject* to_entry(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject*
         "        the framework records no gradients now (in its own functions) or the tensor was computed: then the\n" \
         "        array has a gradient of its own.\n"                                                                   \
         "    grad: the gradient to use, an array or a tensor, which is shared.\n"                                      \
-        "    return_ctype: returns a small structure instead, which launches take and nothing else.\n\n"               \
+        "    return_ctype: returns a small structure instead, which launches take and nothing else.\n"                 \
+        "    retain_grad: tapes leave it the gradient of its last contents, as array.retain_grad says.\n\n"            \
         "Raises: a TypeError if `t` is no tensor or has numbers that Weft does not have, a ValueError if `grad` is\n"  \
-        "neither, UsageError (a RuntimeError) if dtype, shape, strides or device do not fit."
+        "neither or retain_grad is for an array without a gradient, UsageError (a RuntimeError) if dtype, shape,\n"    \
+        "strides or device do not fit."
 #define WEFT_TO_DOC(name, framework)                                                                                   \
     name                                                                                                               \
         "($module, a, requires_grad=None)\n--\n\n"                                                                     \

@@ -76,7 +76,9 @@ std::shared_ptr<Stream> CudaDevice::adopt_stream(CUstream foreign) {
     return made;
 }
 
-std::shared_ptr<Event> CudaDevice::make_event(bool has_time) { return std::make_shared<CudaEvent>(*this, has_time); }
+std::shared_ptr<Event> CudaDevice::make_event(bool has_time) {
+    return std::make_shared<CudaEvent>(*this, has_time ? 0u : kNoTiming);
+}
 
 // ---- captures ----
 

@@ -33,6 +33,9 @@ struct CUuuid {
 struct CUipcMemHandle {
     char reserved[64];
 };
+struct CUipcEventHandle {
+    char reserved[64];
+};
 struct CUmemLocation {
     int type, id;
 };
@@ -122,8 +125,8 @@ inline constexpr unsigned kPortable = 1;  // pinned memory is valid in all conte
 inline constexpr CUstreamCaptureMode kCaptureRelaxed = 2;
 inline constexpr CUstreamCaptureStatus kCaptureNone = 0, kCaptureActive = 1;
 inline constexpr int kConditionalNode = 13, kConditionIf = 0, kConditionWhile = 1;
-inline constexpr unsigned kSetDependencies = 1, kNoTiming = 2, kNonBlocking = 1, kNoDestructorSync = 1,
-                          kMoveUserObject = 1, kRecordedByGraph = 1, kWaitedForByGraph = 1;
+inline constexpr unsigned kSetDependencies = 1, kNoTiming = 2, kInterprocess = 4, kNonBlocking = 1,
+                          kNoDestructorSync = 1, kMoveUserObject = 1, kRecordedByGraph = 1, kWaitedForByGraph = 1;
 
 struct Driver {
 #define WEFT_DRIVER(name, parameters) CUresult(*name) parameters = nullptr;

@@ -40,6 +40,11 @@ Device* cuda_device_of(const void* memory) {
     return result == kSuccess ? gpus()[static_cast<std::size_t>(ordinal)] : nullptr;
 }
 
+void make_cuda_context_current(Device& device) {
+    auto& gpu = static_cast<CudaDevice&>(device);
+    gpu.check(driver().cuCtxSetCurrent(gpu.context()), "cuCtxSetCurrent");
+}
+
 std::shared_ptr<Stream> foreign_stream(Device& device, std::uint64_t stream) {
     return static_cast<CudaDevice&>(device).adopt_stream(reinterpret_cast<CUstream>(stream));
 }

@@ -260,13 +260,17 @@ CudaEvent::Owner::~Owner() {
     if (handle && inside.is_inside()) destroy_quietly(driver().cuEventDestroy_v2, handle);
 }
 
-CudaEvent::CudaEvent(CudaContext& device, bool has_time) : device_(device), owner_(std::make_shared<Owner>(device)) {
+CudaEvent::CudaEvent(CudaContext& device, unsigned flags)
+    : device_(device), owner_(std::make_shared<Owner>(device)), is_shared_((flags & kInterprocess) != 0) {
     const CudaContext::Inside inside(device_);
-    device_.check(driver().cuEventCreate(&handle_, has_time ? 0 : kNoTiming), "cuEventCreate");
+    device_.check(driver().cuEventCreate(&handle_, flags), "cuEventCreate");
     owner_->handle = handle_;
 }
 
-CudaEvent::CudaEvent(CudaContext& device, CUevent foreign) : device_(device), handle_(foreign), is_shared_(true) {}
+CudaEvent::CudaEvent(CudaContext& device, CUevent foreign, bool owns)
+    : device_(device), owner_(owns ? std::make_shared<Owner>(device) : nullptr), handle_(foreign), is_shared_(true) {
+    if (owns) owner_->handle = foreign;
+}
 
 CUevent CudaEvent::share_handle() {
     is_shared_ = true;

@@ -116,9 +116,10 @@ private:
 
 class CudaEvent final : public Event {
 public:
-    CudaEvent(CudaContext& device, bool has_time);
-    // An event of another library, which outlives this object.
-    CudaEvent(CudaContext& device, cuda::CUevent foreign);
+    // A new event with the driver's flags. One that is shared with other processes is also recorded by them.
+    CudaEvent(CudaContext& device, unsigned flags);
+    // An event of another library, which outlives this object; or, with `owns`, one that is destroyed with it.
+    CudaEvent(CudaContext& device, cuda::CUevent foreign, bool owns = false);
 
     void record(Stream& stream, bool by_graph) override;
     void make_wait(Stream& stream, bool by_graph) override;
@@ -128,6 +129,7 @@ public:
     bool is_recorded() const override { return is_recorded_ || by_graph_ || is_shared_; }
     // Another library may record the event from now on.
     cuda::CUevent share_handle();
+    CudaContext& device() const { return device_; }
 
 private:
     // Shared with nodes of graphs.
@@ -151,7 +153,7 @@ private:
     CudaContext& device_;
     std::shared_ptr<Owner> owner_;  // null for events of other libraries
     cuda::CUevent handle_ = nullptr;
-    bool is_shared_ = false;  // other libraries record it without notice
+    bool is_shared_ = false;  // other libraries or processes record it without notice
     bool is_recorded_ = false;
     bool is_external_ = false;   // recorded in a capture of another library
     bool by_graph_ = false;      // a graph records it

@@ -76,8 +76,9 @@ Value FunctionAnalyzer::address_of(const syntax::Call& call, Span span) {
     const syntax::Expression& argument = *call.arguments[0];
     const auto no_address = [&](const std::string& what) {
         fail(argument.span, what + " has no address",
-             {help("arrays have one, their elements, and fields and components of these; a @wp.func_native changes a "
-                   "local through a parameter that is annotated wp.ref[T]")},
+             {help("arrays have one, their elements, and fields and components of these: keep the value in z[0] of z = "
+                   "wp.zeros(shape=(1,), dtype=...). A @wp.func_native changes a local through a parameter that is "
+                   "annotated wp.ref[T]")},
              ErrorCategory::type);
     };
     if (!may_be_place(argument)) no_address("a value that is computed");

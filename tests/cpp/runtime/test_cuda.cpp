@@ -42,6 +42,8 @@ TEST(Cuda, numbers_are_those_of_the_emulated_device) {
     EXPECT_EQ(emulated["CUDA_ERROR_UNSUPPORTED_PTX_VERSION"], cuda::kUnsupportedPtx);
     EXPECT_EQ(emulated["CUDA_ERROR_INVALID_HANDLE"], cuda::kInvalidHandle);
     EXPECT_EQ(emulated["CUDA_ERROR_CAPTURED_EVENT"], cuda::kCapturedEvent);
+    EXPECT_EQ(emulated["CU_EVENT_DISABLE_TIMING"], cuda::kNoTiming);
+    EXPECT_EQ(emulated["CU_EVENT_INTERPROCESS"], cuda::kInterprocess);
     EXPECT_EQ(emulated["CU_EVENT_RECORD_EXTERNAL"], cuda::kRecordedByGraph);
     EXPECT_EQ(emulated["CU_EVENT_WAIT_EXTERNAL"], cuda::kWaitedForByGraph);
     EXPECT_EQ(emulated["CU_POINTER_ATTRIBUTE_CONTEXT"], cuda::kPointerContext);
