@@ -4,11 +4,12 @@ BUILD ?= build
 PREFIX ?= /usr/local
 export PYTHON BUILD
 
-.PHONY: setup setup-interop demo test test-long test-documents test-interop test-interop-old check bench docs install wheel wheel-cpp release test-sanitize test-together test-mutants test-clients gpu-check clean
+.PHONY: setup setup-interop demo quick test test-long test-documents test-interop test-interop-old check bench docs install wheel wheel-cpp release test-sanitize test-together test-mutants test-clients gpu-check clean
 
 setup:         ; @$(PYTHON) tools/setup.py
 setup-interop: ; @$(PYTHON) tools/setup.py --for interop
 demo:          ; @$(PYTHON) tools/setup.py --for demo && .venv/bin/python -m warp.examples.lagoon && .venv/bin/python -m warp.examples.shape_wave && .venv/bin/python -m warp.examples.mountain_lake --pixels 480 --samples 16
+quick: setup   ; @tools/quick.sh
 test: setup    ; @tools/test.sh
 check: setup   ; @tools/check.sh
 test-long: setup ; @tools/test_long.sh

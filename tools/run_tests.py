@@ -3,6 +3,7 @@
     python tools/run_tests.py --report FILE        writes the result of each test, as `pytest --report FILE` does
     python tools/run_tests.py --keep-ptx FOLDER    leaves the kernels of the emulated CUDA device in a fresh folder
     python tools/run_tests.py --only PART          the parts whose names begin so
+    python tools/run_tests.py --folders NAME...    these folders of tests/ on the CPU, as `make quick` does
     python tools/run_tests.py --long               the tests of minutes on the emulated device, too
     python tools/run_tests.py --at-a-time N        so many parts beside each other, on any machine;
                                                    WEFT_TESTS_AT_A_TIME says it to `make test`
@@ -139,6 +140,7 @@ def main():
     parser.add_argument("--report", type=Path, help="where what each test showed is written")
     parser.add_argument("--keep-ptx", type=Path, help="where the texts of kernels for CUDA devices are left")
     parser.add_argument("--only", help="how the names of the parts begin")
+    parser.add_argument("--folders", nargs="+", help="folders of tests/, on the CPU only")
     parser.add_argument("--long", action="store_true", help="run the tests of minutes on the emulated device, too")
     parser.add_argument("--other-numbers", action="store_true", help="compare launches on the emulated device")
     forced = os.environ.get("WEFT_TESTS_AT_A_TIME")
@@ -154,6 +156,10 @@ def main():
         every = [part for part in every if part[0].startswith(options.only)]
         if not every:
             parser.error(f"there is no part '{options.only}'; expected {', '.join(names)}")
+    if options.folders:
+        if unknown := set(options.folders) - set(folders()):
+            parser.error(f"there is no tests/{min(unknown)}; expected some of {', '.join(folders())}")
+        every = [part for part in every if part[0] in options.folders]
     with tempfile.TemporaryDirectory() as temporary:
         reports = Path(temporary)
         by_itself = min(MOST_AT_A_TIME, len(os.sched_getaffinity(0)))
