@@ -15,6 +15,6 @@ step "ruff" ruff check --quiet .
 step "ruff format" ruff format --check --quiet .
 step "prose" python tools/checks/check_prose.py
 step "C++ tests" ctest --test-dir "${BUILD:-build}" --output-on-failure --no-tests=error -j 2
-step "Python tests" python tools/run_tests.py --folders language types arrays launches structs
+step "Python tests" python tools/run_tests.py --folders gradients language types arrays launches structs errors
 
 finish

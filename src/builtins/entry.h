@@ -59,7 +59,7 @@ using Refuse = std::string (*)(const Match&);
 struct Entry {
     const char* name;
     const char* signature;
-    const char* doc;  // one sentence
+    const char* doc;  // one sentence or more, as the reference prints it
     Expand expand;
     bool differentiable = true;
     Refuse refuse = nullptr;

@@ -1,9 +1,10 @@
 // Alias metadata: accesses to different memories of a launch do not alias.
 //
-// Each array parameter and each gradient is a memory of its own, if the launch promises so. For each memory, a list of
-// all others would be quadratic in their number. Instead every bit of a memory's number is a domain of two scopes, 0
-// and 1. An access is in the scopes that its own bits name and aliases nothing in the opposite ones. Two memories
-// differ in some bit, and LLVM needs one domain that tells them apart.
+// Each array parameter and each gradient is a memory of its own, if the launch promises so (`noalias`, which
+// program/kernel/launch_layout.h decides). For each memory, a list of all others would be quadratic in their number.
+// Instead every bit of a memory's number is a domain of two scopes, 0 and 1. An access is in the scopes that its own
+// bits name and aliases nothing in the opposite ones. Two memories differ in some bit, and LLVM needs one domain that
+// tells them apart.
 #pragma once
 
 #include <llvm/IR/Instruction.h>

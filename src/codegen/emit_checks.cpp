@@ -1,4 +1,4 @@
-// Thread coordinates, print, debug checks, line numbers.
+// Thread coordinates, print, raise, and the checks of debug mode: bounds, divisors, assertions.
 #include <llvm/IR/DebugInfoMetadata.h>
 
 #include <algorithm>

@@ -15,7 +15,9 @@
 //   emit_atomic.cpp     atomics
 //   emit_branch.cpp     if under masks
 //   emit_loop.cpp       for, while under masks
-//   emit_checks.cpp     print, debug checks
+//   emit_checks.cpp     thread coordinates, print, bounds and other checks
+//   emit_access.cpp     accesses that are reported to the runtime
+//   null_arrays.cpp     arrays that may be None
 //   emit_library.cpp    library functions
 //   emit_native.cpp     calls of functions in C++
 //   emit_call.cpp       calls of noinline functions

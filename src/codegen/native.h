@@ -22,11 +22,9 @@ struct NativeFunction {
     Span call;          // the first one, for messages
 };
 
-// The file names in #line directives for the snippet and for the code around it, and the name of the snippet's
-// function.
-inline constexpr const char* kSnippetName = "snippet";
-inline constexpr const char* kAroundName = "around";
-inline constexpr const char* kFunctionName = "weft_function";
+inline constexpr const char* kSnippetName = "snippet";         // its file in #line directives
+inline constexpr const char* kAroundName = "around";           // the file of the code around it
+inline constexpr const char* kFunctionName = "weft_function";  // the function of the snippet
 
 // The functions that the code of one module calls, numbered in the order of their first calls.
 class NativeFunctions {

@@ -48,8 +48,8 @@ public:
     // Sorts each of the segments [begin, end) separately. Precondition: they lie in the arrays and do not overlap.
     virtual void sort_segments(const Array& keys, const Array& values, const std::vector<Segment>& segments) = 0;
 
-    // The same with the segments in arrays of int32, which are read when the work is done. Throws UsageError, or has
-    // the graph throw it that is captured, where one does not lie in [0, count].
+    // The same with the segments in arrays of int32, which are read when the work is done. Throws UsageError if one
+    // is not within [0, count]; in a capture, the graph throws it.
     virtual void sort_segments_between(const Array& keys, const Array& values, const Array& begins, const Array& ends,
                                        std::int64_t count);
 

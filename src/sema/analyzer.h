@@ -4,9 +4,10 @@
 //   assignment_target.h    assignment targets, and parts of values
 //   module_state.h         the state that all functions of a module share
 //   walk.h                 scans of the text
-//   infer/                 expressions: names, conversions, operators, comparisons, attributes, subscripts,
-//   constructors call/                  calls: the builtin table (overload), user functions (functions), print,
-//   statics, tid control/               statements: assignment, branches (the merging of scopes), loops, return
+//   infer/                 expressions: names, conversions, operators, comparisons, attributes, subscripts and
+//                          constructors
+//   call/                  calls: the builtin table (overload), user functions (functions), print, statics, tid
+//   control/               statements: assignment, branches (the merging of scopes), loops, return
 //   sema.cpp               the module: kernel first, functions as they are met
 //
 // Locals have no address. The scope maps each name to its value at the current point; an assignment replaces the entry.

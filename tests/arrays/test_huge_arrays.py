@@ -237,7 +237,9 @@ def short_extent_in_elements(holders: wp.array(dtype=Holder), out: wp.array(dtyp
 
 @wp.kernel
 def put_into_elements(a: wp.array(dtype=float), holders: wp.array(dtype=Holder)):
-    holders[wp.tid()].a = a
+    one = Holder()
+    one.a = a
+    holders[wp.tid()] = one
 
 
 def holders_of(*arrays: wp.array) -> wp.array:
@@ -260,8 +262,8 @@ def test_extents_of_views_in_elements_are_right():
 
 
 def test_extents_of_views_in_elements_of_elements_are_right():
-    outer, out = Outer(), wp.zeros(2, dtype=wp.int64)
-    outer.holders = holders_of(wp.ones(7), one_many_times())
+    outer, out, huge = Outer(), wp.zeros(2, dtype=wp.int64), one_many_times()
+    outer.holders = holders_of(wp.ones(7), huge)
     outers = wp.zeros(1, dtype=Outer)
     outers[0] = outer
     wp.launch(extents_far_in_elements, 2, [outers, out])
@@ -276,8 +278,8 @@ def test_extents_of_views_that_kernels_store_are_right():
 
 
 def test_an_extent_in_elements_that_does_not_fit_is_an_error():
-    small, out = wp.ones(7), wp.zeros(2, dtype=int)
-    holders = holders_of(small, one_many_times())
+    small, huge, out = wp.ones(7), one_many_times(), wp.zeros(2, dtype=int)
+    holders = holders_of(small, huge)
     with pytest.raises(ValueError) as caught:
         wp.launch(short_extent_in_elements, 2, [holders, out])
     text = str(caught.value)

@@ -54,7 +54,7 @@ def test_the_experiment_does_not_depend_on_where_tensors_lie():
 def test_a_pytorch_that_hides_its_memory_is_named(monkeypatch, capsys):
     monkeypatch.setattr(torch_memory, "_find_places", lambda torch: None)
     assert places_of_memory() is None
-    assert f"PyTorch {torch.__version__} does not show where" in capsys.readouterr().err
+    assert f"PyTorch {torch.__version__} does not show the memory of a tensor" in capsys.readouterr().err
 
 
 def test_negated_views_are_known_of_every_kind_of_tensor():

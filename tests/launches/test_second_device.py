@@ -1,4 +1,4 @@
-"""A second device whose memory the host cannot touch: ``cpu:protected``, of tests only (tests/protected)."""
+"""A second device whose memory the host cannot touch: ``cpu:protected``, for tests (support/protected_device.py)."""
 
 import ctypes
 import threading

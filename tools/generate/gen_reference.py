@@ -42,8 +42,8 @@ SECTIONS = {
     "Streams, events and graphs": (
         "Order and repetition of work. See [devices](../guide/devices.md), [graphs](../guide/graphs.md).",
         """Stream Event get_stream set_stream ScopedStream synchronize_stream synchronize_event record_event wait_event
-        wait_stream get_event_elapsed_time event_from_ipc_handle Graph ScopedCapture capture_begin capture_end capture_launch capture_if
-        capture_while capture_debug_dot_print is_conditional_graph_supported""",
+        wait_stream get_event_elapsed_time event_from_ipc_handle Graph ScopedCapture capture_begin capture_end
+        capture_launch capture_if capture_while capture_debug_dot_print is_conditional_graph_supported""",
     ),
     "Kernels and functions": (
         "See [kernels](../guide/kernels.md).",

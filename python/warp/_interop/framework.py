@@ -1,4 +1,4 @@
-"""What PyTorch and Paddle share: the parts of their APIs that have the same names, by the name of the module."""
+"""The functions of PyTorch and Paddle that have the same names, by the name of the module."""
 
 from __future__ import annotations
 

@@ -178,8 +178,8 @@ std::int64_t make_call(nb::object kernel_object, nb::handle dim, nb::list values
     return id;
 }
 
-// Throws if its adjoint cannot be run. To be called when JAX traces the gradient, so that the error does not come from
-// a program that runs.
+// Throws if the call has no adjoint. JAX asks while it traces the gradient, so that the error comes before the program
+// runs.
 void require_adjoint(std::int64_t id) {
     const Call& call = registry().at(id);
     PyKernel& kernel = *call.kernel;

@@ -203,8 +203,7 @@ PyKernel* kernel_pointer(nb::handle object) {
 void bind_kernels(nb::module_& m) {
     m.def(
         "check_kernel_options", [](nb::dict options, const std::string& api) { read_options(options, api); },
-        nb::arg("options"), nb::arg("api"),
-        "Raises UsageError, in the name of `api`, where an option has no such value.");
+        nb::arg("options"), nb::arg("api"), "Raises UsageError, in the name of `api`, if an option has no such value.");
     nb::class_<PyKernel>(m, "Kernel", nb::dynamic_attr(), nb::is_weak_referenceable(),
                          "A function of the GPU-style kernel language, made by @wp.kernel and run by wp.launch().")
         .def(

@@ -3,11 +3,13 @@
 //
 // Steps, in the order of launch():
 //   1. sort positional and keyword arguments into slots (fastcall.h)
-//   2. read the dimensions; without dim, take those of the first array, once the kernel is analysed
+//   2. read `dim`, if given; a generic kernel becomes its instance
 //   3. pack each argument into the block, by the kernel's ParameterPlan; `holders` keeps views of foreign arrays alive
-//   4. choose the code: not `dense` if an array has gaps, not `noalias` if a written array shares memory with another
-//   5. run; the GIL is released if the estimated time makes up for that
-//   6. forward printed output to sys.stdout; raise a fault or Ctrl-C
+//   4. without `dim`, take the dimensions of the first array
+//   5. choose the code for the layout of the arrays (running.h, program/kernel/launch_layout.h)
+//   6. with record_cmd, return a command
+//   7. run: a tape records the launch and runs it, or run_unrecorded() does (program/launch/run.h: the GIL, printed
+//      output, faults, Ctrl-C)
 #include "program/launch/launch.h"
 
 #include <nanobind/nanobind.h>

@@ -91,8 +91,8 @@ inline void run(LaunchRecorder* recorder, const program::CompiledKernel& compile
 // Arrays that the kernel wrote count one more version (the tape compares them).
 void count_writes(const program::CompiledKernel& compiled, PyObject* const* values);
 
-// Adds the arrays that the kernel writes to verify_fp's check, before the launch: of these values, those of parameters
-// with such effects. `of` precedes the names.
+// Adds arrays to verify_fp's check, before the launch: those of `values` whose parameter the kernel writes, by
+// `effects`. `of` is put before their names.
 void watch_written(program::NanCheck& check, PyKernel& kernel, const std::vector<ParameterEffects>& effects,
                    PyObject* const* values, const std::string& of = "");
 

@@ -275,8 +275,8 @@ HostBuiltin::Plan HostBuiltin::resolve(PyObject* const* arguments, std::size_t c
     return plan;
 }
 
-// False if a plain number does not fit the type that it took at the first call with these types. `in_range` also
-// refuses numbers that would wrap, for which another overload may be right.
+// Writes the arguments into `block`. False if a plain number does not fit the type that the plan chose for it.
+// `in_range` also refuses numbers that would wrap, for which another overload may be right.
 bool HostBuiltin::fill(const Plan& plan, PyObject* const* arguments, std::byte* block, bool in_range) const {
     const program::HostFunction& function = *plan.function;
     function.prepare(block);

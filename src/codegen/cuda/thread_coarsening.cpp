@@ -1,4 +1,5 @@
-// The loops of an entry over its elements (binary/cuda_abi.h):
+// The loops of an entry over its elements (binary/cuda_abi.h). transform/analysis/cost/thread_coarsening.h chooses the
+// number of elements.
 //
 //     if the launch asks for coarsening:
 //         first, step, end = this thread's elements

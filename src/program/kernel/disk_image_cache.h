@@ -1,4 +1,5 @@
-// Machine code that drivers of GPUs made of PTX, in the disk cache beside the kernels.
+// Machine code that drivers of GPUs made of PTX, in the disk cache beside the kernels: implements
+// runtime/driver_image_cache.h with jit/disk_cache.h.
 #pragma once
 
 namespace weft::program {

@@ -43,7 +43,7 @@ std::shared_ptr<const CompiledKernel> code_of_strategy(Kernel& kernel, const Com
                                                        runtime::Device& device, const std::byte* block,
                                                        const Grid& grid);
 
-// The same, with the results of its atomics kept in `returned` for the adjoint; these must come from
+// launch() with the results of its atomics kept in `returned` for the adjoint; these must come from
 // open_atomic_results(). Returns the code that ran.
 const CompiledKernel& launch_keeping_atomic_results(Kernel& kernel, runtime::Device& device,
                                                     std::span<const std::int64_t> dims, const std::byte* block,
@@ -55,7 +55,8 @@ struct DerivedLaunch {
     Derivation derivation;
     std::span<const std::int64_t> dims;
     // Argument blocks. `before`: contents of arrays from before the original launch, with the gradients to work on.
-    // `after`: the contents from after it. Then the tangents, laid out like the arguments.
+    // `after`: the contents from after it. `tangents`: laid out like the
+    // arguments; null for a plain adjoint.
     const std::byte* before;
     const std::byte* after;
     const std::byte* tangents = nullptr;
@@ -69,7 +70,7 @@ struct DerivedLaunch {
 // Returns the code that ran. Throws UsageError if it needs the results of atomics and `returned` is empty.
 const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, const NanCheck* check = nullptr);
 
-// Whether it needs atomic results that the forward launch recorded.
+// Whether the derivative needs the launch itself: results of its atomics, or contents from after it.
 bool needs_launch(Kernel& kernel, const DerivedLaunch& what);
 
 }  // namespace weft::program

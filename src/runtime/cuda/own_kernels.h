@@ -10,7 +10,8 @@
 
 namespace weft::runtime {
 
-// A module of runtime/cuda_kernels.h, and a kernel in it, which takes one struct.
+// A module of runtime/cuda_kernels.h, which cmake/cuda_kernels.cmake generates, and a kernel in it, which takes one
+// struct.
 struct OwnKernel {
     const char* ptx;
     const char* name;

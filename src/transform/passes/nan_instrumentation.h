@@ -1,4 +1,5 @@
-// Checks of each write for NaN and infinity (wp.config.verify_fp).
+// Checks of each write for NaN and infinity (wp.config.verify_fp): the pass `nan_check`.
+// program/launch/nan_check.h reports them.
 #pragma once
 
 #include "ir/ir.h"

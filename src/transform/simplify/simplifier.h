@@ -1,6 +1,6 @@
 // The inside of simplify(), cut by subject. Reading order: simplifier.cpp (the walk), identities.cpp and parts.cpp
 // (simplification of one operation), control.cpp (branches and loops), common_subexpressions.h (repeated operations),
-// dead.cpp (dead code).
+// dead.cpp (dead code), constants.h and fold.h (constants), address_overlays.cpp (views at addresses).
 //
 // One walk visits every operation once, in program order, with all operands already simplified. It writes the new list
 // of operations as it goes. Hence a rule only looks at an operation and at the definitions of its operands, and a round
