@@ -168,14 +168,16 @@ def test_bits_of_an_array_have_no_gradient():
     assert a.grad.list() == [2.0, 0.0, 6.0, 0.0]
 
 
-def test_an_array_of_the_thread_has_no_address():
+def test_a_view_at_the_address_of_an_array_of_the_thread_shows_its_elements():
     def kernel(out: wp.array[float]):
         own = wp.zeros(shape=(3,), dtype=float)
         view = wp.array(ptr=own.ptr, shape=(3,), dtype=float)
-        out[0] = view[0]
+        own[1] = float(wp.tid())
+        out[wp.tid()] = view[1]
 
-    with pytest.raises(wp.CompileError, match="made by wp.zeros"):
-        launched(kernel, 1, wp.zeros(1))
+    out = wp.zeros(9)
+    launched(kernel, 9, out)
+    assert out.list() == list(range(9))
 
 
 # ---- arrays of the thread as parameters ----
