@@ -182,7 +182,6 @@ NOT_REACHED = {
     "cuIpcCloseMemHandle": "is of memory of another process: cuda/test_ipc.py",
     "cuIpcGetMemHandle": "is of memory of another process: cuda/test_ipc.py",
     "cuIpcOpenMemHandle_v2": "is of memory of another process: cuda/test_ipc.py",
-    "cuCtxSetCurrent": "is Device.make_current(): cuda/test_contexts.py",
     "cuIpcGetEventHandle": "is of an event of several processes: cuda/test_ipc.py",
     "cuIpcOpenEventHandle": "is of an event of another process: cuda/test_ipc.py",
     "cuUserObjectRelease": "is called only where cuGraphRetainUserObject has failed: a test of its own",
