@@ -14,18 +14,6 @@
 
 namespace weft::program {
 
-Extent extent(const ArrayView& view, const BlockArray& place) {
-    auto low = reinterpret_cast<std::intptr_t>(view.data);
-    auto high = low;
-    for (int axis = 0; axis < place.ndim; ++axis) {
-        if (view.shape[axis] == 0) return {};
-        std::int64_t reach = (view.shape[axis] - 1) * view.strides[axis];
-        (reach < 0 ? low : high) += reach;
-    }
-    if (view.data == nullptr) return {};
-    return {reinterpret_cast<const std::byte*>(low), reinterpret_cast<const std::byte*>(high + place.element_bytes)};
-}
-
 // Axes in order of their strides: each step must lead past all that the axes before reach.
 bool shows_twice(const ArrayView& view, const BlockArray& place) {
     std::array<std::pair<std::int64_t, std::int64_t>, kMaxDims> axes;  // (stride, extent), sorted

@@ -40,8 +40,8 @@ void dump_ir(std::string_view stage, const std::string& kernel, const ir::Module
 
 void add_arrays(Type type, std::int64_t offset, int parameter, bool is_parameter, std::vector<BlockArray>& places) {
     if (type.is_array()) {
-        places.push_back({offset, type, parameter, is_parameter, type.ndim(), type.element().size_bytes(),
-                          ir::holds_array(type.element())});
+        places.push_back({offset, type, parameter, is_parameter, ir::holds_array(type.element()), type.ndim(),
+                          type.element().size_bytes()});
     } else if (type.is_struct()) {
         for (const Type::Field& field : type.fields())
             add_arrays(field.type, offset + field.offset, parameter, /*is_parameter=*/false, places);

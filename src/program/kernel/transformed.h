@@ -23,9 +23,9 @@ struct BlockArray {
     Type type;
     int parameter;
     bool is_parameter;  // not in a struct
+    bool holds_arrays;  // in its elements
     int ndim;
     std::int64_t element_bytes;
-    bool holds_arrays;  // in its elements
 };
 
 // The array at an offset of an argument block.
