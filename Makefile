@@ -9,7 +9,7 @@ export PYTHON BUILD
 setup:         ; @$(PYTHON) tools/setup.py
 setup-interop: ; @$(PYTHON) tools/setup.py --for interop
 demo:          ; @$(PYTHON) tools/setup.py --for demo && .venv/bin/python -m warp.examples.lagoon && .venv/bin/python -m warp.examples.shape_wave && .venv/bin/python -m warp.examples.mountain_lake --pixels 480 --samples 16
-quick: setup   ; @tools/quick.sh
+quick: setup   ; @tools/test.sh --quick
 test: setup    ; @tools/test.sh
 check: setup   ; @tools/check.sh
 test-long: setup ; @tools/test_long.sh
