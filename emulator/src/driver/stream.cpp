@@ -85,6 +85,21 @@ void wait_for(Stream& stream, Event& event) {
     Tasks::instance().put(stream, nullptr, event.record);
 }
 
+// The task that recorded the event last, or null, for a call that waits or asks: neither is possible for an event of a
+// capture, or during one.
+TaskPtr record_to_wait_for(CUevent event) {
+    TaskPtr record;
+    {
+        State& state = State::instance();
+        const std::lock_guard lock(state.mutex);
+        current_context();
+        require(!state.event(event)->capture, CUDA_ERROR_CAPTURED_EVENT);
+        record = state.event(event)->record;
+    }
+    require_no_unsafe_capture();
+    return record;
+}
+
 }  // namespace
 
 extern "C" {
@@ -231,15 +246,7 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int fla
 
 CUresult cuEventQuery(CUevent event) {
     return entry([&] {
-        TaskPtr record;
-        {
-            State& state = State::instance();
-            const std::lock_guard lock(state.mutex);
-            current_context();
-            require(!state.event(event)->capture, CUDA_ERROR_CAPTURED_EVENT);
-            record = state.event(event)->record;
-        }
-        require_no_unsafe_capture();
+        const TaskPtr record = record_to_wait_for(event);
         Tasks::instance().advance(record);
         require_no_fault();
         require(!record || record->done, CUDA_ERROR_NOT_READY);
@@ -248,16 +255,7 @@ CUresult cuEventQuery(CUevent event) {
 
 CUresult cuEventSynchronize(CUevent event) {
     return entry([&] {
-        TaskPtr record;
-        {
-            State& state = State::instance();
-            const std::lock_guard lock(state.mutex);
-            current_context();
-            require(!state.event(event)->capture, CUDA_ERROR_CAPTURED_EVENT);
-            record = state.event(event)->record;
-        }
-        require_no_unsafe_capture();
-        Tasks::instance().finish(record);
+        Tasks::instance().finish(record_to_wait_for(event));
         trim_pools();
         write_printed();
         require_no_fault();
