@@ -27,9 +27,6 @@ namespace {
 
 constexpr const char* kApi = "compile_aot_module()";
 
-constexpr program::LaunchLayout kAny = {.dense = false, .noalias = false, .distinct = false};
-constexpr program::LaunchLayout kHuge = {.dense = false, .noalias = false, .distinct = false, .huge = true};
-
 std::vector<BundledNarrow> narrow(const program::CompiledKernel& kernel) {
     std::vector<BundledNarrow> result;
     for (const transform::NarrowExtent& one : kernel.narrow_extents) result.push_back({one.parameter, one.axis});
@@ -73,10 +70,12 @@ public:
         return compiled(dense_, {}, derivation);
     }
     std::shared_ptr<const program::CompiledKernel> general(const program::Derivation& derivation = {}) const {
-        return compiled(general_, kAny, derivation);
+        return compiled(general_, program::LaunchLayout::without_promises(), derivation);
     }
     std::shared_ptr<const program::CompiledKernel> huge(const program::Derivation& derivation = {}) const {
-        return compiled(general_, kHuge, derivation);
+        program::LaunchLayout any = program::LaunchLayout::without_promises();
+        any.huge = true;
+        return compiled(general_, any, derivation);
     }
 
 private:

@@ -71,6 +71,13 @@ struct LaunchLayout {
 #define WEFT_OF_LAYOUT(...) << 1
 #include "ir/specialization.def"
     ;
+    // Every property false: code for it serves all arrays but huge ones.
+    static constexpr LaunchLayout without_promises() {
+        LaunchLayout none;
+#define WEFT_OF_LAYOUT(type, name, ...) none.name = false;
+#include "ir/specialization.def"
+        return none;
+    }
     // Below kCount; 0 for the usual layout.
     std::size_t index() const {
         std::size_t index = 0, usual_index = 0;
