@@ -131,8 +131,8 @@ for attempt in range(2):
 print(called)
 """
 
-# What is called before there is an array, and whether CUDA is given up where it fails. A driver that does not start is
-# not asked again; everything else is tried anew.
+# The calls before there is an array, and whether CUDA is given up if they fail. A driver that does not start is not
+# asked again; everything else is tried anew.
 AT_THE_START = {
     "cuInit": True,
     "cuDriverGetVersion": True,
@@ -173,8 +173,8 @@ def test_a_call_fails_when_cuda_starts(emulator, function, lasts):
 NOT_REACHED = {
     "cuGetErrorName": "names failures: a test of its own",
     "cuGetErrorString": "names failures: a test of its own",
-    "cuDeviceGet": "is of drivers whose numbers of devices are no handles: nobody calls it",
-    "cuEventElapsedTime": "is called where a driver before 12.8 has no cuEventElapsedTime_v2",
+    "cuDeviceGet": "is of drivers whose numbers of devices are no handles: it is never called",
+    "cuEventElapsedTime": "is called if a driver before 12.8 has no cuEventElapsedTime_v2",
     "cuStreamIsCapturing": "is cuStreamGetCaptureInfo_v3 in the emulated driver, and fails and counts as that",
     "cuFuncSetAttribute": "is of clusters, which need architecture 90: cuda/test_options.py",
     "cuLaunchKernelEx": "is of clusters, which need architecture 90: cuda/test_options.py",

@@ -92,7 +92,7 @@ def test_launches_in_the_capture_of_another_library(other, external, ours):
 def test_what_a_foreign_graph_used_is_freed_with_it(other):
     def allocations():
         gc.collect()
-        for _ in range(2):  # the first one finds what nobody uses any more
+        for _ in range(2):  # the first one finds the memory that is free now
             wp.synchronize_device(DEVICE)
         return other.driver.weftEmulatedAlive(b"allocations")
 
@@ -167,7 +167,7 @@ def test_captures_that_belong_to_somebody_else(other):
 
 # ---- calls of the driver that fail ----
 
-# What gives something back, or is needed for that: where it fails, that may be lost.
+# Calls that give something back, or are needed for that: if they fail, it may be lost.
 GIVES_BACK = {
     *("cuGraphDestroy", "cuGraphExecDestroy", "cuStreamDestroy_v2", "cuEventDestroy_v2", "cuMemFreeAsync"),
     *("cuModuleUnload", "cuCtxPopCurrent_v2", "cuCtxGetCurrent", "cuCtxPushCurrent_v2"),

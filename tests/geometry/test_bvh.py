@@ -190,7 +190,7 @@ def test_boxes_near_a_ray():
         near, far = (lower[None] - grow - s) / d, (upper[None] + grow - s) / d
         return np.maximum(near.max(axis=2), 0), far.min(axis=2)
 
-    # What the ball may touch is among them, and nothing beyond boxes that are larger by the radius.
+    # Every box that the ball may touch is among them, and none beyond boxes that are larger by the radius.
     enter, leave = interval(0.1)
     sure = np.abs(enter - leave) > 1e-5
     assert (found[sure] % 100 <= (enter <= leave)[sure]).all()

@@ -156,7 +156,7 @@ def test_launches_in_a_graph(ordered):
         check_sums(found, points.numpy(), factor)
         np.testing.assert_array_equal(found, launch_in_own_order(kernel, grid, points))
         out.zero_()
-    # Less points than threads. The graph keeps the grid that nobody else has.
+    # Fewer points than threads. The graph alone keeps the earlier grid.
     grid.build(points[: COUNT // 2], RADIUS)
     expected = launch_in_own_order(kernel, grid, points)
     wp.capture_launch(capture.graph)

@@ -22,7 +22,7 @@ def added(a, key, value):
     a[key] += value
 
 
-# What they do with an array `a`, an indexedarray `i` of it that was made before the capture, and two arrays of three.
+# Operations on an array `a`, an indexedarray `i` of it that was made before the capture, and two arrays of three.
 OF_CHOSEN_ELEMENTS = {
     "fill_": lambda a, i, b, out: i.fill_(2.0),
     "zero_": lambda a, i, b, out: i.zero_(),

@@ -1,5 +1,4 @@
-"""How many threads run at once where nobody says: results do not depend on it, and one lane is taken where lanes would
-wait for memory."""
+"""The lane count that Weft chooses by itself: results do not depend on it. It is one if lanes would wait for memory."""
 
 import numpy as np
 import pytest

@@ -380,7 +380,7 @@ def foreign_captures():
         if graph:
             other.give_back("cuGraphDestroy", graph)
         wp.synchronize()
-        wp.synchronize()  # the first one finds what nobody uses any more
+        wp.synchronize()  # the first one finds the memory that is free now
     assert out.numpy().tolist() == [6.0] * 10
 
 

@@ -1,4 +1,4 @@
-// How many threads run at once, where nobody says: each rule of lane_count.cpp on both sides of its limit.
+// The lane count that the plan chooses by itself: each rule of lane_count.cpp on both sides of its limit.
 #include <gtest/gtest.h>
 
 #include "codegen/codegen.h"
