@@ -27,7 +27,8 @@ set(devlib_flags -std=c++20 -O2 -fno-vectorize -fno-slp-vectorize -ffp-contract=
     -nostdinc -nogpulib -fno-exceptions -fno-rtti -Wall -Wextra -Werror -Wno-psabi -I${CMAKE_CURRENT_SOURCE_DIR}/src)
 file(GLOB devlib_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/devlib/*.cpp)
 file(GLOB devlib_spatial_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/devlib/spatial/*.cpp)
-set(devlib_cuda_sources ${CMAKE_CURRENT_SOURCE_DIR}/src/devlib/cuda/reports.cpp)
+set(devlib_cuda_sources ${CMAKE_CURRENT_SOURCE_DIR}/src/devlib/cuda/reports.cpp
+    ${CMAKE_CURRENT_SOURCE_DIR}/src/devlib/cuda/objects.cpp)
 file(GLOB_RECURSE devlib_headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/devlib/*.h)
 set(devlib_pairs "")
 set(devlib_files "")

@@ -62,6 +62,7 @@ struct CudaEntry {
     std::int32_t logs = 0;             // logs that a thread keeps (CudaLaunch::logs)
     std::int32_t most_threads = 0;     // of a block; 0: the device's limit
     std::int32_t together = 1;         // elements of a thread under CudaLaunch::together
+    bool finds_objects = false;        // looks up meshes, trees, grids or volumes: launches give it CudaLaunch::objects
     std::vector<std::string> formats;  // texts that it prints and raises; their numbers count from 1
 
     bool operator==(const CudaEntry&) const = default;
@@ -82,6 +83,9 @@ struct KernelEntry {
     const CpuEntry& cpu() const { return std::get<CpuEntry>(code); }
     CpuEntry& cpu() { return std::get<CpuEntry>(code); }
     const CudaEntry& cuda() const { return std::get<CudaEntry>(code); }
+    bool finds_objects() const {
+        return std::visit([](const auto& entry) { return entry.finds_objects; }, code);
+    }
     // Threads that run side by side in SIMD registers.
     int lanes() const {
         const CpuEntry* of_cpu = std::get_if<CpuEntry>(&code);

@@ -37,10 +37,11 @@ struct CudaLaunch {
     CudaReports* reports = nullptr;  // set under CudaEntry::reports
     // Memory of threads, if CudaEntry::logs: the parts of all threads for the first log, then those for the next one.
     std::byte* logs = nullptr;
-    std::int64_t log_bytes = 0;  // of one part
-    std::int64_t together = 0;   // whether threads have several elements: in launches up to kMostTogether
+    std::int64_t log_bytes = 0;     // of one part
+    std::int64_t together = 0;      // whether threads have several elements: in launches up to kMostTogether
+    const void* objects = nullptr;  // a devlib::ObjectTable, set under CudaEntry::finds_objects
 };
-static_assert(sizeof(CudaLaunch) == 136);
+static_assert(sizeof(CudaLaunch) == 144);
 inline constexpr std::int64_t kMostTogether = std::int64_t{1} << 30;
 
 // The alignment of the elements of array parameters in code for dense arrays: the most bytes that one access of several

@@ -1,6 +1,6 @@
 // The bytes of a Binary:
 //
-//   "WEFTBIND"   8 bytes: the magic, with the version of the layout below
+//   "WEFTBINE"   8 bytes: the magic, with the version of the layout below
 //   checksum     u64 over all that follows
 //   key          32 bytes
 //   target       u8 kind, three texts
@@ -15,7 +15,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::string_view kBinaryMagic = "WEFTBIND";
+constexpr std::string_view kBinaryMagic = "WEFTBINE";
 
 class BinaryWriter : public Writer<BinaryWriter> {
 public:
@@ -56,6 +56,7 @@ public:
         write(entry.logs);
         write(entry.most_threads);
         write(entry.together);
+        write(entry.finds_objects);
         write(entry.formats);
     }
     void write(const KernelEntry& kernel) {
@@ -114,6 +115,7 @@ public:
         read(entry.logs);
         read(entry.most_threads);
         read(entry.together);
+        read(entry.finds_objects);
         read(entry.formats);
     }
     void read(KernelEntry& kernel) {

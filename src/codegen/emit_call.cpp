@@ -20,6 +20,10 @@ bool Callees::takes_launch(const ir::Function& function) const {
             }));
 }
 
+bool Emitter::takes_objects(const ir::Function& function) const {
+    return machine_.object_tables && callees_.finding.contains(&function);
+}
+
 llvm::Function* Emitter::declare_callee(const std::string& symbol) {
     llvm::SmallVector<llvm::Type*> parameters, results;
     for (const ir::Value* parameter : kernel_.parameters())
@@ -31,6 +35,7 @@ llvm::Function* Emitter::declare_callee(const std::string& symbol) {
         parameters.push_back(builder_.getInt64Ty());
         results.push_back(builder_.getInt1Ty());
     }
+    if (takes_objects(kernel_)) parameters.push_back(builder_.getPtrTy());
     llvm::Type* result = results.empty() ? builder_.getVoidTy() : llvm::StructType::get(context_, results);
     auto* type = llvm::FunctionType::get(result, parameters, false);
     auto* callee = llvm::Function::Create(type, llvm::Function::InternalLinkage, symbol, module_);
@@ -52,6 +57,7 @@ void Emitter::emit_callee(llvm::Function* callee) {
         thread_of_caller_ = argument++;
         leave_ = new_block("leave");
     }
+    if (takes_objects(kernel_)) objects_ = argument++;
     emit_region(kernel_.body);
     if (callee->getReturnType()->isVoidTy()) {
         builder_.CreateRetVoid();
@@ -84,6 +90,7 @@ void Emitter::emit_call(const Operation& operation) {
         arguments.push_back(launch_);
         arguments.push_back(thread_number(nullptr));
     }
+    if (takes_objects(*operation.function)) arguments.push_back(objects_);
     llvm::CallInst* call = builder_.CreateCall(callee->second, arguments);
     if (takes_launch) {
         const unsigned last = call->getType()->getStructNumElements() - 1;

@@ -63,7 +63,8 @@ struct Callees {
     // Whether the function also takes the LaunchContext and the number of the thread: it reports, or takes arrays that
     // may be None. Its last result then says that it has reported a fault, so that the thread must leave.
     bool takes_launch(const ir::Function& function) const;
-    std::vector<const ir::Operation*> checked;  // the operation of each check in them
+    std::unordered_set<const ir::Function*> finding;  // those with lookups of objects, likewise
+    std::vector<const ir::Operation*> checked;        // the operation of each check in them
     bool have_atomics = false, find_objects = false;
     bool depend_on_order = false;  // KernelPlan::depends_on_order
     bool have_long_loops = false;  // KernelPlan::has_long_loops
@@ -98,6 +99,8 @@ protected:
     llvm::Value* stack_slot(llvm::Type* type, llvm::Align alignment, const char* name = "");
 
     // ---- emit_call.cpp ----
+    // Whether the noinline function takes the table of objects, its last parameter.
+    bool takes_objects(const ir::Function& function) const;
     void emit_call(const ir::Operation& operation);
 
     void emit_region(const ir::Region& region);
@@ -379,6 +382,7 @@ protected:
     bool in_tail_ = false;                                   // some lane is certainly inactive
     llvm::MDNode* mostly_ = nullptr;                         // weights of a branch that is mostly taken
     llvm::Value* launch_ = nullptr;                          // the launch's context, for reports
+    llvm::Value* objects_ = nullptr;                         // the launch's table, under Machine::object_tables
     llvm::SmallVector<llvm::Value*, kMaxDims> dims_;         // extents, i64
     llvm::SmallVector<llvm::Value*, kMaxDims> coordinates_;  // of lane 0 of the group, i64
     // Negative-index choices that the code being emitted may drop, as its indices are not negative.

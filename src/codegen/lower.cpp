@@ -34,16 +34,20 @@ void number_places(const ir::Module& module, const ir::Function& kernel, const R
     for (const ir::Operation* operation : checked) entry.sites.push_back(numbers.at(operation));
 }
 
-// Adds the function to `reporting` if it raises or prints, or calls one that does. `known` holds the functions visited.
-void find_reporting(const ir::Function& function, bool debug, std::unordered_set<const ir::Function*>& known,
-                    std::unordered_set<const ir::Function*>& reporting) {
+// Adds the function to `reporting` if it raises or prints, or calls one that does, and to `finding` if it has lookups
+// of objects, likewise. `known` holds the functions visited.
+void find_uses(const ir::Function& function, bool debug, std::unordered_set<const ir::Function*>& known,
+               Callees& callees) {
     if (!known.insert(&function).second) return;
     ir::for_each_operation(function.body, [&](const ir::Operation& operation) {
-        if (operation.op == ir::Op::call) find_reporting(*operation.function, debug, known, reporting);
+        const bool is_call = operation.op == ir::Op::call;
+        if (is_call) find_uses(*operation.function, debug, known, callees);
         const bool is_silent = operation.op == ir::Op::assert_ && !debug;
-        if (operation.op == ir::Op::call ? reporting.contains(operation.function)
-                                         : ir::op_info(operation.op).effects == ir::Effects::reports && !is_silent)
-            reporting.insert(&function);
+        if (is_call ? callees.reporting.contains(operation.function)
+                    : ir::op_info(operation.op).effects == ir::Effects::reports && !is_silent)
+            callees.reporting.insert(&function);
+        if (is_call ? callees.finding.contains(operation.function) : operation.op == ir::Op::object)
+            callees.finding.insert(&function);
     });
 }
 
@@ -56,7 +60,7 @@ void lower_callees(const transform::ModulePlan& plans, bool debug, TargetCodegen
         callees.may_get_null |= plan.parameters_may_be_null;
         callees.depend_on_order |= plan.depends_on_order;
         callees.have_long_loops |= plan.has_long_loops;
-        find_reporting(*plan.function, debug, known, callees.reporting);
+        find_uses(*plan.function, debug, known, callees);
         Emitter& emitter = *emitters.emplace_back(target.callee(plan));
         callees.functions[plan.function] = emitter.declare_callee(symbol_of(*plan.function, number));
     }

@@ -23,6 +23,9 @@ class Event;
 class Graph;
 class MemoryPool;
 class Primitives;
+namespace spatial {
+class DeviceGeometry;
+}
 class Recording;
 struct CopyPlan;
 struct GradientView;
@@ -147,6 +150,8 @@ public:
     virtual void store(void* to, const void* from, std::int64_t size_bytes) = 0;
 
     virtual Primitives& primitives() = 0;
+    // Null for a device whose kernels read the host's memory.
+    virtual spatial::DeviceGeometry* geometry() { return nullptr; }
 
     // Whether a launch of so many threads gets faster if each worker adds to a private copy of these gradients
     // (LaunchOptions::private_gradients). Never on a device without workers.

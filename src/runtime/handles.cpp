@@ -26,8 +26,9 @@ constexpr std::size_t kSlots = std::size_t{1} << 20;
 constexpr std::uint64_t kGenerations = std::uint64_t{1} << 24;
 
 struct Slot {
-    std::atomic<std::uint64_t> id{0};  // 0: free
-    std::atomic<const void*> descriptor{nullptr};
+    std::atomic<std::uint64_t> id{0};                  // 0: free
+    std::atomic<const void*> descriptor{nullptr};      // the empty one for objects of another table
+    std::atomic<const Device*> table_device{nullptr};  // of that table
 };
 
 // Zeros: the descriptor of an empty object of every kind.
@@ -38,7 +39,7 @@ constinit Slot slots[kSlots];
 
 struct Use {
     std::uint64_t generation = 0;
-    std::shared_ptr<const Object> object;
+    Contents contents;
 };
 struct Slots {
     std::mutex mutex;
@@ -101,10 +102,15 @@ void retire(std::shared_ptr<const Object> object) {
 
 std::size_t slot_of(std::uint64_t id) { return id & 0xffffffff; }
 
+void set_free(std::size_t slot) {
+    const std::lock_guard lock(owners().mutex);
+    owners().free.push_back(static_cast<std::uint32_t>(slot));
+}
+
 // False if the id has no meaning.
 bool remove(std::uint64_t id) {
     Slots& own = owners();
-    std::shared_ptr<const Object> former;
+    Contents former;
     {
         const std::lock_guard lock(own.mutex);
         if (id == 0 || slot_of(id) >= kSlots) return false;  // 0 is the id of every free slot
@@ -112,16 +118,27 @@ bool remove(std::uint64_t id) {
         if (slot.id != id) return false;
         slot.id = 0;
         slot.descriptor = kEmpty;
-        former = std::move(own.uses[slot_of(id)].object);
-        own.free.push_back(static_cast<std::uint32_t>(slot_of(id)));
+        slot.table_device = nullptr;
+        former = std::exchange(own.uses[slot_of(id)].contents, {});
     }
-    retire(std::move(former));
+    if (former.table) {
+        former.table->remove(slot_of(id), [slot = slot_of(id), object = std::move(former.object)]() mutable {
+            object.reset();
+            set_free(slot);
+        });
+        return true;
+    }
+    set_free(slot_of(id));
+    retire(std::move(former.object));
     return true;
 }
 
 }  // namespace
 
-std::uint64_t publish(ObjectKind kind, Contents contents) {
+namespace {
+
+// An unused slot, and the id that an object of this kind has in it.
+std::pair<std::uint32_t, std::uint64_t> take_slot(ObjectKind kind) {
     Slots& own = owners();
     const std::lock_guard lock(own.mutex);
     std::uint32_t slot = 0;
@@ -136,24 +153,45 @@ std::uint64_t publish(ObjectKind kind, Contents contents) {
                          "there are " + std::to_string(kSlots) + " of them, and no more are possible",
                          ErrorCategory::memory);
     }
-    Use& use = own.uses[slot];
-    use.generation = (use.generation + 1) % kGenerations;
-    const std::uint64_t id = static_cast<std::uint64_t>(kind) << 56 | use.generation << 32 | slot;
-    use.object = std::move(contents.object);
-    slots[slot].descriptor = contents.descriptor;
+    std::uint64_t& generation = own.uses[slot].generation;
+    generation = (generation + 1) % kGenerations;
+    return {slot, static_cast<std::uint64_t>(kind) << 56 | generation << 32 | slot};
+}
+
+}  // namespace
+
+std::uint64_t publish(ObjectKind kind, Contents contents) {
+    const auto [slot, id] = take_slot(kind);
+    if (contents.table) {
+        try {
+            contents.table->set(slot, id, contents.descriptor);
+        } catch (...) {
+            set_free(slot);
+            throw;
+        }
+    }
+    const std::lock_guard lock(owners().mutex);
+    slots[slot].descriptor = contents.table ? kEmpty : contents.descriptor;
+    slots[slot].table_device = contents.table ? &contents.table->device() : nullptr;
+    owners().uses[slot].contents = std::move(contents);
     slots[slot].id = id;
     return id;
 }
 
 void replace(std::uint64_t id, Contents contents) {
+    DeviceTable* const table = contents.table;
+    if (table) table->change(slot_of(id), contents.descriptor);
     std::shared_ptr<const Object> former;
     {
         const std::lock_guard lock(owners().mutex);
-        slots[slot_of(id)].descriptor = contents.descriptor;
-        former = std::exchange(owners().uses[slot_of(id)].object, std::move(contents.object));
+        if (!table) slots[slot_of(id)].descriptor = contents.descriptor;
+        former = std::exchange(owners().uses[slot_of(id)].contents, std::move(contents)).object;
     }
     ++change_count;
-    retire(std::move(former));
+    if (table)
+        former.reset();  // its memory is freed in the order of the stream
+    else
+        retire(std::move(former));
 }
 
 void count_change() { ++change_count; }
@@ -170,13 +208,20 @@ std::vector<std::uint64_t> all_ids() {
 
 namespace {
 
+// Empty if the id has no meaning.
+Contents contents_of(std::uint64_t id) {
+    const std::lock_guard lock(owners().mutex);
+    if (id == 0 || slot_of(id) >= kSlots || slots[slot_of(id)].id != id) return {};
+    return owners().uses[slot_of(id)].contents;
+}
+
 // One keep() of an id.
 struct Keeper {
     std::uint64_t id;
-    std::function<void(const void*)> withdrawn;
+    std::function<void(const Object&)> withdrawn;
     bool is_withdrawn = false;
 
-    Keeper(std::uint64_t of, std::function<void(const void*)> tell);
+    Keeper(std::uint64_t of, std::function<void(const Object&)> tell);
     ~Keeper();
     Keeper(const Keeper&) = delete;
     Keeper& operator=(const Keeper&) = delete;
@@ -191,7 +236,7 @@ Keepers& keepers() {
     return made;
 }
 
-Keeper::Keeper(std::uint64_t of, std::function<void(const void*)> tell) : id(of), withdrawn(std::move(tell)) {
+Keeper::Keeper(std::uint64_t of, std::function<void(const Object&)> tell) : id(of), withdrawn(std::move(tell)) {
     keepers().all.emplace(id, this);
 }
 
@@ -209,14 +254,14 @@ void withdraw(std::uint64_t id) {
         const auto [first, last] = keepers().all.equal_range(id);
         for (auto each = first; each != last; ++each) {
             each->second->is_withdrawn = true;
-            each->second->withdrawn(slots[slot_of(id)].descriptor);
+            if (const std::shared_ptr<const Object> object = contents_of(id).object) each->second->withdrawn(*object);
         }
         if (first != last) return;
     }
     if (remove(id)) ++change_count;
 }
 
-std::shared_ptr<const void> keep(std::uint64_t id, std::function<void(const void*)> withdrawn) {
+std::shared_ptr<const void> keep(std::uint64_t id, std::function<void(const Object&)> withdrawn) {
     const std::lock_guard lock(keepers().mutex);
     if (id == 0 || slot_of(id) >= kSlots || slots[slot_of(id)].id != id) return nullptr;
     return std::make_shared<const Keeper>(id, std::move(withdrawn));
@@ -247,7 +292,7 @@ namespace {
 std::shared_ptr<const Object> object_of(std::uint64_t id) {
     id &= ~kTreeOfMesh;
     if (id == 0 || slot_of(id) >= kSlots || slots[slot_of(id)].id != id) return nullptr;
-    return owners().uses[slot_of(id)].object;
+    return owners().uses[slot_of(id)].contents.object;
 }
 
 }  // namespace
@@ -260,9 +305,8 @@ Snapshot::Snapshot(std::uint64_t of) {
     kept_ = object->kept_.lock();
     if (kept_ && kept_->version == object->version()) return;
     const std::uint64_t version = object->version();
-    Object const& kept_of = *object;
-    kept_ = std::make_shared<SnapshotState>(Contents{slots[slot_of(of)].descriptor, std::move(object)}, version);
-    kept_of.kept_ = kept_;
+    kept_ = std::make_shared<SnapshotState>(owners().uses[slot_of(of)].contents, version);
+    object->kept_ = kept_;
 }
 
 Contents Snapshot::contents() const {
@@ -334,6 +378,13 @@ bool is_object(std::uint64_t id, ObjectKind kind) {
     return id >> 56 == static_cast<std::uint64_t>(kind) && slot_of(id) < kSlots && slots[slot_of(id)].id == id;
 }
 
+const Device* table_device(std::uint64_t id) {
+    id &= ~(kTreeOfMesh | kTangentsOfMesh);
+    if (id == 0 || slot_of(id) >= kSlots) return nullptr;
+    const Device* const found = slots[slot_of(id)].table_device;
+    return slots[slot_of(id)].id == id ? found : nullptr;
+}
+
 // The id is read again: meanwhile the slot may have been reused by another object, with another id.
 const void* find_descriptor(std::uint64_t id, ObjectKind kind) {
     if (is_tree_of_mesh(id, kind)) return tree_of(find_descriptor(id & ~kTreeOfMesh, ObjectKind::mesh));
@@ -352,23 +403,36 @@ std::int32_t has_object(std::uint64_t id, std::int32_t kind) {
     const auto of = static_cast<ObjectKind>(kind);
     const bool is_former = finding_count.load(std::memory_order_relaxed) != 0 && thread_snapshot;
     id = without_tangents(id, of);
-    return is_former ? thread_snapshot->has(id, of) : is_object(id, of);
+    return is_former ? thread_snapshot->has(id, of) : is_object(id, of) && table_device(id) == nullptr;
 }
 
 // ---- former objects ----
 
-void PreviousObjects::add(std::uint64_t id, const void* descriptor, std::shared_ptr<const void> holder) {
+void PreviousObjects::add(std::uint64_t id, const void* descriptor, std::shared_ptr<const void> holder,
+                          const DeviceTable* table) {
     id &= ~kTreeOfMesh;
     const auto at = std::ranges::lower_bound(entries_, id, {}, &Entry::id);
-    entries_.insert(at, {id, descriptor, std::move(holder)});
+    entries_.insert(at, {id, descriptor, std::move(holder), table});
 }
 
 const PreviousObjects::Entry* PreviousObjects::entry(std::uint64_t id, ObjectKind kind) const {
     if (without_tangents(id, kind) >> 56 != static_cast<std::uint64_t>(kind)) return nullptr;
     const auto found = std::ranges::lower_bound(entries_, id, {}, &Entry::id);
-    if (found != entries_.end() && found->id == id) return &*found;
+    if (found != entries_.end() && found->id == id && !found->table) return &*found;
     if (id == without_tangents(id, kind)) has_missed_ = true;
     return nullptr;
+}
+
+void PreviousObjects::add_launch(std::function<bool()> missed) const {
+    const std::lock_guard lock(launches_mutex_);
+    launches_.push_back(std::move(missed));
+}
+
+bool PreviousObjects::has_missed() const {
+    const std::lock_guard lock(launches_mutex_);
+    for (const auto& missed : std::exchange(launches_, {}))
+        if (missed()) has_missed_ = true;
+    return has_missed_;
 }
 
 const void* PreviousObjects::find(std::uint64_t id, ObjectKind kind) const {

@@ -5,12 +5,16 @@
 //
 // Descriptors that kernels may still be reading are not freed until every launch has ended that began before their
 // removal.
+//
+// Kernels that run on the host share one table. A device whose kernels cannot read it has a table of its own
+// (DeviceTable), in its memory. An object belongs to one table: kernels of others find an empty descriptor.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
@@ -18,21 +22,43 @@
 #include "types/objects.h"
 #include "weft/array_view.h"
 
+namespace weft::runtime {
+class Device;
+}
+
 namespace weft::runtime::spatial {
 
 class Object;
 struct SnapshotState;
 
+// The ids of a device's objects in its memory.
+class DeviceTable {
+public:
+    virtual Device& device() const = 0;
+    // A new id; every launch from now on finds it.
+    virtual void set(std::size_t slot, std::uint64_t id, const void* descriptor) = 0;
+    // Another descriptor for it, in the order of the current stream.
+    virtual void change(std::size_t slot, const void* descriptor) = 0;
+    // Removes the id when the work is done that may look it up, and calls `done` when the descriptor is in use by none.
+    virtual void remove(std::size_t slot, std::function<void()> done) = 0;
+
+protected:
+    ~DeviceTable() = default;
+};
+
 // The present meaning of an id.
 struct Contents {
-    const void* descriptor = nullptr;
+    const void* descriptor = nullptr;  // in memory that the kernels of its table read
     std::shared_ptr<const Object> object;
+    DeviceTable* table = nullptr;  // null: that of kernels which run on the host
 };
 
 // Owns the descriptor and everything that it leads to.
 class Object {
 public:
     virtual ~Object() = default;
+    // The addresses of the user's arrays and of their gradients.
+    virtual std::vector<const void*> addresses() const { return {}; }
     // Changes when the memory is written outside Weft's control.
     virtual std::uint64_t version() const { return 0; }
     // Its descriptor with other arrays in the first fields. Null for objects that have no arrays of the user's.
@@ -54,8 +80,8 @@ void replace(std::uint64_t id, Contents contents);
 // Removes the id's meaning as soon as no keep() holds it.
 void withdraw(std::uint64_t id);
 // While the result lives, the id keeps its meaning even after withdraw(): for graphs. `withdrawn` is called with the
-// descriptor at the withdrawal, before the owner releases the arrays that it leads to. Null if the id has no meaning.
-std::shared_ptr<const void> keep(std::uint64_t id, std::function<void(const void* descriptor)> withdrawn);
+// object at the withdrawal, before the owner releases the arrays that it leads to. Null if the id has no meaning.
+std::shared_ptr<const void> keep(std::uint64_t id, std::function<void(const Object&)> withdrawn);
 
 // The present state of an object, which a tape keeps for its backward pass; empty if the id has no meaning.
 //
@@ -86,9 +112,12 @@ void count_change();
 // The ids of all present objects.
 std::vector<std::uint64_t> all_ids();
 
-// Never null.
+// For kernels that run on the host. Never null.
 const void* find_descriptor(std::uint64_t id, ObjectKind kind);
+// Whether the id names an object of this kind, on any device.
 bool is_object(std::uint64_t id, ObjectKind kind);
+// The device in whose table the object is; null for the table of the host, and if there is no such object.
+const Device* table_device(std::uint64_t id);
 // For compiled kernels: find_descriptor() on plain numbers, or the lookup that ThreadSnapshotScope has set.
 std::uint64_t find_object(std::uint64_t id, std::int32_t kind);
 // Whether the id names an object of this kind. For checks of debug builds.
@@ -113,27 +142,38 @@ public:
     // `are_all`: ids that were not added have no meaning; else they have their present one.
     explicit PreviousObjects(bool are_all = true) : are_all_(are_all) {}
 
+    struct Entry {
+        std::uint64_t id;
+        const void* descriptor;  // null: the id has no meaning
+        std::shared_ptr<const void> holder;
+        const DeviceTable* table;
+    };
+
     // `holder` keeps alive everything that the descriptor leads to; null: the id has no meaning.
-    void add(std::uint64_t id, const void* descriptor, std::shared_ptr<const void> holder);
+    void add(std::uint64_t id, const void* descriptor, std::shared_ptr<const void> holder,
+             const DeviceTable* table = nullptr);
     // Never null.
     const void* find(std::uint64_t id, ObjectKind kind) const;
     // False if the id has no meaning.
     bool has(std::uint64_t id, ObjectKind kind) const;
     // Whether a lookup of an id that was not added may have meant an object.
-    bool has_missed() const { return has_missed_; }
+    bool has_missed() const;
+
+    // For launches on devices with a table, which look ids up by themselves.
+    const std::vector<Entry>& entries() const { return entries_; }
+    bool are_all() const { return are_all_; }
+    // `missed` says whether a launch on such a device did so; called when that launch is done.
+    void add_launch(std::function<bool()> missed) const;
 
 private:
-    struct Entry {
-        std::uint64_t id;
-        const void* descriptor;
-        std::shared_ptr<const void> holder;
-    };
     // Null if the id was not added, which is noted.
     const Entry* entry(std::uint64_t id, ObjectKind kind) const;
 
     std::vector<Entry> entries_;  // sorted by id
     bool are_all_;
     mutable std::atomic<bool> has_missed_{false};
+    mutable std::mutex launches_mutex_;
+    mutable std::vector<std::function<bool()>> launches_;
 };
 using PreviousObjectsPtr = std::shared_ptr<const PreviousObjects>;
 

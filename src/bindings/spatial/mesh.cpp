@@ -17,7 +17,9 @@
 #include "bindings/devices/stream.h"
 #include "bindings/spatial/spatial.h"
 #include "runtime/handles.h"
+#include "runtime/recording.h"
 #include "runtime/spatial/bvh.h"
+#include "runtime/spatial/device_geometry.h"
 #include "types/objects.h"
 
 namespace weft::bindings {
@@ -53,6 +55,24 @@ std::optional<runtime::Array> optional_array(nb::handle object, const char* api,
     return array_argument(object.ptr(), api, name).array;
 }
 
+spatial::DeviceTable* table_of(runtime::Device& device) {
+    spatial::DeviceGeometry* const geometry = device.geometry();
+    return geometry ? &geometry->table() : nullptr;
+}
+
+// An update of an object in the order of its device's stream. The graph that is being captured, if any, does it again:
+// by a call on the host, or by kernels that are captured, for which it keeps the object.
+template <typename Object>
+void update(runtime::Device& device, const char* name, nb::object self, const std::shared_ptr<Object>& object,
+            const std::function<void()>& work) {
+    if (!device.geometry()) {
+        if (!record_call(runtime::host_device(), name, {std::move(self)}, work)) work();
+        return;
+    }
+    if (runtime::Recording* const recording = runtime::current_recording(device)) recording->memory().hold(object);
+    work();
+}
+
 class MeshObject : public spatial::Object {
 public:
     MeshObject(const runtime::Array& points, const runtime::Array& indices,
@@ -62,8 +82,20 @@ public:
     MeshObject(const MeshObject& of) : mesh(of.mesh) {}
 
     const void* descriptor() const { return mesh.descriptor(); }
+    spatial::DeviceTable* table() const { return table_of(*mesh.points().device); }
     std::shared_ptr<const void> descriptor_with(std::span<const ArrayView> arrays) const override {
         return mesh.descriptor_with(arrays[0], arrays[1], arrays[2]);
+    }
+    std::vector<const void*> addresses() const override {
+        std::vector<const void*> all;
+        const auto add = [&](const runtime::Array& array) {
+            const void* const both[] = {array.view.data, array.view.grad};
+            all.insert(all.end(), std::begin(both), std::end(both));
+        };
+        add(mesh.points());
+        add(mesh.indices());
+        if (mesh.velocities()) add(*mesh.velocities());
+        return all;
     }
 
     spatial::Mesh mesh;
@@ -82,7 +114,7 @@ void change_tree(Python& self, const Change& change) {
         object = std::make_shared<typename decltype(object)::element_type>(*object);
         change(*object);
     }
-    spatial::replace(self.id, {object->descriptor(), object});
+    spatial::replace(self.id, {object->descriptor(), object, object->table()});
     self.object = std::move(object);
 }
 
@@ -128,16 +160,15 @@ void construct_mesh(PyMesh* self, nb::object points, nb::object indices, nb::obj
         const nb::gil_scoped_release without;
         object = std::make_shared<MeshObject>(p, i, v, options, g);
     }
-    const std::uint64_t id = spatial::publish(ObjectKind::mesh, {object->descriptor(), object});
+    const std::uint64_t id = spatial::publish(ObjectKind::mesh, {object->descriptor(), object, object->table()});
     new (self) PyMesh{std::move(object), id, points, indices, velocities, groups, winding};
     meshes()[id] = self;
 }
 
 void refit(nb::object object) {
-    const auto refit = [&self = nb::cast<PyMesh&>(object)] {
-        change_tree(self, [](MeshObject& changed) { changed.mesh.refit(); });
-    };
-    if (!record_call(runtime::host_device(), "Mesh.refit", {object}, refit)) refit();
+    auto& self = nb::cast<PyMesh&>(object);
+    update(*self.object->mesh.points().device, "Mesh.refit", object, self.object,
+           [&self] { change_tree(self, [](MeshObject& changed) { changed.mesh.refit(); }); });
 }
 
 void set_points(PyMesh& self, nb::object points) {
@@ -183,6 +214,7 @@ struct BvhObject : spatial::Object {
     BvhObject(const BvhObject& of) : bvh(of.bvh) {}
 
     const void* descriptor() const { return bvh.descriptor(); }
+    spatial::DeviceTable* table() const { return table_of(*bvh.lowers().device); }
 
     spatial::Bvh bvh;
 };
@@ -209,15 +241,14 @@ void construct_bvh(PyBvh* self, nb::object lowers, nb::object uppers, std::optio
         const nb::gil_scoped_release without;
         object = std::make_shared<BvhObject>(l, u, options, g);
     }
-    const std::uint64_t id = spatial::publish(ObjectKind::bvh, {object->descriptor(), object});
+    const std::uint64_t id = spatial::publish(ObjectKind::bvh, {object->descriptor(), object, object->table()});
     new (self) PyBvh{std::move(object), id, lowers, uppers, groups, options};
 }
 
 void refit_bvh(nb::object object) {
-    const auto refit = [&self = nb::cast<PyBvh&>(object)] {
-        change_tree(self, [](BvhObject& changed) { changed.bvh.refit(); });
-    };
-    if (!record_call(runtime::host_device(), "Bvh.refit", {object}, refit)) refit();
+    auto& self = nb::cast<PyBvh&>(object);
+    update(*self.object->bvh.lowers().device, "Bvh.refit", object, self.object,
+           [&self] { change_tree(self, [](BvhObject& changed) { changed.bvh.refit(); }); });
 }
 
 // A new tree under the same id: running launches keep the former one.
@@ -232,10 +263,10 @@ void rebuild(nb::object of, std::optional<std::string> constructor) {
             const nb::gil_scoped_release without;
             object = std::make_shared<BvhObject>(lowers, uppers, options, groups);
         }
-        spatial::replace(self.id, {object->descriptor(), object});
+        spatial::replace(self.id, {object->descriptor(), object, object->table()});
         self.object = std::move(object);
     };
-    if (!record_call(runtime::host_device(), "Bvh.rebuild", {of}, rebuild)) rebuild();
+    update(*self.object->bvh.lowers().device, "Bvh.rebuild", of, self.object, rebuild);
 }
 
 int traverse_bvh(PyObject* self, visitproc visit, void* arg) {

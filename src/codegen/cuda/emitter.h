@@ -26,6 +26,7 @@ struct CudaMachine : Machine {
         wide_elements = true;
         read_only_loads = true;
         shares_addresses = true;
+        object_tables = true;
     }
     int architecture;  // 90 for sm_90
     bool has_libclc;   // TargetInfo::has_libclc
@@ -89,8 +90,9 @@ protected:
     void report_print(llvm::Value* format, Values arguments) override;
     void report_printed_words(llvm::Value* format, llvm::Value* words, std::int64_t count) override;
     llvm::Value* find_object(llvm::Value* id, std::int64_t kind) override;
-    llvm::Value* has_object(llvm::Value* id, std::int64_t kind) override { return find_object(id, kind); }
-    void call_library(const char* symbol, Values arguments);
+    llvm::Value* has_object(llvm::Value* id, std::int64_t kind) override;
+    llvm::Value* call_library(const char* symbol, llvm::Type* result, Values arguments);
+    void report(const char* symbol, Values arguments);
     llvm::Value* fault_record(FaultKind kind);
     llvm::Value* format_number(llvm::Value* format);
 

@@ -71,6 +71,7 @@ void CudaEmitter::load_launch(llvm::Value* launch) {
     launch_ = of_launch(launch, offsetof(CudaLaunch, reports), builder_.getPtrTy());
     logs_ = of_launch(launch, offsetof(CudaLaunch, logs), builder_.getPtrTy());
     log_bytes_ = of_launch(launch, offsetof(CudaLaunch, log_bytes), number);
+    objects_ = of_launch(launch, offsetof(CudaLaunch, objects), builder_.getPtrTy());
     for (int axis = 0; axis < kernel_.tid_rank; ++axis) {
         const std::size_t at = offsetof(CudaLaunch, axes) + sizeof(CudaAxis) * static_cast<std::size_t>(axis);
         dims_.push_back(of_launch(launch, at + offsetof(CudaAxis, extent), number));
@@ -89,6 +90,7 @@ llvm::Value* CudaEmitter::threads_of_block() {
 void CudaEmitter::describe(CudaEntry& entry) {
     entry.ordered = plan_.depends_on_order || callees_.depend_on_order;
     entry.logs = static_cast<std::int32_t>(log_numbers_.size());
+    entry.finds_objects = finds_objects_ || callees_.find_objects;
     entry.reports = reporting_.reports;
     entry.prints = reporting_.prints;
     entry.formats = reporting_.formats;

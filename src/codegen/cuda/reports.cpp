@@ -2,18 +2,20 @@
 // report has the number of its text, and its arguments in words of 8 bytes.
 #include "binary/cuda_abi.h"
 #include "codegen/cuda/emitter.h"
-#include "support/error.h"
 
 namespace weft::codegen {
 
-void CudaEmitter::call_library(const char* symbol, Values arguments) {
-    reporting_.reports = true;
+llvm::Value* CudaEmitter::call_library(const char* symbol, llvm::Type* result, Values arguments) {
     llvm::SmallVector<llvm::Type*, 8> types;
     for (llvm::Value* argument : arguments) types.push_back(argument->getType());
-    auto* type = llvm::FunctionType::get(builder_.getVoidTy(), types, false);
-    auto callee = module_.getOrInsertFunction(symbol, type);
+    auto callee = module_.getOrInsertFunction(symbol, llvm::FunctionType::get(result, types, false));
     llvm::cast<llvm::Function>(callee.getCallee())->setDoesNotThrow();
-    builder_.CreateCall(callee, arguments);
+    return builder_.CreateCall(callee, arguments);
+}
+
+void CudaEmitter::report(const char* symbol, Values arguments) {
+    reporting_.reports = true;
+    call_library(symbol, builder_.getVoidTy(), arguments);
 }
 
 llvm::Value* CudaEmitter::fault_record(FaultKind kind) {
@@ -23,9 +25,9 @@ llvm::Value* CudaEmitter::fault_record(FaultKind kind) {
 
 void CudaEmitter::report_fault(const FaultReport& fault) {
     const auto number = [&](std::uint32_t value) { return builder_.getInt32(value); };
-    call_library("weft_lib_report_fault",
-                 {fault_record(fault.kind), number(static_cast<std::uint32_t>(fault.kind)), fault.thread, fault.index,
-                  fault.size, number(static_cast<std::uint32_t>(fault.axis)), number(fault.site)});
+    report("weft_lib_report_fault",
+           {fault_record(fault.kind), number(static_cast<std::uint32_t>(fault.kind)), fault.thread, fault.index,
+            fault.size, number(static_cast<std::uint32_t>(fault.axis)), number(fault.site)});
 }
 
 // Numbers start at 1.
@@ -39,9 +41,9 @@ llvm::Value* CudaEmitter::format_number(llvm::Value* format) {
 
 void CudaEmitter::report_raise(llvm::Value* thread, std::uint32_t site, llvm::Value* format, Values arguments) {
     constexpr auto kind = FaultKind::raised;
-    call_library("weft_lib_report_raise", {fault_record(kind), builder_.getInt32(static_cast<std::uint32_t>(kind)),
-                                           thread, builder_.getInt32(site), format_number(format), in_words(arguments),
-                                           builder_.getInt32(static_cast<std::uint32_t>(arguments.size()))});
+    report("weft_lib_report_raise", {fault_record(kind), builder_.getInt32(static_cast<std::uint32_t>(kind)), thread,
+                                     builder_.getInt32(site), format_number(format), in_words(arguments),
+                                     builder_.getInt32(static_cast<std::uint32_t>(arguments.size()))});
 }
 
 void CudaEmitter::report_print(llvm::Value* format, Values arguments) {
@@ -50,16 +52,19 @@ void CudaEmitter::report_print(llvm::Value* format, Values arguments) {
 
 void CudaEmitter::report_printed_words(llvm::Value* format, llvm::Value* words, std::int64_t count) {
     reporting_.prints = true;
-    call_library("weft_lib_report_print",
-                 {launch_, format_number(format), words, builder_.getInt32(static_cast<std::uint32_t>(count))});
+    report("weft_lib_report_print",
+           {launch_, format_number(format), words, builder_.getInt32(static_cast<std::uint32_t>(count))});
 }
 
-llvm::Value* CudaEmitter::find_object(llvm::Value*, std::int64_t) {
-    throw UsageError("launch()",
-                     "kernel '" + kernel_.name +
-                         "' looks into a mesh, a BVH, a hash grid or a volume, and these are objects of the CPU. help: "
-                         "launch it with device=\"cpu\"",
-                     ErrorCategory::value);
+llvm::Value* CudaEmitter::find_object(llvm::Value* id, std::int64_t kind) {
+    return call_library("weft_lib_find_object", builder_.getInt64Ty(),
+                        {objects_, id, builder_.getInt32(static_cast<std::uint32_t>(kind))});
+}
+
+llvm::Value* CudaEmitter::has_object(llvm::Value* id, std::int64_t kind) {
+    llvm::Value* found = call_library("weft_lib_has_object", builder_.getInt32Ty(),
+                                      {objects_, id, builder_.getInt32(static_cast<std::uint32_t>(kind))});
+    return builder_.CreateICmpNE(found, builder_.getInt32(0));
 }
 
 }  // namespace weft::codegen

@@ -102,6 +102,72 @@ __attribute__((always_inline)) inline bool step(const Tree<T>& tree, Shape& shap
     return true;
 }
 
+#if defined(__NVPTX__)
+// A thread of a GPU has its stack in local memory, which is slow and reserved for all threads: it keeps one entry for
+// each level, and computes the key of a child again when it comes to it.
+struct Level {
+    Int32 node;
+    UInt32 left;  // slots of the children that are left, 3 bits each, the nearest in the lowest; their number above
+};
+inline constexpr int kSlotBits = 3, kCountShift = kSlotBits * kWidth;
+
+// The children of a mask, nearest first. Among equal ones the lower slot is nearer.
+template <bool kOrdered, typename T>
+UInt32 in_order(unsigned found, const Wide<T>& entry) {
+    UInt32 order = 0;
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+        UInt32 nearer = 0;
+#pragma unroll
+        for (int other = 0; other < kWidth; ++other) {
+            const bool is_nearer = !kOrdered   ? other < i
+                                   : other < i ? entry[other] <= entry[i]
+                                               : other > i && entry[other] < entry[i];
+            nearer += UInt32(is_nearer) & (found >> other);
+        }
+        order |= (found >> i & 1) != 0 ? UInt32(i) << (kSlotBits * nearer) : 0;
+    }
+    return order | UInt32(__builtin_popcount(found)) << kCountShift;
+}
+
+template <bool kOrdered, typename T, typename Shape, typename Visitor>
+void traverse(const Tree<T>& tree, Shape& shape, Int32 root, Visitor& visitor) {
+    Level levels[kMostLevels];
+    int depth = 0;
+    Int32 current = root;
+    UInt32 place = 0;
+    while (true) {
+        if (current >= 0) {
+            Wide<T> entry;
+            if (const unsigned found = shape.enter(tree.nodes[current], visitor.limit, entry); found != 0)
+                levels[depth++] = {current, in_order<kOrdered, T>(found, entry)};
+        } else if (visitor.leaf(-1 - current, place)) {
+            return;
+        }
+        while (true) {
+            if (depth == 0) return;
+            const Level level = levels[depth - 1];
+            const Node<T>& node = tree.nodes[level.node];
+            const int slot = int(level.left & (kWidth - 1));
+            const UInt32 count = (level.left >> kCountShift) - 1;
+            const UInt32 rest = (level.left & ((1u << kCountShift) - 1)) >> kSlotBits;
+            --depth;
+            if (kOrdered) {
+                Node<T> alone;
+                for (int side = 0; side < 2; ++side)
+                    for (int axis = 0; axis < 3; ++axis)
+                        for (int i = 0; i < kWidth; ++i) alone.bounds[side][axis][i] = node.bounds[side][axis][slot];
+                Wide<T> entry;
+                if ((shape.enter(alone, visitor.limit, entry) & 1) == 0) continue;  // the others are no nearer
+            }
+            if (count != 0) levels[depth++] = {level.node, rest | count << kCountShift};
+            place = UInt32(level.node) * kWidth + UInt32(slot);
+            current = node.child[slot];
+            break;
+        }
+    }
+}
+#else
 template <bool kOrdered, typename T, typename Shape, typename Visitor>
 void traverse(const Tree<T>& tree, Shape& shape, Int32 root, Visitor& visitor) {
     Waiting<T> stack[kStackSize];
@@ -109,6 +175,7 @@ void traverse(const Tree<T>& tree, Shape& shape, Int32 root, Visitor& visitor) {
     while (step<kOrdered>(tree, shape, visitor, at)) {
     }
 }
+#endif
 
 // Number of interleaved queries: the others' steps take about as long as loading a node from the third-level cache.
 inline constexpr int kTogether = 8;

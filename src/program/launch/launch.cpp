@@ -6,6 +6,7 @@
 
 #include "program/host/settings.h"
 #include "program/launch/gradient_claim.h"
+#include "program/launch/object_check.h"
 #include "program/launch/recorded_run.h"
 #include "program/launch/strategies.h"
 #include "runtime/bytes.h"
@@ -77,6 +78,7 @@ std::shared_ptr<const CompiledKernel> code_of_strategy(Kernel& kernel, const Com
 
 void launch(Kernel& kernel, const CompiledKernel& compiled, runtime::Device& device, const std::byte* block,
             const Grid& grid, const NanCheck* check) {
+    if (compiled.description.finds_objects()) check_objects(kernel, compiled, device, block);
     if (const LaunchStrategy* const strategy = strategy_of(compiled)) {
         const Determinism wanted(is_deterministic(kernel.options().deterministic));
         if (launch_by(*strategy, kernel, compiled, device, block, grid)) return;
@@ -260,6 +262,7 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
         block = std::move(its_block);
     else if (arranged.index() != 0)
         block = block_of(kernel, what, compiled, numbers);
+    if (compiled.description.finds_objects()) check_objects(kernel, compiled, *what.device, what.before);
     std::optional<GradientClaim> claim;
     if (what.of_adjoint()) claim.emplace(gradients_in(compiled, block.data()));
     const std::vector<runtime::BufferPtr> copies = make_copies(compiled, block.data(), *what.device);

@@ -147,8 +147,7 @@ void add_addresses(Type type, const std::byte* at, std::vector<const void*>& add
 // The ids that a launch of compiled code with this block may find at any time: those among its numbers; all existing
 // ids if it may have them from an array or from elsewhere. Empty if it finds no objects.
 std::vector<std::uint64_t> ids_for(const CompiledKernel& kernel, const std::byte* block) {
-    const auto* const of_cpu = std::get_if<CpuEntry>(&kernel.description.code);
-    if (!of_cpu || !of_cpu->finds_objects) return {};
+    if (!kernel.description.finds_objects()) return {};
     std::vector<std::uint64_t> ids;
     const std::vector<ParameterEffects>& effects = kernel.description.effects;
     for (std::size_t i = 0; i < kernel.parameter_types.size() && i < effects.size(); ++i) {
@@ -167,12 +166,8 @@ std::vector<std::uint64_t> ids_for(const CompiledKernel& kernel, const std::byte
 class KeptObject {
 public:
     explicit KeptObject(std::uint64_t id)
-        : kept_(runtime::spatial::keep(id, [this, id](const void* descriptor) {
-              if (static_cast<ObjectKind>(id >> 56) != ObjectKind::mesh) return;  // others have no arrays of the user's
-              std::vector<const void*> addresses;
-              add_addresses(descriptor_type(ObjectKind::mesh), static_cast<const std::byte*>(descriptor), addresses);
-              arrays_.add(addresses);
-          })) {}
+        : kept_(runtime::spatial::keep(
+              id, [this](const runtime::spatial::Object& object) { arrays_.add(object.addresses()); })) {}
 
 private:
     runtime::KeptMemory arrays_;
@@ -190,8 +185,7 @@ void record_run(runtime::Recording& recording, const CompiledKernel& kernel, run
                                          "' is launched in a graph capture, which verify_fp cannot check. help: "
                                          "wp.config.verify_fp = False around the capture");
     }
-    const auto* const of_cpu = std::get_if<CpuEntry>(&kernel.description.code);
-    if (of_cpu && of_cpu->finds_objects && runtime::spatial::SnapshotScope::current()) {
+    if (kernel.description.finds_objects() && runtime::spatial::SnapshotScope::current()) {
         throw UsageError("Tape.backward()",
                          "kernel '" + name +
                              "' looked into a mesh, a BVH, a grid or a volume: in a graph capture a tape cannot say "

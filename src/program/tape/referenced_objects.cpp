@@ -161,9 +161,10 @@ std::shared_ptr<spatial::PreviousObjects> ReferencedObjects::former(const TapeMe
         std::shared_ptr<const void> descriptor = views.empty() ? nullptr : contents.object->descriptor_with(views);
         if (descriptor)
             former->add(found.id, descriptor.get(),
-                        std::make_shared<std::pair<decltype(descriptor), spatial::Contents>>(descriptor, contents));
+                        std::make_shared<std::pair<decltype(descriptor), spatial::Contents>>(descriptor, contents),
+                        contents.table);
         else
-            former->add(found.id, contents.descriptor, contents.object);
+            former->add(found.id, contents.descriptor, contents.object, contents.table);
     }
     return former;
 }
@@ -178,9 +179,10 @@ void ReferencedObjects::add_tangents(const TangentOf& tangent, spatial::Previous
             any |= view != nullptr;
         }
         if (!any || found.kept.is_empty()) continue;
-        std::shared_ptr<const void> descriptor = found.kept.contents().object->descriptor_with(views);
+        const spatial::Contents contents = found.kept.contents();
+        std::shared_ptr<const void> descriptor = contents.object->descriptor_with(views);
         const void* const at = descriptor.get();
-        to.add(found.id | kTangentsOfMesh, at, std::move(descriptor));
+        to.add(found.id | kTangentsOfMesh, at, std::move(descriptor), contents.table);
     }
 }
 

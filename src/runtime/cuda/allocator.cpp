@@ -196,6 +196,7 @@ private:
 }  // namespace
 
 void free_late_memory() { LateFrees::free_if_idle(); }
+void free_when_idle(CudaDevice& device, std::function<void()> free) { LateFrees::add(&device, std::move(free)); }
 
 // It knows nothing of streams: it gets memory back when the device's work is done.
 BufferPtr CudaDevice::take_from(std::shared_ptr<ProgramAllocator> allocator, std::int64_t size_bytes, bool zeroed) {

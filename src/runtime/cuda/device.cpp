@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "runtime/cuda/capture.h"
+#include "runtime/cuda/geometry.h"
 #include "runtime/cuda/primitives.h"
 #include "runtime/pinned.h"
 #include "runtime/verify.h"
@@ -188,6 +189,14 @@ Primitives& CudaDevice::primitives() {
     static CudaPrimitives primitives;
     return primitives;
 }
+
+CudaGeometry& CudaDevice::cuda_geometry() {
+    const std::lock_guard lock(mutex_);
+    if (!geometry_) geometry_ = new CudaGeometry(*this);
+    return *geometry_;
+}
+spatial::DeviceGeometry* CudaDevice::geometry() { return &cuda_geometry(); }
+CudaObjects& CudaDevice::objects() { return cuda_geometry().objects(); }
 
 // ---- all devices ----
 

@@ -16,10 +16,15 @@
 
 namespace weft::runtime {
 
+class CudaDevice;
+
 // Frees memory whose release waits for all work, if there is no work now.
 void free_late_memory();
+// Calls `free` when all work of the device is done that is in its streams now: at a later call that frees or waits.
+void free_when_idle(CudaDevice& device, std::function<void()> free);
 
-class CudaDevice;
+class CudaGeometry;
+class CudaObjects;
 class CudaRecording;
 class ProgramAllocator;
 struct Buffer;
@@ -74,6 +79,8 @@ public:
     void load(void* to, const void* from, std::int64_t size_bytes) override;
     void store(void* to, const void* from, std::int64_t size_bytes) override;
     Primitives& primitives() override;
+    spatial::DeviceGeometry* geometry() override;
+    CudaObjects& objects();
     std::int64_t total_memory() const override;
     std::int64_t free_memory() const override;
     std::unique_ptr<StreamRecording> record_external(CudaStream& stream, cuda::CUgraph graph) override;
@@ -98,6 +105,7 @@ public:
     bool is_pooled(const void* data) const;
 
 private:
+    CudaGeometry& cuda_geometry();
     void begin_pool() override;
     // Memory from the pool, or from the driver if the pool is off; null if there is no more.
     void* take(std::int64_t size_bytes, Stream& stream);
@@ -114,6 +122,7 @@ private:
     bool set_line(const CopyPlan& plan, Stream& stream);
 
     std::mutex mutex_;
+    CudaGeometry* geometry_ = nullptr;            // lives as long as the device
     std::vector<std::weak_ptr<Stream>> streams_;  // without the default one
     CudaPool pool_{*this};
     mutable std::mutex plain_mutex_;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "runtime/cuda/capture.h"
+#include "runtime/cuda/objects.h"
 #include "runtime/cuda/timing.h"
 #include "support/error.h"
 
@@ -238,6 +239,12 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
         address = block->data();
         parameters[1] = &address;
     }
+    std::unique_ptr<CudaMemory> objects;
+    if (entry.finds_objects) {
+        const spatial::PreviousObjectsPtr& former = spatial::SnapshotScope::current();
+        if (former) objects = device.objects().table_with(*former, stream);
+        launch.objects = former ? objects->data() : device.objects().table();
+    }
     const GridShape shape = shape_of(grid, description().tid_rank, options, entry, device.gpu()->threads_at_once);
     launch.together = shape.together;
     std::optional<CudaMemory> logs;
@@ -251,6 +258,7 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
     launch_blocks(device, function, shape, in_order ? 1 : options.cluster, queue.handle(), parameters);
     if (kept_reports) recording->add_report(std::move(report), std::move(kept_reports));
     if (reports) queue.reports().add({std::move(report), std::move(reports)});
+    if (objects) device.objects().add_launch(*spatial::SnapshotScope::current(), std::move(objects));
     return true;
 }
 

@@ -35,10 +35,6 @@ void require_points(const Array& array, std::string_view name, std::string_view 
         throw UsageError(api, std::string(name) +
                                   ": expected a contiguous array of vec3f or vec3d with one dimension, got " +
                                   described(array));
-    if (!array.device->is_cpu)
-        throw UsageError(api, std::string(name) + " is on '" + array.device->alias +
-                                  "', and meshes and BVHs are on CPUs only. help: " + std::string(name) +
-                                  ".to('cpu'), and launch the kernels that use it with device=\"cpu\"");
 }
 
 void require_like(const Array& array, std::string_view name, const Array& other, std::string_view other_name,

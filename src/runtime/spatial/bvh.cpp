@@ -2,6 +2,7 @@
 
 #include "runtime/bytes.h"
 #include "runtime/spatial/arguments.h"
+#include "runtime/spatial/device_tree.h"
 
 namespace weft::runtime::spatial {
 
@@ -28,10 +29,44 @@ struct Bvh::ContentsOf final : Bvh::Contents {
     ContentsOf(const ContentsOf& of) : tree(of.tree), described(of.described) { described.tree = tree.tree(); }
     std::shared_ptr<Contents> copy() const override { return std::make_shared<ContentsOf>(*this); }
     void refit(const Array& lowers, const Array& uppers) override {
-        tree.refit(points_of<T>(lowers), points_of<T>(uppers));
+        tree.refit(points_of<T>(on_host(lowers)), points_of<T>(on_host(uppers)));
         described.tree = tree.tree();
     }
     const void* descriptor() const override { return &described; }
+};
+
+// On a device with geometry of its own.
+template <typename T>
+struct Bvh::DeviceContents final : Bvh::Contents {
+    Device& device;
+    DeviceTree<T, devlib::BoxBlock> tree;
+    devlib::BvhDescriptor<T> described;
+    BufferPtr memory;  // the descriptor on the device
+
+    DeviceContents(const Array& lowers, const Array& uppers, const BoxTree<T>& from)
+        : device(*lowers.device),
+          tree(device, from.tree(), from.block_count(), {}),
+          memory(allocate(sizeof described, device)) {
+        described.lowers = fields_of(lowers), described.uppers = fields_of(uppers);
+        described.scalar_bytes = sizeof(T);
+        show();
+    }
+    DeviceContents(const DeviceContents& of)
+        : device(of.device), tree(of.tree), described(of.described), memory(allocate(sizeof described, device)) {
+        show();
+    }
+    std::shared_ptr<Contents> copy() const override { return std::make_shared<DeviceContents>(*this); }
+    void refit(const Array& lowers, const Array& uppers) override {
+        auto* const on_device = static_cast<devlib::BvhDescriptor<T>*>(memory->data);
+        tree.refit(lowers.view.data, uppers.view.data, {&on_device->tree, nullptr});
+    }
+    const void* descriptor() const override { return memory->data; }
+
+private:
+    void show() {
+        described.tree = tree.tree();
+        device.geometry()->write(memory->data, &described, sizeof described);
+    }
 };
 
 Bvh::Bvh(const Array& lowers, const Array& uppers, const TreeOptions& options, const std::optional<Array>& groups)
@@ -49,12 +84,15 @@ Bvh::~Bvh() = default;
 std::shared_ptr<Bvh::Contents> Bvh::make(const TreeOptions& options) const {
     const std::vector<std::int32_t> groups = read_groups(groups_, lowers_.size(), lowers_, "lowers", "Bvh()");
     const Array host_lowers = on_host(lowers_), host_uppers = on_host(uppers_);
-    if (lowers_.dtype.scalar() == Scalar::f64)
-        return std::make_shared<ContentsOf<double>>(lowers_, uppers_, host_lowers, host_uppers, options, groups);
-    return std::make_shared<ContentsOf<float>>(lowers_, uppers_, host_lowers, host_uppers, options, groups);
+    const auto made = [&]<typename T>(T) -> std::shared_ptr<Contents> {
+        auto on_host = std::make_shared<ContentsOf<T>>(lowers_, uppers_, host_lowers, host_uppers, options, groups);
+        if (lowers_.device->geometry() == nullptr) return on_host;
+        return std::make_shared<DeviceContents<T>>(lowers_, uppers_, on_host->tree);
+    };
+    return lowers_.dtype.scalar() == Scalar::f64 ? made(double()) : made(float());
 }
 
-void Bvh::refit() { contents_->refit(on_host(lowers_), on_host(uppers_)); }
+void Bvh::refit() { contents_->refit(lowers_, uppers_); }
 
 void Bvh::rebuild(const TreeOptions& options) {
     std::shared_ptr<Contents> made = make(options);

@@ -36,6 +36,8 @@ private:
     struct Contents;
     template <typename T>
     struct ContentsOf;
+    template <typename T>
+    struct DeviceContents;
 
     std::shared_ptr<Contents> make(const TreeOptions& options) const;
 

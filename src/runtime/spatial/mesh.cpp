@@ -6,6 +6,7 @@
 
 #include "runtime/bytes.h"
 #include "runtime/spatial/arguments.h"
+#include "runtime/spatial/device_tree.h"
 #include "runtime/spatial/parallel.h"
 #include "support/error.h"
 
@@ -42,7 +43,7 @@ void check_indices(std::span<const std::int32_t> indices, std::int64_t point_cou
 
 struct Mesh::Contents {
     virtual ~Contents() = default;
-    virtual void refit(const Array& host_points) = 0;
+    virtual void refit(const Array& points) = 0;
     virtual void set_arrays(const Array& points, const Array& indices, const std::optional<Array>& velocities) = 0;
     virtual const void* descriptor() const = 0;
     virtual const void* bvh_descriptor() const = 0;
@@ -51,6 +52,7 @@ struct Mesh::Contents {
                                                         const ArrayView& indices) const = 0;
 };
 
+// In memory that the host and the kernels of its device read.
 template <typename T>
 struct Mesh::ContentsOf final : Mesh::Contents {
     TriangleTree<T> tree;
@@ -74,8 +76,8 @@ struct Mesh::ContentsOf final : Mesh::Contents {
         made->points = fields_of(points), made->velocities = fields_of(velocities), made->indices = fields_of(indices);
         return made;
     }
-    void refit(const Array& host_points) override {
-        tree.refit(points_of<T>(host_points));
+    void refit(const Array& points) override {
+        tree.refit(points_of<T>(on_host(points)));
         described.tree = described_tree.tree = tree.tree();
     }
     void set_arrays(const Array& points, const Array& indices, const std::optional<Array>& velocities) override {
@@ -84,6 +86,69 @@ struct Mesh::ContentsOf final : Mesh::Contents {
     }
     const void* descriptor() const override { return &described; }
     const void* bvh_descriptor() const override { return &described_tree; }
+};
+
+// On a device with geometry of its own.
+template <typename T>
+struct Mesh::DeviceContents final : Mesh::Contents {
+    // Both descriptors in one piece of memory, as the device has them.
+    struct Described {
+        devlib::MeshDescriptor<T> mesh;
+        devlib::BvhDescriptor<T> bvh;
+    };
+
+    Device& device;
+    DeviceTree<T, devlib::TriangleBlock> tree;
+    Described described;
+    BufferPtr memory;
+
+    DeviceContents(Device& on, const TriangleTree<T>& from)
+        : device(on),
+          tree(on, from.tree(), from.block_count(), from.corners()),
+          memory(allocate(sizeof described, on)) {
+        described.mesh.scalar_bytes = described.bvh.scalar_bytes = sizeof(T);
+        show();
+    }
+    DeviceContents(const DeviceContents& of)
+        : device(of.device), tree(of.tree), described(of.described), memory(allocate(sizeof described, device)) {
+        show();
+    }
+    std::unique_ptr<Contents> copy() const override { return std::make_unique<DeviceContents>(*this); }
+    std::shared_ptr<const void> descriptor_with(const ArrayView& points, const ArrayView& velocities,
+                                                const ArrayView& indices) const override {
+        Described other = described;
+        other.mesh.points = fields_of(points), other.mesh.velocities = fields_of(velocities);
+        other.mesh.indices = fields_of(indices);
+        const BufferPtr made = allocate(sizeof other, device);
+        other.mesh.bvh = bvh_at(made);
+        write(made, other);
+        return {made, made->data};
+    }
+    void refit(const Array& points) override {
+        tree.refit(points.view.data, nullptr, {&at(memory)->mesh.tree, &at(memory)->bvh.tree});
+    }
+    void set_arrays(const Array& points, const Array& indices, const std::optional<Array>& velocities) override {
+        described.mesh.points = fields_of(points), described.mesh.indices = fields_of(indices);
+        described.mesh.velocities = velocities ? fields_of(*velocities) : devlib::ArrayFields();
+        // The box of the tree is the device's to write.
+        constexpr std::int64_t kArrayBytes = 3 * sizeof(devlib::ArrayFields);
+        static_assert(offsetof(devlib::MeshDescriptor<T>, scalar_bytes) == kArrayBytes);
+        device.geometry()->write(memory->data, &described.mesh, kArrayBytes);
+    }
+    const void* descriptor() const override { return memory->data; }
+    const void* bvh_descriptor() const override { return bvh_at(memory); }
+
+private:
+    static Described* at(const BufferPtr& of) { return static_cast<Described*>(of->data); }
+    static const void* bvh_at(const BufferPtr& of) { return &at(of)->bvh; }
+    void write(const BufferPtr& to, const Described& from) const {
+        device.geometry()->write(to->data, &from, sizeof from);
+    }
+    void show() {
+        described.mesh.tree = described.bvh.tree = tree.tree();
+        described.mesh.bvh = bvh_at(memory);
+        write(memory, described);
+    }
 };
 
 Mesh::Mesh(const Array& points, const Array& indices, const std::optional<Array>& velocities,
@@ -100,10 +165,12 @@ Mesh::Mesh(const Array& points, const Array& indices, const std::optional<Array>
     const std::span corners(static_cast<const std::int32_t*>(host_indices.view.data),
                             static_cast<std::size_t>(host_indices.size()));
     check_indices(corners, points.size());
-    if (points.dtype.scalar() == Scalar::f64)
-        contents_ = std::make_unique<ContentsOf<double>>(host_points, corners, options, group_numbers);
-    else
-        contents_ = std::make_unique<ContentsOf<float>>(host_points, corners, options, group_numbers);
+    const auto make = [&]<typename T>(T) -> std::unique_ptr<Contents> {
+        auto made = std::make_unique<ContentsOf<T>>(host_points, corners, options, group_numbers);
+        if (points.device->geometry() == nullptr) return made;
+        return std::make_unique<DeviceContents<T>>(*points.device, made->tree);
+    };
+    contents_ = points.dtype.scalar() == Scalar::f64 ? make(double()) : make(float());
     contents_->set_arrays(points_, indices_, velocities_);
 }
 
@@ -112,7 +179,7 @@ Mesh::Mesh(const Mesh& of)
 
 Mesh::~Mesh() = default;
 
-void Mesh::refit() { contents_->refit(on_host(points_)); }
+void Mesh::refit() { contents_->refit(points_); }
 
 void Mesh::set_points(const Array& points) {
     require_like(points, "points", points_, "the mesh", "Mesh.points");

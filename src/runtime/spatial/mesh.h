@@ -55,6 +55,8 @@ private:
     struct Contents;
     template <typename T>
     struct ContentsOf;
+    template <typename T>
+    struct DeviceContents;
 
     Array points_, indices_;
     std::optional<Array> velocities_;

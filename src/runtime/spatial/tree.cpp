@@ -5,6 +5,7 @@
 #include <mutex>
 #include <type_traits>
 
+#include "devlib/spatial/refit.h"
 #include "runtime/spatial/parallel.h"
 
 namespace weft::runtime::spatial {
@@ -13,6 +14,7 @@ namespace {
 
 using devlib::kWidth;
 using devlib::Node;
+using devlib::set_empty, devlib::set_union;
 
 constexpr std::int64_t kItemGrain = 4096;
 
@@ -26,24 +28,6 @@ constexpr T kInfinity = std::numeric_limits<T>::infinity();
 template <typename T>
 bool is_number(T value) {
     return value - value == 0;
-}
-
-template <typename T>
-void set_empty(T (&bounds)[2][3][kWidth], int slot) {
-    for (int axis = 0; axis < 3; ++axis) bounds[0][axis][slot] = kInfinity<T>, bounds[1][axis][slot] = -kInfinity<T>;
-}
-
-// Sets the box of a child to the union of its node's boxes.
-template <typename T>
-void set_union(T (&bounds)[2][3][kWidth], int slot, const T (&of)[2][3][kWidth]) {
-    for (int axis = 0; axis < 3; ++axis) {
-        T lower = of[0][axis][0], upper = of[1][axis][0];
-        for (int i = 1; i < kWidth; ++i) {
-            lower = std::min(lower, of[0][axis][i]);
-            upper = std::max(upper, of[1][axis][i]);
-        }
-        bounds[0][axis][slot] = lower, bounds[1][axis][slot] = upper;
-    }
 }
 
 // Items for the builder. box(i, lower, upper) sets the box of an item; false if queries never find the item, which is
@@ -234,85 +218,16 @@ TriangleTree<T>::TriangleTree(const TriangleTree& of)
 template <typename T>
 void TriangleTree<T>::refit(Points<T> points) {
     this->refit_with([&](std::int32_t number, T(&bounds)[2][3][kWidth], int slot) {
-        devlib::TriangleBlock<T>& block = this->blocks_[number];
-        const std::int32_t* const corners = &corners_[static_cast<std::int64_t>(number) * 3 * kWidth];
-        T lower[3] = {kInfinity<T>, kInfinity<T>, kInfinity<T>};
-        T upper[3] = {-kInfinity<T>, -kInfinity<T>, -kInfinity<T>};
-        for (int lane = 0; lane < kWidth && corners[lane] >= 0; ++lane) {
-            const T* const a = points[corners[lane]];
-            const T* const b = points[corners[kWidth + lane]];
-            const T* const c = points[corners[2 * kWidth + lane]];
-            T sum = 0;  // 0, or NaN if a coordinate is not finite
-            for (int axis = 0; axis < 3; ++axis) sum += (a[axis] - a[axis]) + (b[axis] - b[axis]) + (c[axis] - c[axis]);
-            for (int axis = 0; axis < 3; ++axis) {
-                block.corner[0][axis][lane] = a[axis] + sum;
-                block.corner[1][axis][lane] = b[axis] + sum;
-                block.corner[2][axis][lane] = c[axis] + sum;
-                if (sum != 0) continue;
-                lower[axis] = std::min({lower[axis], a[axis], b[axis], c[axis]});
-                upper[axis] = std::max({upper[axis], a[axis], b[axis], c[axis]});
-            }
-        }
-        for (int axis = 0; axis < 3; ++axis) bounds[0][axis][slot] = lower[axis], bounds[1][axis][slot] = upper[axis];
+        devlib::refit_triangles(
+            this->blocks_[number], &corners_[static_cast<std::int64_t>(number) * 3 * kWidth],
+            [&](std::int32_t point) { return points[point]; }, bounds, slot);
     });
 }
 
-// Computes the moments of each child: of its triangles, or of the children below it, relative to the centre of its box.
 template <typename T>
 void TriangleTree<T>::sum_up(std::int32_t number) {
-    if (moments_.size() == 0) return;
-    const Node<T>& node = this->nodes_[number];
-    devlib::Moments<T>& moments = moments_[number];
-    const auto middle = [](const Node<T>& of, int slot, double (&c)[3]) {
-        for (int axis = 0; axis < 3; ++axis)
-            c[axis] =
-                (static_cast<double>(of.bounds[0][axis][slot]) + static_cast<double>(of.bounds[1][axis][slot])) / 2;
-    };
-    for (int slot = 0; slot < kWidth; ++slot) {
-        double normal[3] = {0, 0, 0}, spread[6] = {0, 0, 0, 0, 0, 0}, c[3];
-        middle(node, slot, c);
-        // Adds a surface around x with the integral n of its normal.
-        const auto add = [&](const double (&n)[3], const double (&x)[3]) {
-            for (int i = 0; i < 3; ++i) {
-                const int j = (i + 1) % 3;
-                normal[i] += n[i];
-                spread[i] += (x[i] - c[i]) * n[i];
-                spread[3 + i] += (x[i] - c[i]) * n[j] + (x[j] - c[j]) * n[i];
-            }
-        };
-        const std::int32_t child = node.child[slot];
-        const bool is_used = slot < node.count && node.bounds[0][0][slot] <= node.bounds[1][0][slot];
-        if (is_used && child >= 0) {
-            const Node<T>& below = this->nodes_[child];
-            const devlib::Moments<T>& of = moments_[child];
-            for (int i = 0; i < below.count; ++i) {
-                if (!(below.bounds[0][0][i] <= below.bounds[1][0][i])) continue;
-                double x[3];
-                middle(below, i, x);
-                const double n[3] = {of.normal[0][i], of.normal[1][i], of.normal[2][i]};
-                add(n, x);
-                for (int k = 0; k < 6; ++k) spread[k] += of.spread[k][i];
-            }
-        } else if (is_used) {
-            const devlib::TriangleBlock<T>& block = this->blocks_[-1 - child];
-            for (int lane = 0; lane < kWidth && block.item[lane] >= 0; ++lane) {
-                double a[3], ab[3], ac[3], n[3], x[3];
-                for (int axis = 0; axis < 3; ++axis) {
-                    a[axis] = block.corner[0][axis][lane];
-                    ab[axis] = block.corner[1][axis][lane] - a[axis];
-                    ac[axis] = block.corner[2][axis][lane] - a[axis];
-                    x[axis] = a[axis] + (ab[axis] + ac[axis]) / 3;
-                }
-                for (int i = 0; i < 3; ++i) {
-                    const int j = (i + 1) % 3, k = (i + 2) % 3;
-                    n[i] = (ab[j] * ac[k] - ab[k] * ac[j]) / 2;
-                }
-                if (is_number(n[0] + n[1] + n[2])) add(n, x);
-            }
-        }
-        for (int i = 0; i < 3; ++i) moments.normal[i][slot] = static_cast<T>(normal[i]);
-        for (int i = 0; i < 6; ++i) moments.spread[i][slot] = static_cast<T>(spread[i]);
-    }
+    if (moments_.size() != 0)
+        devlib::sum_up_moments(this->nodes_.data(), this->blocks_.data(), moments_.data(), number);
 }
 
 // ---- boxes ----
@@ -332,17 +247,9 @@ BoxTree<T>::BoxTree(Points<T> lowers, Points<T> uppers, std::int64_t count, cons
 template <typename T>
 void BoxTree<T>::refit(Points<T> lowers, Points<T> uppers) {
     this->refit_with([&](std::int32_t number, T(&bounds)[2][3][kWidth], int slot) {
-        devlib::BoxBlock<T>& block = this->blocks_[number];
-        for (int lane = 0; lane < kWidth; ++lane) {
-            const std::int32_t item = block.item[lane];
-            set_empty(block.bounds, lane);
-            if (item < 0) continue;
-            const T *const lower = lowers[item], *const upper = uppers[item];
-            if (!(lower[0] <= upper[0] && lower[1] <= upper[1] && lower[2] <= upper[2])) continue;
-            for (int axis = 0; axis < 3; ++axis)
-                block.bounds[0][axis][lane] = lower[axis], block.bounds[1][axis][lane] = upper[axis];
-        }
-        set_union(bounds, slot, block.bounds);
+        devlib::refit_boxes(
+            this->blocks_[number], [&](std::int32_t item) { return lowers[item]; },
+            [&](std::int32_t item) { return uppers[item]; }, bounds, slot);
     });
 }
 

@@ -33,6 +33,7 @@ template <typename T, template <typename> typename Block>
 class TreeMemory {
 public:
     const devlib::Tree<T>& tree() const { return tree_; }
+    std::int64_t block_count() const { return blocks_.size(); }
     std::int64_t size_bytes() const;
 
 protected:
@@ -66,11 +67,15 @@ public:
                  std::span<const std::int32_t> groups = {}, bool with_moments = false);
     TriangleTree(const TriangleTree& of);
     void refit(Points<T> points);
+    // Point numbers of all blocks' triangles, by block, corner and lane; -1 for unused lanes.
+    std::span<const std::int32_t> corners() const {
+        return {corners_.data(), static_cast<std::size_t>(corners_.size())};
+    }
 
 private:
     void sum_up(std::int32_t node) override;
 
-    TreeBuffer<std::int32_t> corners_;  // point numbers, by block, corner and lane; -1 for unused lanes
+    TreeBuffer<std::int32_t> corners_;
     TreeBuffer<devlib::Moments<T>> moments_;
 };
 

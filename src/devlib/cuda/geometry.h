@@ -1,0 +1,25 @@
+// Arguments of the kernels that make and refit trees on a CUDA device, filled in by runtime/spatial and
+// runtime/cuda/geometry. Pointers to numbers and nodes are of the type in the kernel's name.
+#pragma once
+
+#include "devlib/spatial/layout.h"
+
+namespace weft::devlib {
+
+// ---- refits (refit.cpp) ----
+
+// The blocks of a tree, then its nodes level by level from the lowest one up.
+struct RefitPlan {
+    void* nodes;
+    void* blocks;
+    void* moments;          // null if there are none
+    const Int32* corners;   // the points of each block's triangles, by corner and lane; null for boxes
+    const void* first;      // points; lower corners of boxes
+    const void* second;     // upper corners of boxes
+    const Int32* places;    // of each block: its node times kWidth, plus its slot
+    const Int32* by_level;  // numbers of the nodes in the order of their levels
+    Int64 begin, count;     // of this launch: blocks, or a part of `by_level`
+    void* described[2];     // Tree descriptors, whose boxes are set; may be null
+};
+
+}  // namespace weft::devlib

@@ -1,0 +1,25 @@
+// The ids of a device's objects in its memory (runtime/cuda/objects.h), and their lookup by kernels.
+#pragma once
+
+#include "devlib/spatial/layout.h"
+
+namespace weft::devlib {
+
+struct ObjectSlot {
+    UInt64 id;          // 0: free
+    UInt64 descriptor;  // an address
+};
+
+// The place of lookups by a launch.
+struct ObjectTable {
+    const ObjectSlot* slots;
+    Int64 slot_count;
+    UInt64 empty;  // the address of the descriptor of an empty object
+    // Ids that have another meaning in this launch, ascending; descriptor 0: none.
+    const ObjectSlot* former;
+    Int32 former_count;
+    Int32 are_all;  // ids that are not among `former` have no meaning
+    Int32* missed;  // set when such an id is looked up
+};
+
+}  // namespace weft::devlib

@@ -1,0 +1,24 @@
+// Geometry on a CUDA device: the table of its ids, and the kernels for its trees.
+#pragma once
+
+#include "runtime/cuda/objects.h"
+#include "runtime/spatial/device_geometry.h"
+
+namespace weft::runtime {
+
+class CudaGeometry final : public spatial::DeviceGeometry {
+public:
+    explicit CudaGeometry(CudaDevice& device) : device_(device), objects_(device) {}
+
+    spatial::DeviceTable& table() override { return objects_; }
+    CudaObjects& objects() { return objects_; }
+    void write(void* to, const void* from, std::int64_t size_bytes) override;
+    void refit(const devlib::RefitPlan& plan, Scalar scalar, std::int64_t blocks,
+               std::span<const std::int64_t> level_ends) override;
+
+private:
+    CudaDevice& device_;
+    CudaObjects objects_;
+};
+
+}  // namespace weft::runtime

@@ -1,0 +1,131 @@
+#include "runtime/cuda/objects.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "runtime/cuda/device.h"
+#include "types/objects.h"
+
+namespace weft::runtime {
+
+namespace {
+
+constexpr std::size_t kFirstSlots = 1024;
+constexpr std::int64_t kHeaderBytes = 64;  // the empty descriptor behind it is aligned
+static_assert(sizeof(devlib::ObjectTable) <= kHeaderBytes);
+
+devlib::UInt64 address(const void* of) { return reinterpret_cast<std::uintptr_t>(of); }
+
+}  // namespace
+
+Device& CudaObjects::device() const { return device_; }
+
+void CudaObjects::write(void* to, const void* from, std::int64_t size_bytes) {
+    const WithoutRecording without;
+    auto& stream = static_cast<CudaStream&>(*own_);
+    stream.put_from_host(to, from, size_bytes);
+    stream.wait();
+}
+
+void* CudaObjects::take(std::int64_t size_bytes) {
+    const WithoutRecording without;
+    void* const data = take_memory(device_, size_bytes, /*zeroed=*/true, *own_, "a mesh, grid or volume");
+    own_->synchronize();
+    return data;
+}
+
+void CudaObjects::make_table() {
+    if (memory_ != nullptr) return;
+    own_ = device_.make_stream(0);
+    void* const memory = take(kHeaderBytes + kMostDescriptorBytes);
+    header_.empty = address(memory) + kHeaderBytes;
+    memory_ = memory;
+    grow(kFirstSlots);
+}
+
+// Running launches may read the former slots. The pointer is written before the count, so that a launch that runs
+// meanwhile reads within either.
+void CudaObjects::grow(std::size_t slots) {
+    const std::size_t count = std::bit_ceil(std::max(slots, kFirstSlots));
+    const auto bytes = static_cast<std::int64_t>(count * sizeof(devlib::ObjectSlot));
+    void* const made = take(bytes);
+    void* const former = const_cast<devlib::ObjectSlot*>(header_.slots);
+    const auto former_bytes = static_cast<std::int64_t>(slots_.size() * sizeof(devlib::ObjectSlot));
+    slots_.resize(count);
+    write(made, slots_.data(), bytes);
+    header_.slots = static_cast<const devlib::ObjectSlot*>(made);
+    header_.slot_count = static_cast<devlib::Int64>(count);
+    write(memory_, &header_.slots, sizeof header_.slots);
+    write(memory_, &header_, sizeof header_);
+    if (former) free_when_idle(device_, [this, former, former_bytes] { device_.free(former, former_bytes, *own_); });
+}
+
+void CudaObjects::write_slot(std::size_t slot) {
+    write(const_cast<devlib::ObjectSlot*>(header_.slots) + slot, &slots_[slot], sizeof(devlib::ObjectSlot));
+}
+
+const void* CudaObjects::table() {
+    const std::lock_guard lock(mutex_);
+    make_table();
+    return memory_;
+}
+
+void CudaObjects::set(std::size_t slot, std::uint64_t id, const void* descriptor) {
+    const std::lock_guard lock(mutex_);
+    make_table();
+    if (slot >= slots_.size()) grow(slot + 1);
+    slots_[slot] = {id, address(descriptor)};
+    write_slot(slot);
+}
+
+void CudaObjects::change(std::size_t slot, const void* descriptor) {
+    const std::lock_guard lock(mutex_);
+    slots_[slot].descriptor = address(descriptor);
+    auto* const at = const_cast<devlib::ObjectSlot*>(header_.slots) + slot;
+    device_.from_host(&at->descriptor, &slots_[slot].descriptor, sizeof at->descriptor, current_stream(device_));
+}
+
+// In two steps: work that is enqueued before the slot is free may still find the descriptor.
+void CudaObjects::remove(std::size_t slot, std::function<void()> done) {
+    free_when_idle(device_, [this, slot, done = std::move(done)] {
+        {
+            const std::lock_guard lock(mutex_);
+            slots_[slot] = {};
+            write_slot(slot);
+        }
+        free_when_idle(device_, done);
+    });
+}
+
+std::unique_ptr<CudaMemory> CudaObjects::table_with(const spatial::PreviousObjects& objects, Stream& stream) {
+    const std::lock_guard lock(mutex_);
+    make_table();
+    std::vector<devlib::ObjectSlot> former;  // sorted by id, as the entries are
+    for (const auto& entry : objects.entries()) {
+        const bool is_here = entry.table == this || entry.descriptor == nullptr;
+        former.push_back({entry.id, is_here ? address(entry.descriptor) : 0});
+    }
+    const auto former_bytes = static_cast<std::int64_t>(former.size() * sizeof(devlib::ObjectSlot));
+    auto memory = std::make_unique<CudaMemory>(device_, 2 * kHeaderBytes + former_bytes, /*zeroed=*/true, stream);
+    auto* const at = static_cast<std::byte*>(memory->data());
+    devlib::ObjectTable table = header_;
+    table.former = reinterpret_cast<const devlib::ObjectSlot*>(at + 2 * kHeaderBytes);
+    table.former_count = static_cast<devlib::Int32>(former.size());
+    table.are_all = objects.are_all();
+    table.missed = reinterpret_cast<devlib::Int32*>(at + kHeaderBytes);
+    device_.from_host(at, &table, sizeof table, stream);
+    if (former_bytes > 0) device_.from_host(at + 2 * kHeaderBytes, former.data(), former_bytes, stream);
+    return memory;
+}
+
+void CudaObjects::add_launch(const spatial::PreviousObjects& objects, std::unique_ptr<CudaMemory> table) {
+    if (!objects.are_all()) return;
+    objects.add_launch([this, table = std::shared_ptr<CudaMemory>(std::move(table))] {
+        devlib::Int32 missed = 0;
+        device_.load(&missed, static_cast<const std::byte*>(table->data()) + kHeaderBytes, sizeof missed);
+        return missed != 0;
+    });
+}
+
+}  // namespace weft::runtime

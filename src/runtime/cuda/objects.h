@@ -1,0 +1,49 @@
+// The table of ids in the memory of a CUDA device (devlib/cuda/objects.h). Launches look ids up there when they run, so
+// an id is removed, and its object freed, when the device has no work left that was enqueued before.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "devlib/cuda/objects.h"
+#include "runtime/cuda/memory.h"
+#include "runtime/handles.h"
+
+namespace weft::runtime {
+
+class CudaDevice;
+
+class CudaObjects final : public spatial::DeviceTable {
+public:
+    explicit CudaObjects(CudaDevice& device) : device_(device) {}
+
+    Device& device() const override;
+    void set(std::size_t slot, std::uint64_t id, const void* descriptor) override;
+    void change(std::size_t slot, const void* descriptor) override;
+    void remove(std::size_t slot, std::function<void()> done) override;
+
+    // The table's address on the device, for launches (CudaLaunch::objects). It stays.
+    const void* table();
+    // A table with other meanings of ids, for one launch in this stream.
+    std::unique_ptr<CudaMemory> table_with(const spatial::PreviousObjects& objects, Stream& stream);
+    // After that launch was enqueued: the objects will read in its table whether an id was missed.
+    void add_launch(const spatial::PreviousObjects& objects, std::unique_ptr<CudaMemory> table);
+
+private:
+    void make_table();
+    void grow(std::size_t slots);
+    // Done when they return. They do not wait for the work of the device.
+    void write(void* to, const void* from, std::int64_t size_bytes);
+    void* take(std::int64_t size_bytes);
+    void write_slot(std::size_t slot);
+
+    CudaDevice& device_;
+    std::mutex mutex_;
+    std::shared_ptr<Stream> own_;            // for writes that wait for no other work
+    std::vector<devlib::ObjectSlot> slots_;  // as on the device
+    devlib::ObjectTable header_{};
+    void* memory_ = nullptr;  // the header, and the descriptor of an empty object
+};
+
+}  // namespace weft::runtime
