@@ -63,7 +63,7 @@ struct Callees {
     // Whether the function also takes the LaunchContext and the number of the thread: it reports, or takes arrays that
     // may be None. Its last result then says that it has reported a fault, so that the thread must leave.
     bool takes_launch(const ir::Function& function) const;
-    std::unordered_set<const ir::Function*> finding;  // those with lookups of objects, likewise
+    std::unordered_set<const ir::Function*> finding;  // the same for lookups of objects
     std::vector<const ir::Operation*> checked;        // the operation of each check in them
     bool have_atomics = false, find_objects = false;
     bool depend_on_order = false;  // KernelPlan::depends_on_order

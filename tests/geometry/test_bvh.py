@@ -1,13 +1,10 @@
 """BVHs, groups of faces, and the tree of a mesh as a BVH."""
 
 import numpy as np
-import pytest
 import warp as wp
 from brute_force import make, soup
 from mesh_kernels import nearest
 from run_in_threads import run_in_threads
-
-pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
 
 
 def test_bvh_queries():

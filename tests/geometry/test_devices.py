@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 import warp as wp
 
-pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
-
 
 def cloud(count, seed=0):
     return np.random.default_rng(seed).random((count, 3)).astype(np.float32)

@@ -23,8 +23,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "judge"))
 import spatial_oracle as oracle
 import spatial_shapes
 
-pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
-
 RAY_BAND, ULPS = 16.0, 4.0
 SIZES = [
     pytest.param((300, 200), id="few"),

@@ -10,8 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mesh_kernels import nearest
 
-pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
-
 
 @wp.kernel
 def rays(
@@ -213,7 +211,7 @@ def test_members_of_a_mesh():
     velocities = wp.array([[1.0, 2, 3]] * 4, dtype=wp.vec3)
     mesh = wp.Mesh(points, indices, velocities)
     assert mesh.points is points and mesh.indices is indices and mesh.velocities is velocities
-    assert mesh.device == "cpu" and isinstance(mesh.id, int)
+    assert mesh.device == points.device and isinstance(mesh.id, int)
     assert wp.Mesh(points, indices).velocities is None
     assert wp.Mesh(points, indices).id != mesh.id
 

@@ -5,8 +5,6 @@ import pytest
 import warp as wp
 from brute_force import sphere, tetrahedron
 
-pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
-
 
 @wp.kernel
 def distances(

@@ -6,8 +6,6 @@ import pytest
 import warp as wp
 from brute_force import closest_in_triangle, sphere
 
-pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
-
 TYPES = {"float32": (wp.float32, wp.vec3f), "float64": (wp.float64, wp.vec3d)}
 kinds = pytest.mark.parametrize("of", TYPES)
 queries = pytest.mark.parametrize("asked", TYPES)

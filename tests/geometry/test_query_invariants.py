@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 import warp as wp
 
-pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
-
 TYPES = {"float32": (wp.float32, wp.vec3), "float64": (wp.float64, wp.vec3d)}
 FORMS = ["struct", "outputs"]
 # How far a number may be from what float64 says: results are rounded to their type, points are as they are.

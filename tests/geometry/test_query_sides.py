@@ -5,8 +5,6 @@ import pytest
 import warp as wp
 from brute_force import closest_in_triangle, make, ray_hits, soup, sphere, winding_number
 
-pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
-
 TYPES = {"float32": (wp.float32, wp.vec3), "float64": (wp.float64, wp.vec3d)}
 
 

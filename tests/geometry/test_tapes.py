@@ -9,8 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tape_values import check_against_differences, f64, gradients, vectors
 
-pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
-
 
 def ball(rows=5, columns=6):
     """Closed, counter-clockwise from outside, and not quite round."""

@@ -28,10 +28,12 @@ namespace {
 
 namespace spatial = runtime::spatial;
 
+// The default is the best tree, and the quickest build on a device that builds trees itself.
 spatial::TreeOptions tree_options(const std::optional<std::string>& constructor, std::optional<int> leaf_size,
-                                  const char* api) {
+                                  const runtime::Device& device, const char* api) {
     spatial::TreeOptions options;
-    const std::string name = constructor.value_or("sah");
+    const bool is_there = const_cast<runtime::Device&>(device).geometry() != nullptr;
+    const std::string name = constructor.value_or(is_there ? "lbvh" : "sah");
     if (name == "sah" || name == "cubql")
         options.method = spatial::TreeMethod::sah;
     else if (name == "median")
@@ -149,8 +151,8 @@ PyMesh::~PyMesh() {
 void construct_mesh(PyMesh* self, nb::object points, nb::object indices, nb::object velocities, bool winding,
                     std::optional<std::string> constructor, std::optional<int> leaf_size, nb::object groups) {
     const char* const api = "Mesh()";
-    spatial::MeshOptions options{tree_options(constructor, leaf_size, api), winding};
     const runtime::Array& p = array_argument(points.ptr(), api, "points").array;
+    const spatial::MeshOptions options{tree_options(constructor, leaf_size, *p.device, api), winding};
     const runtime::Array& i = array_argument(indices.ptr(), api, "indices").array;
     const std::optional<runtime::Array> v = optional_array(velocities, api, "velocities"),
                                         g = optional_array(groups, api, "groups");
@@ -231,8 +233,8 @@ struct PyBvh {
 void construct_bvh(PyBvh* self, nb::object lowers, nb::object uppers, std::optional<std::string> constructor,
                    nb::object groups, std::optional<int> leaf_size) {
     const char* const api = "Bvh()";
-    const spatial::TreeOptions options = tree_options(constructor, leaf_size, api);
     const runtime::Array& l = array_argument(lowers.ptr(), api, "lowers").array;
+    const spatial::TreeOptions options = tree_options(constructor, leaf_size, *l.device, api);
     const runtime::Array& u = array_argument(uppers.ptr(), api, "uppers").array;
     const std::optional<runtime::Array> g = optional_array(groups, api, "groups");
     runtime::refuse_recording(*l.device, api, "make trees before the capture, and refit() or rebuild() in it");
@@ -254,7 +256,18 @@ void refit_bvh(nb::object object) {
 // A new tree under the same id: running launches keep the former one.
 void rebuild(nb::object of, std::optional<std::string> constructor) {
     PyBvh& self = nb::cast<PyBvh&>(of);
-    if (constructor) self.options.method = tree_options(constructor, std::nullopt, "Bvh.rebuild()").method;
+    runtime::Device& device = *self.object->bvh.lowers().device;
+    const spatial::TreeMethod method =
+        constructor ? tree_options(constructor, std::nullopt, device, "Bvh.rebuild()").method : self.options.method;
+    const bool is_same = method == self.options.method;
+    self.options.method = method;
+    if (device.geometry() && is_same && !spatial::is_kept(self.id) && self.object->bvh.is_packed()) {
+        spatial::count_change();
+        return update(device, "Bvh.rebuild", of, self.object, [&self] { self.object->bvh.rebuild_in_place(); });
+    }
+    if (device.geometry())
+        runtime::refuse_recording(device, "Bvh.rebuild()",
+                                  "make the tree with constructor='lbvh', which is built anew in the same memory");
     const std::optional<runtime::Array> groups = optional_array(self.groups, "Bvh.rebuild()", "groups");
     const auto rebuild = [&self, groups, options = self.options] {
         const runtime::Array lowers = self.object->bvh.lowers(), uppers = self.object->bvh.uppers();
@@ -266,7 +279,7 @@ void rebuild(nb::object of, std::optional<std::string> constructor) {
         spatial::replace(self.id, {object->descriptor(), object, object->table()});
         self.object = std::move(object);
     };
-    update(*self.object->bvh.lowers().device, "Bvh.rebuild", of, self.object, rebuild);
+    update(device, "Bvh.rebuild", of, self.object, rebuild);
 }
 
 int traverse_bvh(PyObject* self, visitproc visit, void* arg) {
@@ -297,7 +310,9 @@ constexpr const char* kMeshDoc =
     "        here; they do not change afterwards.\n"
     "    velocities: array like points, for wp.mesh_eval_velocity(); or None.\n"
     "    support_winding_number: also prepares wp.mesh_query_point_sign_winding_number().\n"
-    "    bvh_constructor: 'sah' (None): the best tree; 'median' and 'lbvh' are built faster; 'cubql' is 'sah' here.\n"
+    "    bvh_constructor: 'sah': the best tree; 'median' and 'lbvh' are built faster; 'cubql' is 'sah' here. None is\n"
+    "        'sah' on a CPU and 'lbvh' on a CUDA device, which builds such a tree by itself: others are built on the "
+    "host.\n"
     "    bvh_leaf_size: faces of a leaf of the tree at most; None is 8, which is also the most.\n"
     "    groups: int32 array, a number for each face: queries may be restricted to one, see\n"
     "        wp.mesh_get_group_root(); or None.\n\n"
@@ -312,7 +327,9 @@ constexpr const char* kBvhDoc =
     "Args:\n"
     "    lowers, uppers: one-dimensional arrays of vec3 or vec3d, the corners of each box. They are kept, and may be\n"
     "        written to: call refit() or rebuild() then.\n"
-    "    constructor: 'sah' (None): the best tree; 'median' and 'lbvh' are built faster; 'cubql' is 'sah' here.\n"
+    "    constructor: 'sah': the best tree; 'median' and 'lbvh' are built faster; 'cubql' is 'sah' here. None is "
+    "'sah'\n"
+    "        on a CPU and 'lbvh' on a CUDA device, which builds such a tree by itself: others are built on the host.\n"
     "    groups: int32 array, a number for each box: queries may be restricted to one, see\n"
     "        wp.bvh_get_group_root(); or None.\n"
     "    leaf_size: boxes of a leaf of the tree at most, up to 8.\n\n"

@@ -22,4 +22,30 @@ struct RefitPlan {
     void* described[2];     // Tree descriptors, whose boxes are set; may be null
 };
 
+// ---- packed trees (build.cpp) ----
+
+// The order of the items along a curve, and the leaves in that order.
+struct BuildPlan {
+    const void* first;     // points; lower corners of boxes
+    const void* second;    // upper corners of boxes
+    const Int32* indices;  // three points of each triangle; null for boxes
+    const Int32* groups;   // of each item; null if there are none
+    Int64 items;
+    UInt64* extents;         // 6: the least and the greatest centre, as ordered_bits()
+    UInt64* codes;           // of each item
+    Int32* order;            // the items; sorted after the codes
+    Int32* sorted_groups;    // of the items in that order
+    const Int32* leaf_ends;  // of each block: the end of its items in the order
+    void* blocks;            // TriangleBlock or BoxBlock
+    Int32* corners;          // as RefitPlan has them; null for boxes
+    Int64 block_count;
+};
+
+// The first number that is not below `points`.
+struct CheckPlan {
+    const Int32* indices;
+    Int64 count, points;
+    Int64* first_wrong;  // `count` at first
+};
+
 }  // namespace weft::devlib

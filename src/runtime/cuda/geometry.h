@@ -16,6 +16,9 @@ public:
     void refit(const devlib::RefitPlan& plan, Scalar scalar, std::int64_t blocks,
                std::span<const std::int64_t> level_ends) override;
 
+    void build(devlib::BuildPlan plan, Scalar scalar) override;
+    std::int64_t first_wrong(const std::int32_t* indices, std::int64_t count, std::int64_t points) override;
+
 private:
     CudaDevice& device_;
     CudaObjects objects_;

@@ -9,6 +9,8 @@ namespace weft::runtime::spatial {
 struct Bvh::Contents {
     virtual ~Contents() = default;
     virtual void refit(const Array& lowers, const Array& uppers) = 0;
+    virtual bool is_packed() const { return false; }
+    virtual void rebuild(const Array&, const Array&) {}
     virtual const void* descriptor() const = 0;
     virtual std::shared_ptr<Contents> copy() const = 0;
 };
@@ -51,18 +53,33 @@ struct Bvh::DeviceContents final : Bvh::Contents {
         described.scalar_bytes = sizeof(T);
         show();
     }
+    // A packed tree, built on the device.
+    DeviceContents(const Array& lowers, const Array& uppers, const DeviceItems& items, const TreeOptions& options,
+                   std::span<const std::int32_t> groups)
+        : device(*lowers.device),
+          tree(device, items, groups, options.leaf_size, /*with_moments=*/false),
+          memory(allocate(sizeof described, device)) {
+        described.lowers = fields_of(lowers), described.uppers = fields_of(uppers);
+        described.scalar_bytes = sizeof(T);
+        show();
+        rebuild(lowers, uppers);
+    }
     DeviceContents(const DeviceContents& of)
         : device(of.device), tree(of.tree), described(of.described), memory(allocate(sizeof described, device)) {
         show();
     }
     std::shared_ptr<Contents> copy() const override { return std::make_shared<DeviceContents>(*this); }
     void refit(const Array& lowers, const Array& uppers) override {
-        auto* const on_device = static_cast<devlib::BvhDescriptor<T>*>(memory->data);
-        tree.refit(lowers.view.data, uppers.view.data, {&on_device->tree, nullptr});
+        tree.refit(lowers.view.data, uppers.view.data, {tree_there(), nullptr});
+    }
+    bool is_packed() const override { return tree.is_packed(); }
+    void rebuild(const Array& lowers, const Array& uppers) override {
+        tree.rebuild(lowers.view.data, uppers.view.data, {tree_there(), nullptr});
     }
     const void* descriptor() const override { return memory->data; }
 
 private:
+    devlib::Tree<T>* tree_there() const { return &static_cast<devlib::BvhDescriptor<T>*>(memory->data)->tree; }
     void show() {
         described.tree = tree.tree();
         device.geometry()->write(memory->data, &described, sizeof described);
@@ -83,8 +100,13 @@ Bvh::~Bvh() = default;
 
 std::shared_ptr<Bvh::Contents> Bvh::make(const TreeOptions& options) const {
     const std::vector<std::int32_t> groups = read_groups(groups_, lowers_.size(), lowers_, "lowers", "Bvh()");
-    const Array host_lowers = on_host(lowers_), host_uppers = on_host(uppers_);
+    const bool is_packed = lowers_.device->geometry() && options.method == TreeMethod::linear;
+    const Array host_lowers = is_packed ? lowers_ : on_host(lowers_);
+    const Array host_uppers = is_packed ? uppers_ : on_host(uppers_);
     const auto made = [&]<typename T>(T) -> std::shared_ptr<Contents> {
+        if (is_packed)
+            return std::make_shared<DeviceContents<T>>(lowers_, uppers_, DeviceItems{lowers_.size(), nullptr}, options,
+                                                       groups);
         auto on_host = std::make_shared<ContentsOf<T>>(lowers_, uppers_, host_lowers, host_uppers, options, groups);
         if (lowers_.device->geometry() == nullptr) return on_host;
         return std::make_shared<DeviceContents<T>>(lowers_, uppers_, on_host->tree);
@@ -98,6 +120,9 @@ void Bvh::rebuild(const TreeOptions& options) {
     std::shared_ptr<Contents> made = make(options);
     former_ = std::exchange(contents_, std::move(made));
 }
+
+bool Bvh::is_packed() const { return contents_->is_packed(); }
+void Bvh::rebuild_in_place() { contents_->rebuild(lowers_, uppers_); }
 
 const void* Bvh::descriptor() const { return contents_->descriptor(); }
 

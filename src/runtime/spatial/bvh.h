@@ -25,6 +25,9 @@ public:
     // from before a rebuild lives as long as former().
     void refit();
     void rebuild(const TreeOptions& options);
+    // Whether a device built the tree, so that it can do so again in the same memory, also in a graph.
+    bool is_packed() const;
+    void rebuild_in_place();
 
     const Array& lowers() const { return lowers_; }
     const Array& uppers() const { return uppers_; }

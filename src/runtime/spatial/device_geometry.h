@@ -21,6 +21,12 @@ public:
     virtual void refit(const devlib::RefitPlan& plan, Scalar scalar, std::int64_t blocks,
                        std::span<const std::int64_t> level_ends) = 0;
 
+    // Sorts the items of a packed tree and fills its leaves. The fields of the plan up to `items`, and from `leaf_ends`
+    // on, are set.
+    virtual void build(devlib::BuildPlan plan, Scalar scalar) = 0;
+    // The position of the first index that names none of so many points; `count` if there is none. Waits.
+    virtual std::int64_t first_wrong(const std::int32_t* indices, std::int64_t count, std::int64_t points) = 0;
+
 protected:
     ~DeviceGeometry() = default;
 };

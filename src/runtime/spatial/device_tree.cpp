@@ -1,9 +1,12 @@
 #include "runtime/spatial/device_tree.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
+#include "devlib/spatial/refit.h"
 #include "runtime/bytes.h"
+#include "runtime/spatial/packed_topology.h"
 
 namespace weft::runtime::spatial {
 
@@ -53,7 +56,6 @@ DeviceTree<T, Block>::DeviceTree(Device& device, const devlib::Tree<T>& from, st
     : device_(device), blocks_count_(blocks), tree_(from) {
     const std::span nodes(from.nodes, static_cast<std::size_t>(from.node_count));
     const auto count = static_cast<std::size_t>(from.group_count);
-    nodes_ = upload(device, nodes);
     if constexpr (std::is_same_v<Block<T>, devlib::TriangleBlock<T>>)
         blocks_ = upload(device, std::span(from.triangles, static_cast<std::size_t>(blocks)));
     else
@@ -64,12 +66,19 @@ DeviceTree<T, Block>::DeviceTree(Device& device, const devlib::Tree<T>& from, st
         groups_ = upload(device, std::span(from.groups, count));
         group_roots_ = upload(device, std::span(from.group_roots, count));
     }
-    std::vector<std::int32_t> places(static_cast<std::size_t>(blocks));
+    set_nodes(nodes);
+    show();
+}
+
+template <typename T, template <typename> typename Block>
+void DeviceTree<T, Block>::set_nodes(std::span<const devlib::Node<T>> nodes) {
+    nodes_ = upload(device_, nodes);
+    std::vector<std::int32_t> places(static_cast<std::size_t>(blocks_count_));
     for (std::size_t number = 0; number < nodes.size(); ++number)
         for (int slot = 0; slot < nodes[number].count; ++slot)
             if (const std::int32_t child = nodes[number].child[slot]; child < 0)
                 places[static_cast<std::size_t>(-1 - child)] = static_cast<std::int32_t>(number) * kWidth + slot;
-    places_ = upload(device, std::span<const std::int32_t>(places));
+    places_ = upload(device_, std::span<const std::int32_t>(places));
     const std::vector<std::int32_t> levels = levels_of(nodes);
     std::vector<std::int32_t> by_level(nodes.size());
     std::iota(by_level.begin(), by_level.end(), 0);
@@ -78,7 +87,49 @@ DeviceTree<T, Block>::DeviceTree(Device& device, const devlib::Tree<T>& from, st
         if (i == by_level.size() ||
             levels[static_cast<std::size_t>(by_level[i])] != levels[static_cast<std::size_t>(by_level[i - 1])])
             level_ends_.push_back(static_cast<std::int64_t>(i));
-    by_level_ = upload(device, std::span<const std::int32_t>(by_level));
+    by_level_ = upload(device_, std::span<const std::int32_t>(by_level));
+}
+
+template <typename T, template <typename> typename Block>
+DeviceTree<T, Block>::DeviceTree(Device& device, const DeviceItems& items, std::span<const std::int32_t> groups,
+                                 int leaf_size, bool with_moments)
+    : device_(device), items_(items), is_packed_(true) {
+    std::map<std::int32_t, std::int64_t> by_group;
+    for (const std::int32_t group : groups) ++by_group[group];
+    std::vector<std::int64_t> counts;
+    std::vector<std::int32_t> numbers;
+    for (const auto& [group, count] : by_group) {
+        numbers.push_back(group);
+        counts.push_back(count);
+    }
+    if (counts.empty() && items.count > 0) counts.push_back(items.count);
+    const Topology topology = packed_topology(counts, leaf_size);
+    std::vector<devlib::Node<T>> nodes(topology.nodes.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        const TreeNode& from = topology.nodes[i];
+        nodes[i].parent = from.parent, nodes[i].slot = from.slot, nodes[i].count = from.count;
+        for (int slot = 0; slot < kWidth; ++slot) {
+            nodes[i].child[slot] = slot < from.count ? from.child[slot] : -1;
+            devlib::set_empty(nodes[i].bounds, slot);
+        }
+    }
+    std::vector<std::int32_t> leaf_ends;
+    for (const TreeLeaf& leaf : topology.leaves) leaf_ends.push_back(leaf.begin + leaf.count);
+    const auto bytes_of = [](std::size_t count, std::size_t each) { return static_cast<std::int64_t>(count * each); };
+    blocks_count_ = static_cast<std::int64_t>(leaf_ends.size());
+    blocks_ = allocate(bytes_of(leaf_ends.size(), sizeof(Block<T>)), device);
+    if (items.indices) corners_ = allocate(bytes_of(leaf_ends.size(), 3 * kWidth * sizeof(std::int32_t)), device);
+    if (with_moments) moments_ = allocate(bytes_of(nodes.size(), sizeof(devlib::Moments<T>)), device);
+    leaf_ends_ = upload(device, std::span<const std::int32_t>(leaf_ends));
+    if (!numbers.empty()) {
+        groups_ = upload(device, std::span<const std::int32_t>(numbers));
+        group_roots_ = upload(device, std::span<const std::int32_t>(topology.group_roots));
+        item_groups_ = upload(device, groups);
+    }
+    tree_.item_count = static_cast<std::int32_t>(items.count);
+    tree_.node_count = static_cast<std::int32_t>(nodes.size());
+    tree_.group_count = static_cast<std::int32_t>(numbers.size());
+    set_nodes(nodes);
     show();
 }
 
@@ -89,11 +140,15 @@ DeviceTree<T, Block>::DeviceTree(const DeviceTree& of)
       nodes_(copy_of(of.nodes_)),
       blocks_(copy_of(of.blocks_)),
       moments_(copy_of(of.moments_)),
-      corners_(of.corners_),
+      corners_(of.is_packed_ ? copy_of(of.corners_) : of.corners_),
       groups_(of.groups_),
       group_roots_(of.group_roots_),
+      item_groups_(of.item_groups_),
       places_(of.places_),
       by_level_(of.by_level_),
+      leaf_ends_(of.leaf_ends_),
+      items_(of.items_),
+      is_packed_(of.is_packed_),
       level_ends_(of.level_ends_),
       tree_(of.tree_) {
     show();
@@ -127,6 +182,21 @@ void DeviceTree<T, Block>::refit(const void* first, const void* second, std::arr
                                  {described[0], described[1]}};
     const Scalar scalar = std::is_same_v<T, double> ? Scalar::f64 : Scalar::f32;
     device_.geometry()->refit(plan, scalar, blocks_count_, level_ends_);
+}
+
+template <typename T, template <typename> typename Block>
+void DeviceTree<T, Block>::rebuild(const void* first, const void* second, std::array<devlib::Tree<T>*, 2> described) {
+    if (tree_.node_count == 0) return;
+    devlib::BuildPlan plan{};
+    plan.first = first, plan.second = second;
+    plan.indices = items_.indices, plan.items = items_.count;
+    plan.groups = data_of<std::int32_t>(item_groups_);
+    plan.leaf_ends = data_of<std::int32_t>(leaf_ends_);
+    plan.blocks = blocks_->data;
+    plan.corners = data_of<std::int32_t>(corners_);
+    plan.block_count = blocks_count_;
+    device_.geometry()->build(plan, std::is_same_v<T, double> ? Scalar::f64 : Scalar::f32);
+    refit(first, second, described);
 }
 
 template class DeviceTree<float, devlib::TriangleBlock>;

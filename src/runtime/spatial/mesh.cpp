@@ -16,7 +16,15 @@ namespace {
 
 constexpr const char* kMeshApi = "Mesh()";
 
-// Throws on the first index without a point.
+[[noreturn]] void throw_wrong_index(std::int64_t at, std::int32_t index, std::int64_t point_count) {
+    throw UsageError(kMeshApi,
+                     "indices[" + std::to_string(at) + "] (corner " + std::to_string(at % 3) + " of face " +
+                         std::to_string(at / 3) + ") is " + std::to_string(index) + ", and there are " +
+                         std::to_string(point_count) + " points: expected 0 <= index < " + std::to_string(point_count),
+                     ErrorCategory::value);
+}
+
+// Throws on the first index without a point; the second function by the device's kernels.
 void check_indices(std::span<const std::int32_t> indices, std::int64_t point_count) {
     std::atomic<std::int64_t> first{std::numeric_limits<std::int64_t>::max()};
     for_ranges(static_cast<std::int64_t>(indices.size()), 1 << 16, [&](std::int64_t begin, std::int64_t end) {
@@ -31,12 +39,15 @@ void check_indices(std::span<const std::int32_t> indices, std::int64_t point_cou
     });
     const std::int64_t at = first.load();
     if (at == std::numeric_limits<std::int64_t>::max()) return;
-    throw UsageError(kMeshApi,
-                     "indices[" + std::to_string(at) + "] (corner " + std::to_string(at % 3) + " of face " +
-                         std::to_string(at / 3) + ") is " + std::to_string(indices[static_cast<std::size_t>(at)]) +
-                         ", and there are " + std::to_string(point_count) + " points: expected 0 <= index < " +
-                         std::to_string(point_count),
-                     ErrorCategory::value);
+    throw_wrong_index(at, indices[static_cast<std::size_t>(at)], point_count);
+}
+void check_indices_there(const Array& indices, std::int64_t point_count) {
+    const auto* const numbers = static_cast<const std::int32_t*>(indices.view.data);
+    const std::int64_t at = indices.device->geometry()->first_wrong(numbers, indices.size(), point_count);
+    if (at == indices.size()) return;
+    std::int32_t index = 0;
+    read_bytes(*indices.device, &index, numbers + at, sizeof index);
+    throw_wrong_index(at, index, point_count);
 }
 
 }  // namespace
@@ -109,6 +120,16 @@ struct Mesh::DeviceContents final : Mesh::Contents {
         described.mesh.scalar_bytes = described.bvh.scalar_bytes = sizeof(T);
         show();
     }
+    // A packed tree, built on the device.
+    DeviceContents(const Array& points, const DeviceItems& items, std::span<const std::int32_t> groups,
+                   const MeshOptions& options)
+        : device(*points.device),
+          tree(device, items, groups, options.tree.leaf_size, options.support_winding_number),
+          memory(allocate(sizeof described, device)) {
+        described.mesh.scalar_bytes = described.bvh.scalar_bytes = sizeof(T);
+        show();
+        tree.rebuild(points.view.data, nullptr, trees());
+    }
     DeviceContents(const DeviceContents& of)
         : device(of.device), tree(of.tree), described(of.described), memory(allocate(sizeof described, device)) {
         show();
@@ -124,9 +145,7 @@ struct Mesh::DeviceContents final : Mesh::Contents {
         write(made, other);
         return {made, made->data};
     }
-    void refit(const Array& points) override {
-        tree.refit(points.view.data, nullptr, {&at(memory)->mesh.tree, &at(memory)->bvh.tree});
-    }
+    void refit(const Array& points) override { tree.refit(points.view.data, nullptr, trees()); }
     void set_arrays(const Array& points, const Array& indices, const std::optional<Array>& velocities) override {
         described.mesh.points = fields_of(points), described.mesh.indices = fields_of(indices);
         described.mesh.velocities = velocities ? fields_of(*velocities) : devlib::ArrayFields();
@@ -139,6 +158,7 @@ struct Mesh::DeviceContents final : Mesh::Contents {
     const void* bvh_descriptor() const override { return bvh_at(memory); }
 
 private:
+    std::array<devlib::Tree<T>*, 2> trees() const { return {&at(memory)->mesh.tree, &at(memory)->bvh.tree}; }
     static Described* at(const BufferPtr& of) { return static_cast<Described*>(of->data); }
     static const void* bvh_at(const BufferPtr& of) { return &at(of)->bvh; }
     void write(const BufferPtr& to, const Described& from) const {
@@ -161,11 +181,18 @@ Mesh::Mesh(const Array& points, const Array& indices, const std::optional<Array>
         throw UsageError(kMeshApi, "indices: expected three for each face, got " + std::to_string(indices.size()),
                          ErrorCategory::value);
     const std::vector<std::int32_t> group_numbers = read_groups(groups, face_count(), points, "points", kMeshApi);
-    const Array host_points = on_host(points), host_indices = on_host(indices);
+    const bool is_packed = points.device->geometry() && options.tree.method == TreeMethod::linear;
+    const Array host_points = is_packed ? points : on_host(points);
+    const Array host_indices = is_packed ? indices : on_host(indices);
     const std::span corners(static_cast<const std::int32_t*>(host_indices.view.data),
                             static_cast<std::size_t>(host_indices.size()));
-    check_indices(corners, points.size());
+    if (is_packed)
+        check_indices_there(indices, points.size());
+    else
+        check_indices(corners, points.size());
     const auto make = [&]<typename T>(T) -> std::unique_ptr<Contents> {
+        const DeviceItems items{face_count(), corners.data()};
+        if (is_packed) return std::make_unique<DeviceContents<T>>(points, items, group_numbers, options);
         auto made = std::make_unique<ContentsOf<T>>(host_points, corners, options, group_numbers);
         if (points.device->geometry() == nullptr) return made;
         return std::make_unique<DeviceContents<T>>(*points.device, made->tree);
