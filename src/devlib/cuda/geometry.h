@@ -39,7 +39,12 @@ struct BuildPlan {
     void* blocks;            // TriangleBlock or BoxBlock
     Int32* corners;          // as RefitPlan has them; null for boxes
     Int64 block_count;
+    const Int32* runs;  // begin and end of each run of items in the order that the device halves; null if there are none
+    Int64 run_count;
 };
+
+// The items of a run at most, and the threads of a block, which takes a run.
+inline constexpr int kRunItems = 4096, kRunThreads = 512;
 
 // The first number that is not below `points`.
 struct CheckPlan {

@@ -1,6 +1,7 @@
 #include "runtime/spatial/device_tree.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <numeric>
 
@@ -40,6 +41,22 @@ std::vector<std::int32_t> levels_of(std::span<const devlib::Node<T>> nodes) {
         above = std::max(above, levels[number] + 1);
     }
     return levels;
+}
+
+// The runs of the items of a packed tree, none of which has items of two groups: begin and end of each. Their halves are
+// whole leaves.
+std::vector<std::int32_t> runs_of(std::span<const std::int64_t> counts) {
+    std::vector<std::int32_t> runs;
+    std::int64_t begin = 0;
+    for (const std::int64_t count : counts) {
+        for (std::int64_t first = 0; first < count; first += devlib::kRunItems) {
+            if (count - first <= kWidth) continue;  // a leaf has no order
+            runs.push_back(static_cast<std::int32_t>(begin + first));
+            runs.push_back(static_cast<std::int32_t>(begin + std::min<std::int64_t>(first + devlib::kRunItems, count)));
+        }
+        begin += count;
+    }
+    return runs;
 }
 
 }  // namespace
@@ -121,6 +138,8 @@ DeviceTree<T, Block>::DeviceTree(Device& device, const DeviceItems& items, std::
     if (items.indices) corners_ = allocate(bytes_of(leaf_ends.size(), 3 * kWidth * sizeof(std::int32_t)), device);
     if (with_moments) moments_ = allocate(bytes_of(nodes.size(), sizeof(devlib::Moments<T>)), device);
     leaf_ends_ = upload(device, std::span<const std::int32_t>(leaf_ends));
+    if (std::has_single_bit(static_cast<unsigned>(leaf_size)))
+        runs_ = upload(device, std::span<const std::int32_t>(runs_of(counts)));
     if (!numbers.empty()) {
         groups_ = upload(device, std::span<const std::int32_t>(numbers));
         group_roots_ = upload(device, std::span<const std::int32_t>(topology.group_roots));
@@ -147,6 +166,7 @@ DeviceTree<T, Block>::DeviceTree(const DeviceTree& of)
       places_(of.places_),
       by_level_(of.by_level_),
       leaf_ends_(of.leaf_ends_),
+      runs_(of.runs_),
       items_(of.items_),
       is_packed_(of.is_packed_),
       level_ends_(of.level_ends_),
@@ -195,6 +215,8 @@ void DeviceTree<T, Block>::rebuild(const void* first, const void* second, std::a
     plan.blocks = blocks_->data;
     plan.corners = data_of<std::int32_t>(corners_);
     plan.block_count = blocks_count_;
+    plan.runs = data_of<std::int32_t>(runs_);
+    plan.run_count = runs_ ? runs_->size_bytes / static_cast<std::int64_t>(2 * sizeof(std::int32_t)) : 0;
     device_.geometry()->build(plan, std::is_same_v<T, double> ? Scalar::f64 : Scalar::f32);
     refit(first, second, described);
 }

@@ -54,7 +54,7 @@ private:
     Device& device_;
     std::int64_t blocks_count_ = 0;
     BufferPtr nodes_, blocks_, moments_, corners_;
-    BufferPtr groups_, group_roots_, item_groups_, places_, by_level_, leaf_ends_;  // never written again
+    BufferPtr groups_, group_roots_, item_groups_, places_, by_level_, leaf_ends_, runs_;  // never written again
     DeviceItems items_;
     bool is_packed_ = false;
     std::vector<std::int64_t> level_ends_;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr OwnKernel kExtents[] = {{k_build_ptx, "weft_build_extents_f32"}, {k_build_ptx, "weft_build_extents_f64"}};
 constexpr OwnKernel kCodes[] = {{k_build_ptx, "weft_build_codes_f32"}, {k_build_ptx, "weft_build_codes_f64"}};
+constexpr OwnKernel kRuns[] = {{k_build_ptx, "weft_build_runs_f32"}, {k_build_ptx, "weft_build_runs_f64"}};
 constexpr OwnKernel kLeaves[] = {{k_build_ptx, "weft_build_leaves_f32"}, {k_build_ptx, "weft_build_leaves_f64"}};
 constexpr OwnKernel kGroups{k_build_ptx, "weft_build_groups"}, kCheck{k_build_ptx, "weft_build_check"};
 
@@ -49,6 +50,11 @@ void CudaGeometry::build(devlib::BuildPlan plan, Scalar scalar) {
         plan.sorted_groups = static_cast<devlib::Int32*>(groups.view.data);
         launch_own(kGroups, device_, stream, plan.items, plan);
         device_.primitives().sort_pairs(groups, order, plan.items);
+    }
+    if (plan.run_count > 0) {
+        constexpr std::int64_t kMostBlocks = 1 << 16;
+        launch_own(kRuns[is_double], device_, stream, static_cast<unsigned>(std::min(plan.run_count, kMostBlocks)),
+                   devlib::kRunThreads, &plan);
     }
     launch_own(kLeaves[is_double], device_, stream, plan.block_count, plan);
 }
