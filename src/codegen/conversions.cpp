@@ -1,5 +1,7 @@
 #include "codegen/conversions.h"
 
+#include <llvm/IR/IntrinsicsNVPTX.h>
+
 #include <cmath>
 
 #include "types/float_format.h"
@@ -80,6 +82,7 @@ llvm::Value* Conversions::cast(llvm::Value* a, Scalar from, Scalar to) {
     }
     if (source.is_float() && target.is_float())
         return target.bits > source.bits ? builder_.CreateFPExt(a, type) : builder_.CreateFPTrunc(a, type);
+    if (source.is_float() && ptx_conversions_) return saturate_by_ptx(a, from, to);
     bool converts_in_lanes = target.bits < 32 || (target.bits == 32 && target.is_signed());
     if (source.is_float() && a->getType()->isVectorTy() && converts_in_lanes) return saturate(a, to);
     if (source.is_float())
@@ -88,6 +91,28 @@ llvm::Value* Conversions::cast(llvm::Value* a, Scalar from, Scalar to) {
     if (target.is_float()) return source.is_signed() ? builder_.CreateSIToFP(a, type) : builder_.CreateUIToFP(a, type);
     bool extend_sign = source.is_int() && source.is_signed();
     return extend_sign ? builder_.CreateSExtOrTrunc(a, type) : builder_.CreateZExtOrTrunc(a, type);
+}
+
+// LLVM would write comparisons around the instruction, which saturates by itself. It takes a NaN to 0 between types of 32
+// bits; others need a comparison (PTX ISA 9.0, cvt; emulator/src/lanes/convert.cpp has the numbers of an H200).
+llvm::Value* Conversions::saturate_by_ptx(llvm::Value* a, Scalar from, Scalar to) {
+    using llvm::Intrinsic::ID;
+    const ScalarInfo& target = info(to);
+    const bool is_wide = target.bits == 64, is_double = from == Scalar::f64;
+    constexpr ID kInstructions[2][2][2] = {// by source, width and sign
+                                           {{llvm::Intrinsic::nvvm_f2ui_rz, llvm::Intrinsic::nvvm_f2i_rz},
+                                            {llvm::Intrinsic::nvvm_f2ull_rz, llvm::Intrinsic::nvvm_f2ll_rz}},
+                                           {{llvm::Intrinsic::nvvm_d2ui_rz, llvm::Intrinsic::nvvm_d2i_rz},
+                                            {llvm::Intrinsic::nvvm_d2ull_rz, llvm::Intrinsic::nvvm_d2ll_rz}}};
+    llvm::Value* result = builder_.CreateIntrinsic(kInstructions[is_double][is_wide][target.is_signed()], {a});
+    const auto number = [&](std::int64_t value) { return llvm::ConstantInt::getSigned(result->getType(), value); };
+    if (is_wide || is_double) result = builder_.CreateSelect(builder_.CreateFCmpUNO(a, a), number(0), result);
+    if (target.bits >= 32) return result;
+    const std::int64_t most = (std::int64_t{1} << (target.is_signed() ? target.bits - 1 : target.bits)) - 1;
+    const ID least = target.is_signed() ? llvm::Intrinsic::smin : llvm::Intrinsic::umin;
+    result = builder_.CreateBinaryIntrinsic(least, result, number(most));
+    if (target.is_signed()) result = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, result, number(-most - 1));
+    return builder_.CreateTrunc(result, register_type(builder_.getContext(), to));
 }
 
 // Vectors of floats to integers of up to 32 bits. LLVM splits its saturating conversion into lanes with branches. The

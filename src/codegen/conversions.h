@@ -18,7 +18,7 @@ llvm::Type* register_type(llvm::LLVMContext& context, Scalar scalar);
 class Conversions {
 public:
     Conversions(llvm::IRBuilder<>& builder, const Machine& machine)
-        : builder_(builder), half_conversions_(machine.half_conversions) {}
+        : builder_(builder), half_conversions_(machine.half_conversions), ptx_conversions_(machine.ptx_conversions) {}
 
     // As weft::convert() does on the host.
     llvm::Value* cast(llvm::Value* a, Scalar from, Scalar to);
@@ -28,10 +28,11 @@ public:
 
 private:
     llvm::Value* saturate(llvm::Value* a, Scalar to);
+    llvm::Value* saturate_by_ptx(llvm::Value* a, Scalar from, Scalar to);
     llvm::Value* round_to_odd(llvm::Value* a, bool is_signed = true);
 
     llvm::IRBuilder<>& builder_;
-    const bool half_conversions_;
+    const bool half_conversions_, ptx_conversions_;
 };
 
 }  // namespace weft::codegen

@@ -39,8 +39,9 @@ struct Machine {
     // Elements at a constant distance in the indices share one computed address: additions are expensive, and accesses
     // add constants only.
     bool shares_addresses = false;
-    bool only_lines = false;     // debug information holds lines for profilers only
-    bool object_tables = false;  // objects are looked up in a table that each launch gets
+    bool only_lines = false;       // debug information holds lines for profilers only
+    bool ptx_conversions = false;  // floats become integers by PTX's cvt.rzi, which saturates
+    bool object_tables = false;    // objects are looked up in a table that each launch gets
 };
 
 // The facts about a failed check, as LLVM values.

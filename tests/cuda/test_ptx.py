@@ -451,3 +451,35 @@ def test_atomics_of_a_warp_at_one_address_are_one():
     place, out = wp.zeros(100, dtype=int, device=DEVICE), wp.zeros(1, dtype=int, device=DEVICE)
     wp.launch(tickets, 100, inputs=[out, place], device=DEVICE)
     assert sorted(place.numpy().tolist()) == list(range(100))
+
+
+# ---- conversions ----
+
+# Around the limits of all integer types.
+AT_LIMITS = [
+    *(0.0, -0.0, 0.5, -0.5, 1.9, -1.9, 1e30, -1e30, np.inf, -np.inf, np.nan, 300.0),
+    *(s * (2.0**bits + d) for bits in (7, 8, 15, 16, 31, 32, 63, 64) for s in (1, -1) for d in (0, -0.5, -1, 1)),
+]
+FLOATS = {wp.float16: np.float16, wp.float32: np.float32, wp.float64: np.float64}
+
+
+@pytest.mark.parametrize("to", [wp.int8, wp.uint8, wp.int16, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64])
+@pytest.mark.parametrize("of", FLOATS)
+def test_floats_become_integers_by_one_conversion(of, to):
+    @wp.kernel(module="unique")
+    def convert(x: wp.array[of], y: wp.array[to]):
+        i = wp.tid()
+        y[i] = to(x[i])
+
+    text = text_of(convert)
+    assert text.count("cvt.rzi") == sum(".global" in access for access in accesses(text, "ld"))
+    with np.errstate(over="ignore"):
+        numbers = np.array(AT_LIMITS).astype(FLOATS[of])
+    found = {}
+    for device in ("cpu", DEVICE):
+        y = wp.zeros(len(numbers), dtype=to, device=device)
+        wp.launch(convert, len(numbers), inputs=[wp.array(numbers, dtype=of, device=device), y], device=device)
+        found[device] = y.numpy()
+    np.testing.assert_array_equal(found[DEVICE], found["cpu"])
+    if of is wp.float32 and to in (wp.int32, wp.uint32):  # nothing is compared
+        assert "selp" not in text and "setp.nan" not in text

@@ -26,6 +26,7 @@ struct CudaMachine : Machine {
         wide_elements = true;
         read_only_loads = true;
         shares_addresses = true;
+        ptx_conversions = true;
         object_tables = true;
     }
     int architecture;  // 90 for sm_90
