@@ -24,7 +24,7 @@ endif()
 include(${CMAKE_CURRENT_LIST_DIR}/clang.cmake)
 # No contraction: results do not depend on the processor that the code is compiled for.
 set(devlib_flags -std=c++20 -O2 -fno-vectorize -fno-slp-vectorize -ffp-contract=off -fno-math-errno -ffreestanding
-    -nostdinc -nogpulib -fno-exceptions -fno-rtti -Wall -Wextra -Werror -Wno-psabi -I${CMAKE_CURRENT_SOURCE_DIR}/src)
+    -nostdinc -nogpulib -fno-exceptions -fno-rtti -Wall -Wextra -Werror -Wno-psabi -Wno-bitwise-instead-of-logical -I${CMAKE_CURRENT_SOURCE_DIR}/src)
 file(GLOB devlib_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/devlib/*.cpp)
 file(GLOB devlib_spatial_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/devlib/spatial/*.cpp)
 set(devlib_cuda_sources ${CMAKE_CURRENT_SOURCE_DIR}/src/devlib/cuda/reports.cpp

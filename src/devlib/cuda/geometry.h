@@ -39,7 +39,8 @@ struct BuildPlan {
     void* blocks;            // TriangleBlock or BoxBlock
     Int32* corners;          // as RefitPlan has them; null for boxes
     Int64 block_count;
-    const Int32* runs;  // begin and end of each run of items in the order that the device halves; null if there are none
+    const Int32*
+        runs;  // begin and end of each run of items in the order that the device halves; null if there are none
     Int64 run_count;
 };
 

@@ -25,28 +25,30 @@ struct Walk {
 template <typename Shape, typename T>
 unsigned meet_boxes(const Shape& shape, const T (&bounds)[2][3][kWidth]) {
     using Number = typename Shape::Number;
-    if constexpr (__is_same(Number, T)) {
-        return shape.meet(bounds);
-    } else {
-        Number converted[2][3][kWidth] __attribute__((aligned(64)));
-        for (int side = 0; side < 2; ++side)
-            for (int axis = 0; axis < 3; ++axis)
-                for (int i = 0; i < kWidth; ++i) converted[side][axis][i] = Number(bounds[side][axis][i]);
-        return shape.meet(converted);
-    }
+    return for_each_part([&](int at) {
+        if constexpr (__is_same(Number, T)) {
+            return shape.meet(bounds, at);
+        } else {
+            Number converted[2][3][kLanes] __attribute__((aligned(64)));
+            for (int side = 0; side < 2; ++side)
+                for (int axis = 0; axis < 3; ++axis)
+                    for (int i = 0; i < kLanes; ++i) converted[side][axis][i] = Number(bounds[side][axis][at + i]);
+            return shape.meet(converted, 0);
+        }
+    });
 }
 
-// The triangles of a block whose boxes meet the shape.
+// The triangles of a block from slot `at` on whose boxes meet the shape.
 template <typename T, typename Shape>
-unsigned meet_triangles(const Shape& shape, const TriangleBlock<T>& triangles) {
-    T bounds[2][3][kWidth] __attribute__((aligned(64)));
+unsigned meet_triangles(const Shape& shape, const TriangleBlock<T>& triangles, int at) {
+    T bounds[2][3][kLanes] __attribute__((aligned(64)));
     for (int axis = 0; axis < 3; ++axis) {
-        const Wide<T> a = wide(triangles.corner[0][axis]), b = wide(triangles.corner[1][axis]),
-                      c = wide(triangles.corner[2][axis]);
+        const Wide<T> a = wide(triangles.corner[0][axis], at), b = wide(triangles.corner[1][axis], at),
+                      c = wide(triangles.corner[2][axis], at);
         *reinterpret_cast<Wide<T>*>(bounds[0][axis]) = least<Wide<T>>(least<Wide<T>>(a, b), c);
         *reinterpret_cast<Wide<T>*>(bounds[1][axis]) = greatest<Wide<T>>(greatest<Wide<T>>(a, b), c);
     }
-    return shape.meet(bounds);
+    return shape.meet(bounds, 0);
 }
 
 // The items of a block that meet the shape.
@@ -55,16 +57,18 @@ unsigned meet_items(const Tree<T>& tree, const Shape& shape, Int32 block) {
     using Number = typename Shape::Number;
     if (tree.boxes != nullptr) return meet_boxes(shape, tree.boxes[block].bounds);
     const TriangleBlock<T>& triangles = tree.triangles[block];
-    if constexpr (__is_same(Number, T)) {
-        return meet_triangles(shape, triangles);
-    } else {
-        TriangleBlock<Number> converted;
-        for (int corner = 0; corner < 3; ++corner)
-            for (int axis = 0; axis < 3; ++axis)
-                for (int i = 0; i < kWidth; ++i)
-                    converted.corner[corner][axis][i] = Number(triangles.corner[corner][axis][i]);
-        return meet_triangles(shape, converted);
-    }
+    return for_each_part([&](int at) {
+        if constexpr (__is_same(Number, T)) {
+            return meet_triangles(shape, triangles, at);
+        } else {
+            TriangleBlock<Number> converted;
+            for (int corner = 0; corner < 3; ++corner)
+                for (int axis = 0; axis < 3; ++axis)
+                    for (int i = at; i < at + kLanes; ++i)
+                        converted.corner[corner][axis][i] = Number(triangles.corner[corner][axis][i]);
+            return meet_triangles(shape, converted, at);
+        }
+    });
 }
 
 // The number of the next item, -1 at the end.
@@ -104,7 +108,7 @@ Int32 next_item(const Tree<T>& tree, const Shape& shape, Int32 root, Walk& walk)
     }
 }
 
-// ---- shapes: meet(bounds) is a mask of the eight boxes that they meet, which excludes empty boxes ----
+// ---- shapes: meet(bounds, at) is a mask of the boxes from slot `at` on that they meet, which excludes empty boxes ----
 
 // Meets boxes that touch, too.
 template <typename T>
@@ -113,10 +117,11 @@ struct BoxShape {
 
     Vec<T> lower, upper;
 
-    unsigned meet(const T (&bounds)[2][3][kWidth]) const {
-        WideMask<T> all = wide(bounds[0][0]) <= wide(bounds[1][0]);
+    template <int kSlots>
+    unsigned meet(const T (&bounds)[2][3][kSlots], int at) const {
+        WideMask<T> all = wide(bounds[0][0], at) <= wide(bounds[1][0], at);
         for (int axis = 0; axis < 3; ++axis)
-            all &= (wide(bounds[0][axis]) <= upper[axis]) & (wide(bounds[1][axis]) >= lower[axis]);
+            all &= (wide(bounds[0][axis], at) <= upper[axis]) & (wide(bounds[1][axis], at) >= lower[axis]);
         return bits(all);
     }
 };
@@ -131,16 +136,18 @@ struct SphereShape {
 
     SphereShape(const Vec<T>& of, T reach) : centre(of), radius(reach < 0 ? 0 : reach) {}
 
-    unsigned meet(const T (&bounds)[2][3][kWidth]) const {
+    template <int kSlots>
+    unsigned meet(const T (&bounds)[2][3][kSlots], int at) const {
         Wide<T> squared = 0;
         for (int axis = 0; axis < 3; ++axis) {
-            const Wide<T> below = wide(bounds[0][axis]) - centre[axis], above = centre[axis] - wide(bounds[1][axis]);
+            const Wide<T> below = wide(bounds[0][axis], at) - centre[axis],
+                          above = centre[axis] - wide(bounds[1][axis], at);
             const Wide<T> outside = greatest<Wide<T>>(0, greatest<Wide<T>>(below, above));
             squared += outside * outside;
         }
         // Includes boxes at exactly that distance despite rounding.
         return radius >= 0 ? bits((squared * (1 - 8 * Limits<T>::kEpsilon) <= radius * radius) &
-                                  (wide(bounds[0][0]) <= wide(bounds[1][0])))
+                                  (wide(bounds[0][0], at) <= wide(bounds[1][0], at)))
                            : 0;
     }
 };
@@ -152,23 +159,23 @@ struct BallShape : SphereShape<T> {
 };
 
 template <typename T>
-unsigned meet_triangles(const BallShape<T>& ball, const TriangleBlock<T>& triangles) {
+unsigned meet_triangles(const BallShape<T>& ball, const TriangleBlock<T>& triangles, int at) {
     const Vec<T>& centre = ball.centre;
     const T limit = ball.radius * ball.radius;
-    const Wide<T> squared = squared_distance(triangles, centre);
+    const Wide<T> squared = squared_distance(triangles, at, centre);
     Wide<T> extent = 0;
     for (int corner = 0; corner < 3; ++corner) {
-        const Block3<T> to = seen_from(corners(triangles, corner), centre);
+        const Block3<T> to = seen_from(corners(triangles, corner, at), centre);
         extent = greatest<Wide<T>>(extent, dot(to, to));
     }
     // The rounding error is proportional to the corners' distances: within that error, the distance is computed in f64.
     const Wide<T> slack = 64 * Limits<T>::kEpsilon * extent;
     unsigned found = bits(squared <= limit - slack);
     for (unsigned rest = bits(squared <= limit + slack) & ~found; rest != 0; rest &= rest - 1) {
-        const int lane = lowest_bit(rest);
+        const int lane = lowest_bit(rest), slot = at + lane;
         const Real p{double(centre[0]), double(centre[1]), double(centre[2])}, radius{double(ball.radius), 0, 0};
-        const Real corner[3] = {corner_of(triangles, lane, 0), corner_of(triangles, lane, 1),
-                                corner_of(triangles, lane, 2)};
+        const Real corner[3] = {corner_of(triangles, slot, 0), corner_of(triangles, slot, 1),
+                                corner_of(triangles, slot, 2)};
         const Real way = p - closest_feature(p, corner).place;
         if (dot(way, way) * (1 - 1e-14) <= dot(radius, radius)) found |= 1u << lane;
     }
@@ -183,10 +190,11 @@ struct RayShape {
     const Ray<T>& ray;
     T limit;
 
-    unsigned meet(const T (&bounds)[2][3][kWidth]) const {
+    template <int kSlots>
+    unsigned meet(const T (&bounds)[2][3][kSlots], int at) const {
         Wide<T> entry;
         if (!ray.is_valid) return 0;
-        return ray.enter(bounds, limit * ray.scale, entry) & bits(wide(bounds[0][0]) <= wide(bounds[1][0]));
+        return ray.enter(bounds, at, limit * ray.scale, entry) & bits(wide(bounds[0][0], at) <= wide(bounds[1][0], at));
     }
 };
 
@@ -199,16 +207,17 @@ struct CapsuleShape {
     const Ray<T>& ray;
     T limit, radius;
 
-    unsigned meet(const T (&bounds)[2][3][kWidth]) const {
+    template <int kSlots>
+    unsigned meet(const T (&bounds)[2][3][kSlots], int at) const {
         if (!ray.is_valid || radius != radius) return 0;
         const T reach = least(radius < 0 ? T(0) : radius, Limits<T>::kSteepest) * (1 + 8 * Limits<T>::kEpsilon);
-        T larger[2][3][kWidth] __attribute__((aligned(64)));
+        T larger[2][3][kLanes] __attribute__((aligned(64)));
         for (int axis = 0; axis < 3; ++axis) {
-            *reinterpret_cast<Wide<T>*>(larger[0][axis]) = wide(bounds[0][axis]) - reach;
-            *reinterpret_cast<Wide<T>*>(larger[1][axis]) = wide(bounds[1][axis]) + reach;
+            *reinterpret_cast<Wide<T>*>(larger[0][axis]) = wide(bounds[0][axis], at) - reach;
+            *reinterpret_cast<Wide<T>*>(larger[1][axis]) = wide(bounds[1][axis], at) + reach;
         }
         Wide<T> entry;
-        return ray.enter(larger, limit * ray.scale, entry) & bits(wide(bounds[0][0]) <= wide(bounds[1][0]));
+        return ray.enter(larger, 0, limit * ray.scale, entry) & bits(wide(bounds[0][0], at) <= wide(bounds[1][0], at));
     }
 };
 

@@ -104,12 +104,12 @@ struct Packet {
     }
 
     // For traverse(): the boxes that any of the rays may meet.
-    unsigned enter(const Node<T>& node, T last_limit, Wide<T>& entry) const {
+    unsigned enter(const Node<T>& node, int at, T last_limit, Wide<T>& entry) const {
 #pragma clang fp contract(fast)  // the margin exceeds any rounding error
         Wide<T> first = 0, last = last_limit;
         for (int axis = 0; axis < 3; ++axis) {
-            const Wide<T> to_near = wide(node.bounds[near[axis]][axis]) - near_origin[axis];
-            const Wide<T> to_far = wide(node.bounds[1 - near[axis]][axis]) - far_origin[axis];
+            const Wide<T> to_near = wide(node.bounds[near[axis]][axis], at) - near_origin[axis];
+            const Wide<T> to_far = wide(node.bounds[1 - near[axis]][axis], at) - far_origin[axis];
             first = greatest<Wide<T>>(
                 least<Wide<T>>(to_near * least_inverse[axis], to_near * greatest_inverse[axis]) - greatest_margin[axis],
                 first);

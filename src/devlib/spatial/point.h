@@ -14,12 +14,12 @@ template <typename T>
 struct ClosestBoxes {
     Vec<T> point;
 
-    unsigned enter(const Node<T>& node, T limit, Wide<T>& entry) const {
+    unsigned enter(const Node<T>& node, int at, T limit, Wide<T>& entry) const {
         Wide<T> squared = 0;
 #pragma clang loop unroll(full)
         for (int axis = 0; axis < 3; ++axis) {
-            const Wide<T> below = wide(node.bounds[0][axis]) - point[axis],
-                          above = point[axis] - wide(node.bounds[1][axis]);
+            const Wide<T> below = wide(node.bounds[0][axis], at) - point[axis],
+                          above = point[axis] - wide(node.bounds[1][axis], at);
             const Wide<T> outside = greatest<Wide<T>>(0, greatest<Wide<T>>(below, above));
             squared += outside * outside;
         }
@@ -34,12 +34,12 @@ template <typename T>
 struct FurthestBoxes {
     Vec<T> point;
 
-    unsigned enter(const Node<T>& node, T limit, Wide<T>& entry) const {
+    unsigned enter(const Node<T>& node, int at, T limit, Wide<T>& entry) const {
         Wide<T> squared = 0, width = 1;
 #pragma clang loop unroll(full)
         for (int axis = 0; axis < 3; ++axis) {
-            const Wide<T> below = point[axis] - wide(node.bounds[0][axis]),
-                          above = wide(node.bounds[1][axis]) - point[axis];
+            const Wide<T> below = point[axis] - wide(node.bounds[0][axis], at),
+                          above = wide(node.bounds[1][axis], at) - point[axis];
             const Wide<T> far = greatest<Wide<T>>(below, above);
             width = least<Wide<T>>(width, far);  // < 0 for empty boxes
             squared += far * far;
@@ -64,8 +64,8 @@ struct Block3 {
     }
 };
 template <typename T>
-Block3<T> corners(const TriangleBlock<T>& block, int corner) {
-    return {wide(block.corner[corner][0]), wide(block.corner[corner][1]), wide(block.corner[corner][2])};
+Block3<T> corners(const TriangleBlock<T>& block, int corner, int at) {
+    return {wide(block.corner[corner][0], at), wide(block.corner[corner][1], at), wide(block.corner[corner][2], at)};
 }
 // Vectors from the corners to the point.
 template <typename T>
@@ -82,8 +82,8 @@ Wide<T> squared_distance(const Block3<T>& start, const Block3<T>& along) {
 }
 
 template <typename T>
-Wide<T> squared_distance(const TriangleBlock<T>& block, const Vec<T>& point) {
-    const Block3<T> a = corners(block, 0), b = corners(block, 1), c = corners(block, 2);
+Wide<T> squared_distance(const TriangleBlock<T>& block, int at, const Vec<T>& point) {
+    const Block3<T> a = corners(block, 0, at), b = corners(block, 1, at), c = corners(block, 2, at);
     const Block3<T> ab = b - a, ac = c - a, bc = c - b, from_a = seen_from(a, point), from_b = seen_from(b, point);
     const Wide<T> edges = least<Wide<T>>(least<Wide<T>>(squared_distance(from_a, ab), squared_distance(from_a, ac)),
                                          squared_distance(from_b, bc));
@@ -115,15 +115,19 @@ struct LeastKey {
     T limit;
     FaceLocation found;
 
-    void offer(const Wide<T>& keys, const Int32 (&items)[kWidth], Int32 block) {
-        for (unsigned rest = bits(keys <= limit); rest != 0; rest &= rest - 1) {
+    // The keys of a block's items from slot `at` on. Returns a mask of them.
+    unsigned offer(const Wide<T>& keys, const Int32 (&items)[kWidth], Int32 block, int at) {
+        const unsigned offered = bits(keys <= limit);
+        for (unsigned rest = offered; rest != 0; rest &= rest - 1) {
             const int lane = lowest_bit(rest);
-            const T key = keys[lane];
-            const bool is_tie = found.face >= 0 && key == limit && items[lane] < found.face;
+            const T key = lane_of(keys, lane);
+            const Int32 item = items[at + lane];
+            const bool is_tie = found.face >= 0 && key == limit && item < found.face;
             if (!(key < limit) && !is_tie) continue;
             limit = key;
-            found = {items[lane], block, lane};
+            found = {item, block, at + lane};
         }
+        return offered;
     }
 };
 
@@ -133,7 +137,9 @@ struct ClosestTriangle : LeastKey<T> {
     Vec<T> point;
 
     bool leaf(Int32 block, UInt32) {
-        this->offer(squared_distance(blocks[block], point), blocks[block].item, block);
+        for_each_part([&](int at) {
+            return this->offer(squared_distance(blocks[block], at, point), blocks[block].item, block, at);
+        });
         return false;
     }
 };
@@ -145,12 +151,14 @@ struct FurthestTriangle : LeastKey<T> {
     Vec<T> point;
 
     bool leaf(Int32 block, UInt32) {
-        Wide<T> farthest = -1;
-        for (int corner = 0; corner < 3; ++corner) {
-            const Block3<T> to = seen_from(corners(blocks[block], corner), point);
-            farthest = greatest<Wide<T>>(dot(to, to), farthest);
-        }
-        this->offer(-farthest, blocks[block].item, block);
+        for_each_part([&](int at) {
+            Wide<T> farthest = -1;
+            for (int corner = 0; corner < 3; ++corner) {
+                const Block3<T> to = seen_from(corners(blocks[block], corner, at), point);
+                farthest = greatest<Wide<T>>(dot(to, to), farthest);
+            }
+            return this->offer(-farthest, blocks[block].item, block, at);
+        });
         return false;
     }
 };

@@ -63,16 +63,19 @@ struct Ray : Frame<T> {
     }
 
     // For traverse(): the boxes that the ray meets before `limit`, and the distances of its entries.
-    unsigned enter(const Node<T>& node, T limit, Wide<T>& entry) const { return enter(node.bounds, limit, entry); }
-    unsigned enter(const T (&bounds)[2][3][kWidth], T limit, Wide<T>& entry) const {
+    unsigned enter(const Node<T>& node, int at, T limit, Wide<T>& entry) const {
+        return enter(node.bounds, at, limit, entry);
+    }
+    template <int kSlots>
+    unsigned enter(const T (&bounds)[2][3][kSlots], int at, T limit, Wide<T>& entry) const {
 #if !defined(__NVPTX__)          // whose assembler would fuse more than that
 #pragma clang fp contract(fast)  // the margin exceeds any rounding error
 #endif
         Wide<T> first = 0, last = limit;
 #pragma clang loop unroll(full)
         for (int axis = 0; axis < 3; ++axis) {
-            const Wide<T> to_near = (wide(bounds[near[axis]][axis]) - origin[axis]) * inverse[axis];
-            const Wide<T> to_far = (wide(bounds[1 - near[axis]][axis]) - origin[axis]) * inverse[axis];
+            const Wide<T> to_near = (wide(bounds[near[axis]][axis], at) - origin[axis]) * inverse[axis];
+            const Wide<T> to_far = (wide(bounds[1 - near[axis]][axis], at) - origin[axis]) * inverse[axis];
             first = greatest<Wide<T>>(to_near - margin[axis], first);
             last = least<Wide<T>>(to_far + margin[axis], last);
         }
@@ -103,16 +106,16 @@ struct Crossing {
     Wide<T> side;  // > 0: through the front, whose corners are counter-clockwise
 };
 
-// The triangles of a block that the ray crosses at 0 <= distance < limit.
+// The triangles of a block from slot `at` on that the ray crosses at 0 <= distance < limit.
 template <Edges kEdges, typename T>
-unsigned cross_triangles(const Frame<T>& ray, const TriangleBlock<T>& block, T limit, Crossing<T>& crossing) {
+unsigned cross_triangles(const Frame<T>& ray, const TriangleBlock<T>& block, int at, T limit, Crossing<T>& crossing) {
     using V = Wide<T>;
     V x[3], y[3], z[3];
 #pragma clang loop unroll(full)
     for (int corner = 0; corner < 3; ++corner) {
-        z[corner] = wide(block.corner[corner][ray.axes[2]]) - ray.origin[ray.axes[2]];
-        x[corner] = wide(block.corner[corner][ray.axes[0]]) - ray.origin[ray.axes[0]] - ray.shear_x * z[corner];
-        y[corner] = wide(block.corner[corner][ray.axes[1]]) - ray.origin[ray.axes[1]] - ray.shear_y * z[corner];
+        z[corner] = wide(block.corner[corner][ray.axes[2]], at) - ray.origin[ray.axes[2]];
+        x[corner] = wide(block.corner[corner][ray.axes[0]], at) - ray.origin[ray.axes[0]] - ray.shear_x * z[corner];
+        y[corner] = wide(block.corner[corner][ray.axes[1]], at) - ray.origin[ray.axes[1]] - ray.shear_y * z[corner];
     }
     // For each corner, the edge opposite to it.
     V edge[3];
@@ -123,9 +126,10 @@ unsigned cross_triangles(const Frame<T>& ray, const TriangleBlock<T>& block, T l
     for (unsigned rest = bits(is_zero); rest != 0; rest &= rest - 1) {
         const int lane = lowest_bit(rest);
         for (int opposite = 0; opposite < 3; ++opposite) {
-            if (edge[opposite][lane] != 0) continue;
+            if (lane_of(edge[opposite], lane) != 0) continue;
             const int from = opposite == 2 ? 0 : opposite + 1, to = opposite == 0 ? 2 : opposite - 1;
-            const T from_x = x[from][lane], from_y = y[from][lane], to_x = x[to][lane], to_y = y[to][lane];
+            const T from_x = lane_of(x[from], lane), from_y = lane_of(y[from], lane), to_x = lane_of(x[to], lane),
+                    to_y = lane_of(y[to], lane);
             T side = exact_sign(to_x, from_y, to_y, from_x);
             if (kEdges == Edges::exclusive && side == 0) {
                 if (to_y != from_y)
@@ -133,7 +137,7 @@ unsigned cross_triangles(const Frame<T>& ray, const TriangleBlock<T>& block, T l
                 else
                     side = from_x > to_x ? T(1) : from_x < to_x ? T(-1) : T(0);
             }
-            edge[opposite][lane] = side * Limits<T>::kSmallest;
+            set_lane(edge[opposite], lane, side * Limits<T>::kSmallest);
         }
     }
     const V determinant = edge[0] + edge[1] + edge[2];
@@ -157,16 +161,20 @@ struct NearestTriangle {
 
     bool leaf(Int32 number, UInt32) {
         const TriangleBlock<T>& block = blocks[number];
-        Crossing<T> crossing;
-        // Among equal distances the smaller face number wins, so that the result does not depend on the tree.
-        unsigned found = cross_triangles<Edges::inclusive>(ray, block, face < 0 ? limit : above(limit), crossing);
-        for (; found != 0; found &= found - 1) {
-            const int lane = lowest_bit(found);
-            const T distance = crossing.distance[lane];
-            const Int32 item = block.item[lane];
-            if (face >= 0 && !(distance < limit) && !(distance == limit && item < face)) continue;
-            limit = distance, face = item;
-        }
+        for_each_part([&](int at) {
+            Crossing<T> crossing;
+            // Among equal distances the smaller face number wins, so that the result does not depend on the tree.
+            const unsigned found =
+                cross_triangles<Edges::inclusive>(ray, block, at, face < 0 ? limit : above(limit), crossing);
+            for (unsigned rest = found; rest != 0; rest &= rest - 1) {
+                const int lane = lowest_bit(rest);
+                const T distance = lane_of(crossing.distance, lane);
+                const Int32 item = block.item[at + lane];
+                if (face >= 0 && !(distance < limit) && !(distance == limit && item < face)) continue;
+                limit = distance, face = item;
+            }
+            return found;
+        });
         return false;
     }
     static T above(T value) { return value + value * Limits<T>::kEpsilon + Limits<T>::kSmallest; }
@@ -180,8 +188,10 @@ struct AnyTriangle {
     Int32 face = -1;
 
     bool leaf(Int32 number, UInt32) {
-        Crossing<T> crossing;
-        const unsigned found = cross_triangles<Edges::inclusive>(ray, blocks[number], limit, crossing);
+        const unsigned found = for_each_part([&](int at) {
+            Crossing<T> crossing;
+            return cross_triangles<Edges::inclusive>(ray, blocks[number], at, limit, crossing);
+        });
         if (found != 0) face = blocks[number].item[lowest_bit(found)];
         return found != 0;
     }
@@ -195,8 +205,10 @@ struct CountTriangles {
     Int32 count = 0;
 
     bool leaf(Int32 number, UInt32) {
-        Crossing<T> crossing;
-        count += __builtin_popcount(cross_triangles<Edges::exclusive>(ray, blocks[number], limit, crossing));
+        count += __builtin_popcount(for_each_part([&](int at) {
+            Crossing<T> crossing;
+            return cross_triangles<Edges::exclusive>(ray, blocks[number], at, limit, crossing);
+        }));
         return false;
     }
 };

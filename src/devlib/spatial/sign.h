@@ -21,11 +21,11 @@ template <typename T>
 struct BoxesWith {
     Vec<T> first, second;
 
-    unsigned enter(const Node<T>& node, T, Wide<T>& entry) const {
+    unsigned enter(const Node<T>& node, int at, T, Wide<T>& entry) const {
         entry = 0;
-        WideMask<T> contains = wide(node.bounds[0][0]) <= wide(node.bounds[1][0]);
+        WideMask<T> contains = wide(node.bounds[0][0], at) <= wide(node.bounds[1][0], at);
         for (int axis = 0; axis < 3; ++axis) {
-            const Wide<T> lower = wide(node.bounds[0][axis]), upper = wide(node.bounds[1][axis]);
+            const Wide<T> lower = wide(node.bounds[0][axis], at), upper = wide(node.bounds[1][axis], at);
             contains &=
                 (lower <= first[axis]) & (upper >= first[axis]) & (lower <= second[axis]) & (upper >= second[axis]);
         }
@@ -52,16 +52,20 @@ struct SumNormals {
     T limit = 0;
     Real sum{0, 0, 0};
 
-    unsigned at(const TriangleBlock<T>& block, int corner, const Vec<T>& place) const {
-        return bits((wide(block.corner[corner][0]) == place[0]) & (wide(block.corner[corner][1]) == place[1]) &
-                    (wide(block.corner[corner][2]) == place[2]));
+    // The triangles that have this corner there.
+    unsigned with(const TriangleBlock<T>& block, int corner, const Vec<T>& place) const {
+        return for_each_part([&](int at) {
+            return bits((wide(block.corner[corner][0], at) == place[0]) &
+                        (wide(block.corner[corner][1], at) == place[1]) &
+                        (wide(block.corner[corner][2], at) == place[2]));
+        });
     }
     bool leaf(Int32 number, UInt32) {
         const TriangleBlock<T>& block = blocks[number];
         for (int corner = 0; corner < 3; ++corner) {
-            unsigned lanes = at(block, corner, first);
+            unsigned lanes = with(block, corner, first);
             if (is_edge && lanes != 0)
-                lanes &= at(block, (corner + 1) % 3, second) | at(block, (corner + 2) % 3, second);
+                lanes &= with(block, (corner + 1) % 3, second) | with(block, (corner + 2) % 3, second);
             for (; lanes != 0; lanes &= lanes - 1) {
                 const int lane = lowest_bit(lanes);
                 const Real here = corner_of(block, lane, corner);

@@ -1,10 +1,10 @@
 // Traversal of a tree from the top down, with a stack.
 //
-//   shape.enter(node, limit, entry)  a mask of the children that the query meets, and their keys: smaller ones are
-//                                    visited first
-//   visitor.limit                    children with a greater key are skipped
-//   visitor.leaf(block, place)       may lower the limit; true ends the query. The place of a child is the number of
-//                                    its parent times kWidth, plus the slot
+//   shape.enter(node, at, limit, entry)  a mask of the children from slot `at` on that the query meets, and their keys:
+//                                        smaller ones are visited first
+//   visitor.limit                        children with a greater key are skipped
+//   visitor.leaf(block, place)           may lower the limit; true ends the query. The place of a child is the number of
+//                                        its parent times kWidth, plus the slot
 //
 // traverse() runs one query to its end. traverse_each() interleaves several independent queries: while one waits for
 // its next node from memory, the others continue.
@@ -14,6 +14,71 @@
 
 namespace weft::devlib {
 
+#if defined(__NVPTX__)
+// A thread of a GPU has its stack in local memory, which is slow and reserved for all threads: it keeps one entry for
+// each level, and computes the key of a child again when it comes to it.
+struct Level {
+    Int32 node;
+    UInt32 left;  // slots of the children that are left, 3 bits each, the nearest in the lowest; their number above
+};
+inline constexpr int kSlotBits = 3, kCountShift = kSlotBits * kWidth;
+
+// The children of a mask, nearest first. Among equal ones the lower slot is nearer.
+template <bool kOrdered, typename T>
+UInt32 in_order(unsigned found, const T (&entry)[kWidth]) {
+    UInt32 order = 0;
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+        UInt32 nearer = 0;
+#pragma unroll
+        for (int other = 0; other < kWidth; ++other) {
+            const bool is_nearer = !kOrdered   ? other < i
+                                   : other < i ? entry[other] <= entry[i]
+                                               : other > i && entry[other] < entry[i];
+            nearer += UInt32(is_nearer) & (found >> other);
+        }
+        order |= (found >> i & 1) != 0 ? UInt32(i) << (kSlotBits * nearer) : 0;
+    }
+    return order | UInt32(__builtin_popcount(found)) << kCountShift;
+}
+
+template <bool kOrdered, typename T, typename Shape, typename Visitor>
+void traverse(const Tree<T>& tree, Shape& shape, Int32 root, Visitor& visitor) {
+    Level levels[kMostLevels];
+    int depth = 0;
+    Int32 current = root;
+    UInt32 place = 0;
+    while (true) {
+        if (current >= 0) {
+            const Node<T>& node = tree.nodes[current];
+            T entry[kWidth];
+            unsigned found = 0;
+#pragma unroll
+            for (int at = 0; at < kWidth; ++at) found |= shape.enter(node, at, visitor.limit, entry[at]) << at;
+            if (found != 0) levels[depth++] = {current, in_order<kOrdered>(found, entry)};
+        } else if (visitor.leaf(-1 - current, place)) {
+            return;
+        }
+        while (true) {
+            if (depth == 0) return;
+            const Level level = levels[depth - 1];
+            const Node<T>& node = tree.nodes[level.node];
+            const int slot = int(level.left & (kWidth - 1));
+            const UInt32 count = (level.left >> kCountShift) - 1;
+            const UInt32 rest = (level.left & ((1u << kCountShift) - 1)) >> kSlotBits;
+            --depth;
+            if (kOrdered) {
+                T entry;
+                if (shape.enter(node, slot, visitor.limit, entry) == 0) continue;  // the others are no nearer
+            }
+            if (count != 0) levels[depth++] = {level.node, rest | count << kCountShift};
+            place = UInt32(level.node) * kWidth + UInt32(slot);
+            current = node.child[slot];
+            break;
+        }
+    }
+}
+#else
 template <typename T>
 WideMask<T> slots() {
     return {0, 1, 2, 3, 4, 5, 6, 7};
@@ -51,7 +116,7 @@ __attribute__((always_inline)) inline bool step(const Tree<T>& tree, Shape& shap
     if (at.current >= 0) {
         const Node<T>& node = tree.nodes[at.current];
         Wide<T> entry;
-        unsigned found = shape.enter(node, visitor.limit, entry);
+        unsigned found = shape.enter(node, 0, visitor.limit, entry);
         if (found != 0) {
             const UInt32 here = UInt32(at.current) * kWidth;
             const int first = lowest_bit(found);
@@ -102,72 +167,6 @@ __attribute__((always_inline)) inline bool step(const Tree<T>& tree, Shape& shap
     return true;
 }
 
-#if defined(__NVPTX__)
-// A thread of a GPU has its stack in local memory, which is slow and reserved for all threads: it keeps one entry for
-// each level, and computes the key of a child again when it comes to it.
-struct Level {
-    Int32 node;
-    UInt32 left;  // slots of the children that are left, 3 bits each, the nearest in the lowest; their number above
-};
-inline constexpr int kSlotBits = 3, kCountShift = kSlotBits * kWidth;
-
-// The children of a mask, nearest first. Among equal ones the lower slot is nearer.
-template <bool kOrdered, typename T>
-UInt32 in_order(unsigned found, const Wide<T>& entry) {
-    UInt32 order = 0;
-#pragma unroll
-    for (int i = 0; i < kWidth; ++i) {
-        UInt32 nearer = 0;
-#pragma unroll
-        for (int other = 0; other < kWidth; ++other) {
-            const bool is_nearer = !kOrdered   ? other < i
-                                   : other < i ? entry[other] <= entry[i]
-                                               : other > i && entry[other] < entry[i];
-            nearer += UInt32(is_nearer) & (found >> other);
-        }
-        order |= (found >> i & 1) != 0 ? UInt32(i) << (kSlotBits * nearer) : 0;
-    }
-    return order | UInt32(__builtin_popcount(found)) << kCountShift;
-}
-
-template <bool kOrdered, typename T, typename Shape, typename Visitor>
-void traverse(const Tree<T>& tree, Shape& shape, Int32 root, Visitor& visitor) {
-    Level levels[kMostLevels];
-    int depth = 0;
-    Int32 current = root;
-    UInt32 place = 0;
-    while (true) {
-        if (current >= 0) {
-            Wide<T> entry;
-            if (const unsigned found = shape.enter(tree.nodes[current], visitor.limit, entry); found != 0)
-                levels[depth++] = {current, in_order<kOrdered, T>(found, entry)};
-        } else if (visitor.leaf(-1 - current, place)) {
-            return;
-        }
-        while (true) {
-            if (depth == 0) return;
-            const Level level = levels[depth - 1];
-            const Node<T>& node = tree.nodes[level.node];
-            const int slot = int(level.left & (kWidth - 1));
-            const UInt32 count = (level.left >> kCountShift) - 1;
-            const UInt32 rest = (level.left & ((1u << kCountShift) - 1)) >> kSlotBits;
-            --depth;
-            if (kOrdered) {
-                Node<T> alone;
-                for (int side = 0; side < 2; ++side)
-                    for (int axis = 0; axis < 3; ++axis)
-                        for (int i = 0; i < kWidth; ++i) alone.bounds[side][axis][i] = node.bounds[side][axis][slot];
-                Wide<T> entry;
-                if ((shape.enter(alone, visitor.limit, entry) & 1) == 0) continue;  // the others are no nearer
-            }
-            if (count != 0) levels[depth++] = {level.node, rest | count << kCountShift};
-            place = UInt32(level.node) * kWidth + UInt32(slot);
-            current = node.child[slot];
-            break;
-        }
-    }
-}
-#else
 template <bool kOrdered, typename T, typename Shape, typename Visitor>
 void traverse(const Tree<T>& tree, Shape& shape, Int32 root, Visitor& visitor) {
     Waiting<T> stack[kStackSize];

@@ -20,7 +20,7 @@ namespace weft::devlib {
 template <typename T>
 T sum_of(const Wide<T>& values) {
     T sum = 0;
-    for (int i = 0; i < kWidth; ++i) sum += values[i];
+    for (int i = 0; i < kLanes; ++i) sum += lane_of(values, i);
     return sum;
 }
 
@@ -32,27 +32,26 @@ struct FarChildren {
     T squared_accuracy;
     Wide<T> sum = 0;
 
-    unsigned enter(const Node<T>& node, T, Wide<T>& entry) {
+    unsigned enter(const Node<T>& node, int at, T, Wide<T>& entry) {
         entry = 0;
-        const auto is_box = wide(node.bounds[0][0]) <= wide(node.bounds[1][0]);
+        const auto is_box = wide(node.bounds[0][0], at) <= wide(node.bounds[1][0], at);
         if (tree.moments == nullptr) return bits(is_box);
         const Moments<T>& moments = tree.moments[&node - tree.nodes];
         Wide<T> to[3], distance = 0, reach = 0;
         for (int axis = 0; axis < 3; ++axis) {
-            const Wide<T> half = (wide(node.bounds[1][axis]) - wide(node.bounds[0][axis])) * T(0.5);
-            to[axis] = wide(node.bounds[0][axis]) + half - point[axis];
+            const Wide<T> half = (wide(node.bounds[1][axis], at) - wide(node.bounds[0][axis], at)) * T(0.5);
+            to[axis] = wide(node.bounds[0][axis], at) + half - point[axis];
             distance += to[axis] * to[axis];
             reach += half * half;
         }
         const auto is_far = distance > squared_accuracy * reach;
         const Wide<T> inverse = T(1) / __builtin_elementwise_sqrt(distance), inverse2 = inverse * inverse;
-        const Wide<T>*const n = reinterpret_cast<const Wide<T>*>(moments.normal), *const s =
-                                                                                      reinterpret_cast<const Wide<T>*>(
-                                                                                          moments.spread);
-        const Wide<T> along = n[0] * to[0] + n[1] * to[1] + n[2] * to[2];
-        const Wide<T> curved = s[0] * to[0] * to[0] + s[1] * to[1] * to[1] + s[2] * to[2] * to[2] +
-                               s[3] * to[0] * to[1] + s[4] * to[1] * to[2] + s[5] * to[2] * to[0];
-        const Wide<T> seen = inverse * inverse2 * (along + s[0] + s[1] + s[2] - T(3) * inverse2 * curved);
+        const auto n = [&](int i) { return wide(moments.normal[i], at); };
+        const auto s = [&](int i) { return wide(moments.spread[i], at); };
+        const Wide<T> along = n(0) * to[0] + n(1) * to[1] + n(2) * to[2];
+        const Wide<T> curved = s(0) * to[0] * to[0] + s(1) * to[1] * to[1] + s(2) * to[2] * to[2] +
+                               s(3) * to[0] * to[1] + s(4) * to[1] * to[2] + s(5) * to[2] * to[0];
+        const Wide<T> seen = inverse * inverse2 * (along + s(0) + s(1) + s(2) - T(3) * inverse2 * curved);
         sum += (is_far & is_box) ? seen : Wide<T>(0);
         return bits(is_box & (distance <= squared_accuracy * reach));
     }
@@ -68,16 +67,19 @@ struct NearTriangles {
 
     bool leaf(Int32 number, UInt32) {
         const TriangleBlock<T>& block = blocks[number];
-        const Block3<T> a = seen_from(corners(block, 0), point), b = seen_from(corners(block, 1), point),
-                        c = seen_from(corners(block, 2), point);
-        const Wide<T> la = __builtin_elementwise_sqrt(dot(a, a)), lb = __builtin_elementwise_sqrt(dot(b, b)),
-                      lc = __builtin_elementwise_sqrt(dot(c, c));
-        // Edges are shorter than the vectors to corners, so less precision is lost. The sign is changed, as all three
-        // vectors are reversed.
-        const Wide<T> volume = -dot(a, cross(b - a, c - a));
-        const Wide<T> angle =
-            T(2) * angle_of<T>(volume, la * lb * lc + dot(a, b) * lc + dot(b, c) * la + dot(c, a) * lb);
-        sum += angle == angle ? angle : Wide<T>(0);
+        for_each_part([&](int at) {
+            const Block3<T> a = seen_from(corners(block, 0, at), point), b = seen_from(corners(block, 1, at), point),
+                            c = seen_from(corners(block, 2, at), point);
+            const Wide<T> la = __builtin_elementwise_sqrt(dot(a, a)), lb = __builtin_elementwise_sqrt(dot(b, b)),
+                          lc = __builtin_elementwise_sqrt(dot(c, c));
+            // Edges are shorter than the vectors to corners, so less precision is lost. The sign is changed, as all three
+            // vectors are reversed.
+            const Wide<T> volume = -dot(a, cross(b - a, c - a));
+            const Wide<T> angle =
+                T(2) * angle_of<T>(volume, la * lb * lc + dot(a, b) * lc + dot(b, c) * la + dot(c, a) * lb);
+            sum += angle == angle ? angle : Wide<T>(0);
+            return 0u;
+        });
         return false;
     }
 };
