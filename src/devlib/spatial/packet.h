@@ -104,7 +104,7 @@ struct Packet {
     }
 
     // For traverse(): the boxes that any of the rays may meet.
-    unsigned enter(const Node<T>& node, int at, T last_limit, Wide<T>& entry) const {
+    unsigned enter(const Node<T>& node, Int32, int at, T last_limit, Wide<T>& entry) const {
 #pragma clang fp contract(fast)  // the margin exceeds any rounding error
         Wide<T> first = 0, last = last_limit;
         for (int axis = 0; axis < 3; ++axis) {

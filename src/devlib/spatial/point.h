@@ -14,7 +14,7 @@ template <typename T>
 struct ClosestBoxes {
     Vec<T> point;
 
-    unsigned enter(const Node<T>& node, int at, T limit, Wide<T>& entry) const {
+    unsigned enter(const Node<T>& node, Int32, int at, T limit, Wide<T>& entry) const {
         Wide<T> squared = 0;
 #pragma clang loop unroll(full)
         for (int axis = 0; axis < 3; ++axis) {
@@ -34,7 +34,7 @@ template <typename T>
 struct FurthestBoxes {
     Vec<T> point;
 
-    unsigned enter(const Node<T>& node, int at, T limit, Wide<T>& entry) const {
+    unsigned enter(const Node<T>& node, Int32, int at, T limit, Wide<T>& entry) const {
         Wide<T> squared = 0, width = 1;
 #pragma clang loop unroll(full)
         for (int axis = 0; axis < 3; ++axis) {
@@ -137,8 +137,8 @@ struct ClosestTriangle : LeastKey<T> {
     Vec<T> point;
 
     bool leaf(Int32 block, UInt32) {
-        for_each_part([&](int at) {
-            return this->offer(squared_distance(blocks[block], at, point), blocks[block].item, block, at);
+        for_each_triangle(blocks[block], kOwnAxes, [&](const TriangleBlock<T>& of, int at, int slot) {
+            return this->offer(squared_distance(of, at, point), blocks[block].item, block, slot);
         });
         return false;
     }
@@ -151,13 +151,13 @@ struct FurthestTriangle : LeastKey<T> {
     Vec<T> point;
 
     bool leaf(Int32 block, UInt32) {
-        for_each_part([&](int at) {
+        for_each_triangle(blocks[block], kOwnAxes, [&](const TriangleBlock<T>& of, int at, int slot) {
             Wide<T> farthest = -1;
             for (int corner = 0; corner < 3; ++corner) {
-                const Block3<T> to = seen_from(corners(blocks[block], corner, at), point);
+                const Block3<T> to = seen_from(corners(of, corner, at), point);
                 farthest = greatest<Wide<T>>(dot(to, to), farthest);
             }
-            return this->offer(-farthest, blocks[block].item, block, at);
+            return this->offer(-farthest, blocks[block].item, block, slot);
         });
         return false;
     }

@@ -22,6 +22,21 @@ struct Frame {
     T shear_x, shear_y, sign;
 };
 
+// The frame for triangles that for_each_triangle() gives with coordinates along its axes.
+template <typename T>
+Frame<T> along_axes(const Frame<T>& ray) {
+#if defined(__NVPTX__)
+    return {
+        {component(ray.origin, ray.axes[0]), component(ray.origin, ray.axes[1]), component(ray.origin, ray.axes[2])},
+        {0, 1, 2},
+        ray.shear_x,
+        ray.shear_y,
+        ray.sign};
+#else
+    return ray;
+#endif
+}
+
 template <typename T>
 struct Ray : Frame<T> {
     using Frame<T>::origin, Frame<T>::axes, Frame<T>::shear_x, Frame<T>::shear_y, Frame<T>::sign;
@@ -37,9 +52,9 @@ struct Ray : Frame<T> {
         origin = start;
         const T lengths[3] = {absolute(direction[0]), absolute(direction[1]), absolute(direction[2])};
         int z = lengths[1] > lengths[0] ? 1 : 0;
-        if (lengths[2] > lengths[z]) z = 2;
+        if (lengths[2] > component(lengths, z)) z = 2;
         axes[0] = z == 2 ? 0 : z + 1, axes[1] = axes[0] == 2 ? 0 : axes[0] + 1, axes[2] = z;
-        scale = lengths[z];
+        scale = component(lengths, z);
         const T sum = lengths[0] + lengths[1] + lengths[2];
         is_valid = scale > 0 && sum < kInfinity<T>;
         T extent = 0;
@@ -49,9 +64,9 @@ struct Ray : Frame<T> {
             is_valid = is_valid && absolute(start[axis]) < kInfinity<T>;
         }
         extent = least(extent, Limits<T>::kSteepest);
-        sign = direction[z] < 0 ? T(-1) : T(1);
+        sign = component(direction, z) < 0 ? T(-1) : T(1);
         // A direction may be as short as the smallest number, so it is normalized first.
-        shear_x = direction[axes[0]] / scale * sign, shear_y = direction[axes[1]] / scale * sign;
+        shear_x = component(direction, axes[0]) / scale * sign, shear_y = component(direction, axes[1]) / scale * sign;
         for (int axis = 0; axis < 3; ++axis) {
             const T slope = direction[axis] / scale;
             near[axis] = slope < 0 ? 1 : 0;
@@ -63,7 +78,7 @@ struct Ray : Frame<T> {
     }
 
     // For traverse(): the boxes that the ray meets before `limit`, and the distances of its entries.
-    unsigned enter(const Node<T>& node, int at, T limit, Wide<T>& entry) const {
+    unsigned enter(const Node<T>& node, Int32, int at, T limit, Wide<T>& entry) const {
         return enter(node.bounds, at, limit, entry);
     }
     template <int kSlots>
@@ -74,8 +89,15 @@ struct Ray : Frame<T> {
         Wide<T> first = 0, last = limit;
 #pragma clang loop unroll(full)
         for (int axis = 0; axis < 3; ++axis) {
-            const Wide<T> to_near = (wide(bounds[near[axis]][axis], at) - origin[axis]) * inverse[axis];
-            const Wide<T> to_far = (wide(bounds[1 - near[axis]][axis], at) - origin[axis]) * inverse[axis];
+#if defined(__NVPTX__)  // bounds are in registers, which have no addresses
+            const T lower = bounds[0][axis][at], upper = bounds[1][axis][at];
+            const T near_side = near[axis] != 0 ? upper : lower, far_side = near[axis] != 0 ? lower : upper;
+#else
+            const Wide<T> near_side = wide(bounds[near[axis]][axis], at),
+                          far_side = wide(bounds[1 - near[axis]][axis], at);
+#endif
+            const Wide<T> to_near = (near_side - origin[axis]) * inverse[axis];
+            const Wide<T> to_far = (far_side - origin[axis]) * inverse[axis];
             first = greatest<Wide<T>>(to_near - margin[axis], first);
             last = least<Wide<T>>(to_far + margin[axis], last);
         }
@@ -113,9 +135,11 @@ unsigned cross_triangles(const Frame<T>& ray, const TriangleBlock<T>& block, int
     V x[3], y[3], z[3];
 #pragma clang loop unroll(full)
     for (int corner = 0; corner < 3; ++corner) {
-        z[corner] = wide(block.corner[corner][ray.axes[2]], at) - ray.origin[ray.axes[2]];
-        x[corner] = wide(block.corner[corner][ray.axes[0]], at) - ray.origin[ray.axes[0]] - ray.shear_x * z[corner];
-        y[corner] = wide(block.corner[corner][ray.axes[1]], at) - ray.origin[ray.axes[1]] - ray.shear_y * z[corner];
+        z[corner] = wide(block.corner[corner][ray.axes[2]], at) - component(ray.origin, ray.axes[2]);
+        x[corner] =
+            wide(block.corner[corner][ray.axes[0]], at) - component(ray.origin, ray.axes[0]) - ray.shear_x * z[corner];
+        y[corner] =
+            wide(block.corner[corner][ray.axes[1]], at) - component(ray.origin, ray.axes[1]) - ray.shear_y * z[corner];
     }
     // For each corner, the edge opposite to it.
     V edge[3];
@@ -125,6 +149,9 @@ unsigned cross_triangles(const Frame<T>& ray, const TriangleBlock<T>& block, int
     auto is_zero = (edge[0] == 0) | (edge[1] == 0) | (edge[2] == 0);
     for (unsigned rest = bits(is_zero); rest != 0; rest &= rest - 1) {
         const int lane = lowest_bit(rest);
+#if defined(__NVPTX__)
+#pragma unroll
+#endif
         for (int opposite = 0; opposite < 3; ++opposite) {
             if (lane_of(edge[opposite], lane) != 0) continue;
             const int from = opposite == 2 ? 0 : opposite + 1, to = opposite == 0 ? 2 : opposite - 1;
@@ -161,15 +188,16 @@ struct NearestTriangle {
 
     bool leaf(Int32 number, UInt32) {
         const TriangleBlock<T>& block = blocks[number];
-        for_each_part([&](int at) {
+        const Frame<T> frame = along_axes(ray);
+        for_each_triangle(block, ray.axes, [&](const TriangleBlock<T>& of, int at, int slot) {
             Crossing<T> crossing;
             // Among equal distances the smaller face number wins, so that the result does not depend on the tree.
             const unsigned found =
-                cross_triangles<Edges::inclusive>(ray, block, at, face < 0 ? limit : above(limit), crossing);
+                cross_triangles<Edges::inclusive>(frame, of, at, face < 0 ? limit : above(limit), crossing);
             for (unsigned rest = found; rest != 0; rest &= rest - 1) {
                 const int lane = lowest_bit(rest);
                 const T distance = lane_of(crossing.distance, lane);
-                const Int32 item = block.item[at + lane];
+                const Int32 item = block.item[slot + lane];
                 if (face >= 0 && !(distance < limit) && !(distance == limit && item < face)) continue;
                 limit = distance, face = item;
             }
@@ -188,9 +216,10 @@ struct AnyTriangle {
     Int32 face = -1;
 
     bool leaf(Int32 number, UInt32) {
-        const unsigned found = for_each_part([&](int at) {
+        const Frame<T> frame = along_axes(ray);
+        const unsigned found = for_each_triangle(blocks[number], ray.axes, [&](const auto& of, int at, int) {
             Crossing<T> crossing;
-            return cross_triangles<Edges::inclusive>(ray, blocks[number], at, limit, crossing);
+            return cross_triangles<Edges::inclusive>(frame, of, at, limit, crossing);
         });
         if (found != 0) face = blocks[number].item[lowest_bit(found)];
         return found != 0;
@@ -205,9 +234,10 @@ struct CountTriangles {
     Int32 count = 0;
 
     bool leaf(Int32 number, UInt32) {
-        count += __builtin_popcount(for_each_part([&](int at) {
+        const Frame<T> frame = along_axes(ray);
+        count += __builtin_popcount(for_each_triangle(blocks[number], ray.axes, [&](const auto& of, int at, int) {
             Crossing<T> crossing;
-            return cross_triangles<Edges::exclusive>(ray, blocks[number], at, limit, crossing);
+            return cross_triangles<Edges::exclusive>(frame, of, at, limit, crossing);
         }));
         return false;
     }

@@ -21,7 +21,7 @@ template <typename T>
 struct BoxesWith {
     Vec<T> first, second;
 
-    unsigned enter(const Node<T>& node, int at, T, Wide<T>& entry) const {
+    unsigned enter(const Node<T>& node, Int32, int at, T, Wide<T>& entry) const {
         entry = 0;
         WideMask<T> contains = wide(node.bounds[0][0], at) <= wide(node.bounds[1][0], at);
         for (int axis = 0; axis < 3; ++axis) {

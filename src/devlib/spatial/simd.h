@@ -26,6 +26,20 @@ void set_lane(V& values, int, V value) {
     values = value;
 }
 inline unsigned bits(bool mask) { return mask ? 1 : 0; }
+
+// Copies neighbouring numbers of memory that all threads share, by the widest loads.
+template <int kCount, typename T>
+void load_row(T* to, const T* from) {
+    typedef T Part __attribute__((ext_vector_type(16 / sizeof(T))));
+    constexpr int kNumbers = 16 / sizeof(T);
+    using Global = const __attribute__((address_space(1))) Part*;
+#pragma unroll
+    for (int i = 0; i < kCount; i += kNumbers) {
+        const Part part = *(Global)(from + i);
+#pragma unroll
+        for (int k = 0; k < kNumbers; ++k) to[i + k] = part[k];
+    }
+}
 #else
 inline constexpr int kLanes = kWidth;
 template <typename T>
@@ -75,6 +89,33 @@ template <typename V>
 V greatest(V a, V b) {
     return a > b ? a : b;
 }
+// The triangles of a block in parts: visit(of, at, slot) gives a mask of those from slot `at` of a block on, which are
+// those from `slot` on here. A thread of a GPU loads a few at a time, with coordinates along these axes.
+template <typename T, typename Visit>
+__attribute__((always_inline)) inline unsigned for_each_triangle(const TriangleBlock<T>& block,
+                                                                 [[maybe_unused]] const int (&axes)[3],
+                                                                 const Visit& visit) {
+#if defined(__NVPTX__)
+    constexpr int kHeld = 4;
+    unsigned found = 0;
+#pragma clang loop unroll(disable)
+    for (int first = 0; first < kWidth; first += kHeld) {
+        TriangleBlock<T> held;
+#pragma unroll
+        for (int corner = 0; corner < 3; ++corner)
+#pragma unroll
+            for (int axis = 0; axis < 3; ++axis)
+                load_row<kHeld>(held.corner[corner][axis], block.corner[corner][axes[axis]] + first);
+#pragma unroll
+        for (int i = 0; i < kHeld; ++i) found |= visit(held, i, first + i) << (first + i);
+    }
+    return found;
+#else
+    return visit(block, 0, 0);
+#endif
+}
+inline constexpr int kOwnAxes[3] = {0, 1, 2};
+
 inline int lowest_bit(unsigned mask) { return __builtin_ctz(mask); }
 
 template <typename T>
@@ -105,6 +146,15 @@ struct Vec {
     friend Vec operator-(Vec a, Vec b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
     friend Vec operator*(T s, Vec a) { return {s * a[0], s * a[1], s * a[2]}; }
 };
+// The component of an axis that is found at run time: a thread of a GPU has them in registers, which have no addresses.
+template <typename Components>
+auto component(const Components& of, int axis) {
+#if defined(__NVPTX__)
+    return axis == 0 ? of[0] : axis == 1 ? of[1] : of[2];
+#else
+    return of[axis];
+#endif
+}
 template <typename T>
 T dot(Vec<T> a, Vec<T> b) {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];

@@ -1,10 +1,10 @@
 // Traversal of a tree from the top down, with a stack.
 //
-//   shape.enter(node, at, limit, entry)  a mask of the children from slot `at` on that the query meets, and their keys:
-//                                        smaller ones are visited first
-//   visitor.limit                        children with a greater key are skipped
-//   visitor.leaf(block, place)           may lower the limit; true ends the query. The place of a child is the number of
-//                                        its parent times kWidth, plus the slot
+//   shape.enter(node, number, at, limit, entry)  a mask of the children from slot `at` on that the query meets, and their
+//                                                keys: smaller ones are visited first
+//   visitor.limit                                children with a greater key are skipped
+//   visitor.leaf(block, place)                   may lower the limit; true ends the query. The place of a child is the
+//                                                number of its parent times kWidth, plus the slot
 //
 // traverse() runs one query to its end. traverse_each() interleaves several independent queries: while one waits for
 // its next node from memory, the others continue.
@@ -42,8 +42,9 @@ UInt32 in_order(unsigned found, const T (&entry)[kWidth]) {
     return order | UInt32(__builtin_popcount(found)) << kCountShift;
 }
 
+// Inline, as the query is in registers then.
 template <bool kOrdered, typename T, typename Shape, typename Visitor>
-void traverse(const Tree<T>& tree, Shape& shape, Int32 root, Visitor& visitor) {
+__attribute__((always_inline)) inline void traverse(const Tree<T>& tree, Shape& shape, Int32 root, Visitor& visitor) {
     Level levels[kMostLevels];
     int depth = 0;
     Int32 current = root;
@@ -53,11 +54,18 @@ void traverse(const Tree<T>& tree, Shape& shape, Int32 root, Visitor& visitor) {
             const Node<T>& node = tree.nodes[current];
             T entry[kWidth];
             unsigned found = 0;
+            Node<T> held;
 #pragma unroll
-            for (int at = 0; at < kWidth; ++at) found |= shape.enter(node, at, visitor.limit, entry[at]) << at;
+            for (int side = 0; side < 2; ++side)
+#pragma unroll
+                for (int axis = 0; axis < 3; ++axis) load_row<kWidth>(held.bounds[side][axis], node.bounds[side][axis]);
+#pragma unroll
+            for (int at = 0; at < kWidth; ++at) found |= shape.enter(held, current, at, visitor.limit, entry[at]) << at;
             if (found != 0) levels[depth++] = {current, in_order<kOrdered>(found, entry)};
-        } else if (visitor.leaf(-1 - current, place)) {
-            return;
+        } else {
+            bool is_done = false;
+            [[clang::always_inline]] is_done = visitor.leaf(-1 - current, place);
+            if (is_done) return;
         }
         while (true) {
             if (depth == 0) return;
@@ -69,7 +77,8 @@ void traverse(const Tree<T>& tree, Shape& shape, Int32 root, Visitor& visitor) {
             --depth;
             if (kOrdered) {
                 T entry;
-                if (shape.enter(node, slot, visitor.limit, entry) == 0) continue;  // the others are no nearer
+                if (shape.enter(node, level.node, slot, visitor.limit, entry) == 0)
+                    continue;  // the others are no nearer
             }
             if (count != 0) levels[depth++] = {level.node, rest | count << kCountShift};
             place = UInt32(level.node) * kWidth + UInt32(slot);
@@ -116,7 +125,7 @@ __attribute__((always_inline)) inline bool step(const Tree<T>& tree, Shape& shap
     if (at.current >= 0) {
         const Node<T>& node = tree.nodes[at.current];
         Wide<T> entry;
-        unsigned found = shape.enter(node, 0, visitor.limit, entry);
+        unsigned found = shape.enter(node, at.current, 0, visitor.limit, entry);
         if (found != 0) {
             const UInt32 here = UInt32(at.current) * kWidth;
             const int first = lowest_bit(found);

@@ -32,11 +32,11 @@ struct FarChildren {
     T squared_accuracy;
     Wide<T> sum = 0;
 
-    unsigned enter(const Node<T>& node, int at, T, Wide<T>& entry) {
+    unsigned enter(const Node<T>& node, Int32 number, int at, T, Wide<T>& entry) {
         entry = 0;
         const auto is_box = wide(node.bounds[0][0], at) <= wide(node.bounds[1][0], at);
         if (tree.moments == nullptr) return bits(is_box);
-        const Moments<T>& moments = tree.moments[&node - tree.nodes];
+        const Moments<T>& moments = tree.moments[number];
         Wide<T> to[3], distance = 0, reach = 0;
         for (int axis = 0; axis < 3; ++axis) {
             const Wide<T> half = (wide(node.bounds[1][axis], at) - wide(node.bounds[0][axis], at)) * T(0.5);
@@ -67,9 +67,9 @@ struct NearTriangles {
 
     bool leaf(Int32 number, UInt32) {
         const TriangleBlock<T>& block = blocks[number];
-        for_each_part([&](int at) {
-            const Block3<T> a = seen_from(corners(block, 0, at), point), b = seen_from(corners(block, 1, at), point),
-                            c = seen_from(corners(block, 2, at), point);
+        for_each_triangle(block, kOwnAxes, [&](const TriangleBlock<T>& of, int at, int) {
+            const Block3<T> a = seen_from(corners(of, 0, at), point), b = seen_from(corners(of, 1, at), point),
+                            c = seen_from(corners(of, 2, at), point);
             const Wide<T> la = __builtin_elementwise_sqrt(dot(a, a)), lb = __builtin_elementwise_sqrt(dot(b, b)),
                           lc = __builtin_elementwise_sqrt(dot(c, c));
             // Edges are shorter than the vectors to corners, so less precision is lost. The sign is changed, as all three
