@@ -3,9 +3,10 @@
 //   value.h                the values of expressions and locals
 //   assignment_target.h    assignment targets, and parts of values
 //   module_state.h         the state that all functions of a module share
+//   expected_types.h       the types that values take, without IR
+//   value_writer.h         values as IR; parts.h: parts of them; printout.h: their text
 //   walk.h                 scans of the text
-//   infer/                 expressions: names, conversions, operators, comparisons, attributes, subscripts and
-//                          constructors
+//   infer/                 expressions: names, operators, comparisons, attributes, subscripts and constructors
 //   call/                  calls: the builtin table (overload), user functions (functions), print, statics, tid
 //   control/               statements: assignment, branches (the merging of scopes), loops, return
 //   sema.cpp               the module: kernel first, functions as they are met
@@ -31,10 +32,14 @@
 #include "ir/builder.h"
 #include "sema/assignment_target.h"
 #include "sema/environment.h"
+#include "sema/expected_types.h"
 #include "sema/messages.h"
 #include "sema/module_state.h"
 #include "sema/options.h"
+#include "sema/parts.h"
+#include "sema/printout.h"
 #include "sema/value.h"
+#include "sema/value_writer.h"
 #include "sema/walk.h"
 #include "support/error.h"
 #include "syntax/tree.h"
@@ -47,9 +52,6 @@ bool is_indexed(Type type);
 // Replaces the branch just written at the end of the region by straight-line code if that is cheap and safe. Returns
 // the value of its one result, or null if the branch stays (infer/compare.cpp).
 ir::Value* flatten_branch(ir::Builder& builder, ir::Region& region);
-
-// Escapes the text for use in a printf format.
-std::string escape_percent(const std::string& text);
 
 class FunctionAnalyzer {
 public:
@@ -66,7 +68,6 @@ private:
     void check_assigned(const std::string& name, Span span);
     Binding look_up(const std::string& name, Span span);
     Binding look_up_attribute(const Binding& object, const std::string& name, Span span);
-    Value from_binding(Binding binding, const std::string& spelled, Span span);
     // The meaning of a name, or of an attribute of a module, object or type, without writing IR; empty for all else.
     std::optional<Binding> static_binding(const syntax::Expression& expression);
     bool is_global_number(const syntax::Expression& expression);
@@ -87,27 +88,10 @@ private:
     Value tuple(const std::vector<syntax::ExpressionPtr>& elements);
     std::vector<Value> starred_values(const syntax::Starred& starred);
     Value number(const syntax::IntegerLiteral& literal, Span span);
-    // ---- infer/convert.cpp ----
-    ir::Value* materialize(const Value& value, Span span);
-    ir::Value* array_of(const Value& value);      // applies pending indices
-    Value settle(const Value& value, Span span);  // gives literals their own type, inside tuples too
-    Value bound(Value value, Span span);
-    std::optional<Value> adapt(const Value& literal, Type type, Span span);
-    Value expect(const Value& value, Type type, Span span,
-                 const std::string& what);            // literals adapt; others must match
-    ir::Value* index(const Value& value, Span span);  // an integer, as it is
-    void flatten(const Value& value, Span span, std::vector<ir::Value*>& leaves);
-    Value rebuild(const Value& shape, const std::vector<ir::Value*>& leaves, std::size_t& next);
-    Value from_ir(ir::Value* value);  // tuples are taken apart
-    bool can_be_carried(const Value& value) const;
-    Value zero_like(const Value& value);
     // ---- infer/operators.cpp ----
     Value binary(syntax::BinaryOperator op, Value a, Value b, Span span, Span a_span, Span b_span);
     Value repeated(const Value& list, std::int64_t times, Span span);
     Value unary(syntax::UnaryOperator op, Value a, Span span);
-    ir::Value* truth(const Value& value, Span span);
-    std::optional<bool> constant_truth(const Value& value) const;
-    Value logical_not(const Value& value, Span span);
     // ---- infer/compare.cpp ----
     Value compare(const syntax::Compare& compare, Span span);
     Value compare_pair(syntax::CompareOperator op, Value a, Value b, Span span);
@@ -120,9 +104,6 @@ private:
     // ---- infer/attributes.cpp, infer/subscripts.cpp ----
     Value attribute(const syntax::Attribute& attribute, Span span);
     Value attribute_of(const Value& object, const std::string& name, Span span);
-    static std::optional<Value> type_attribute(Type type, const std::string& name);
-    std::optional<PartStep> part_attribute(Type type, const std::string& name) const;
-    std::vector<std::string> attribute_candidates(Type type) const;
     Value subscript(const syntax::Subscript& subscript, Span span);
     Value subscript_of(const Value& object, const std::vector<syntax::ExpressionPtr>& indices, Span span);
     std::vector<ir::Value*> array_indices(const Value& array, const std::vector<syntax::ExpressionPtr>& indices);
@@ -152,8 +133,6 @@ private:
     bool is_empty_slice(Type type, const std::vector<syntax::ExpressionPtr>& indices);
     PartStep part_slice(Type type, const std::vector<syntax::ExpressionPtr>& indices);
     PartStep part_subscript(Type type, const std::vector<syntax::ExpressionPtr>& indices, Span span);
-    Value read_part(const Value& object, const PartStep& step);
-    ir::Value* extract_part(ir::Value* object, const PartStep& step);
     // ---- infer/patterns.cpp: match ----
     bool is_instance(const syntax::ClassTest& test);
     Value part_by_number(const syntax::PartByNumber& part, Span span);
@@ -264,17 +243,8 @@ private:
     // ---- call/native.cpp ----
     Value call_native(const BoundCall& call, Span span, const Note& signature);
     // ---- call/print.cpp ----
-    // A printf format and its operands, of a print or an exception.
-    struct Printout {
-        std::string format;
-        std::vector<ir::Value*> scalars;
-    };
-    void add_large(Printout& to, ir::Value* value, Span place, const std::string& format);
+    // Appends the text of an expression; `separator` stands between the values of a starred one.
     void add_printed(Printout& to, const syntax::Expression& expression, const std::string& separator);
-    void add_printed(Printout& to, const Value& value, Span place, const std::string& format);
-    void add_array(Printout& to, ir::Value* array, Span place, const std::string& format);
-    void add_truth(Printout& to, ir::Value* value);
-    void add_scalar(Printout& to, ir::Value* value, Span place, const std::string& format);
     Value call_print(const syntax::Call& call, Span span);
     Value call_printf(const std::vector<Actual>& arguments, Span span);
 
@@ -299,19 +269,14 @@ private:
     Value read(const AssignmentTarget& place);
     // Writes to memory: by `atomic` if given, else by a store.
     void write(const AssignmentTarget& place, const Value& value, Span value_span, std::optional<ir::Op> atomic = {});
-    ir::Value* replace_part(ir::Value* whole, const std::vector<PartStep>& steps, std::size_t from, ir::Value* part);
     void store_part(const AssignmentTarget& place, ir::Value* value, std::optional<ir::Op> atomic);
 
     // ---- control/lists.cpp ----
     AssignmentTarget target_of_element(AssignmentTarget base, const Value& list, const syntax::Subscript& subscript,
                                        Span span);
-    static std::int64_t static_position(const Value& list, std::int64_t index, Span span);
-    static Value part_of_list(const Value& list, const std::vector<std::int64_t>& path);
-    ir::Value* as_aggregate(const Value& list, Span span);
     // `is_part`: the assignment changes only a part of the element.
     void write_element(const AssignmentTarget& place, const Value& value, Span value_span, bool is_part = false);
     std::optional<Value> element_of_local(const syntax::Expression& e) const;
-    Value element_by_index(const Value& list, const Value& index, Span span);
     // list.append(x) of a local
     bool append_to_list(const syntax::Call& call, Span span);
 
@@ -376,7 +341,6 @@ private:
     };
     Counted count(const Range& range);
     ir::Value* loop_variable(const Counted& counted, ir::Value* k);
-    std::optional<std::vector<Value>> elements(const Value& value);
     ir::Value* trip_count(const Range& range, ir::Value* start, ir::Value* step);
     bool is_static_variable(const syntax::For& loop);
     // ---- control/iterable.cpp ----
@@ -480,6 +444,8 @@ private:
     const syntax::Function& tree_;
     ir::Function& function_;
     ir::Builder builder_;
+    ValueWriter values_;
+    PartAccess parts_;
     Reads reads_;
     std::set<std::string> local_names_;  // names that the function assigns anywhere: locals everywhere, as in Python
 
@@ -505,7 +471,6 @@ private:
 // Limits that stop a kernel before the compiler exhausts the stack or memory.
 inline constexpr std::size_t kMostNestedCalls = 200;
 inline constexpr std::int64_t kMostUnrolledBodies = 2048;  // in one function
-inline constexpr std::size_t kMostListComponents = 256;    // of lists with an index that only a launch knows
 
 // wp.adjoint[x] is a local of this name (frontend/tree_reader.cpp), which no name of Python's can be.
 inline std::string adjoint_name(const std::string& parameter) { return "adjoint[" + parameter + "]"; }

@@ -26,6 +26,8 @@ FunctionAnalyzer::FunctionAnalyzer(ModuleState& module, const FunctionSource& so
       tree_(*source.tree),
       function_(function),
       builder_(function, function.body),
+      values_(builder_),
+      parts_(builder_),
       reads_(*source.tree),
       local_names_(rebound_names(source.tree->body)) {}
 

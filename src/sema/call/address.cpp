@@ -86,7 +86,7 @@ Value FunctionAnalyzer::address_of(const syntax::Call& call, Span span) {
     if (found.array == nullptr) {
         const Value value = expression(argument);
         if (!type_of(value).is_array()) no_address(describe(value));
-        return Value::runtime(builder_.address(materialize(value, span)));
+        return Value::runtime(builder_.address(values_.materialize(value, span)));
     }
     if (found.type.is_array() && !found.steps.empty()) no_address("an array in a struct in memory");
     ir::Value* array = found.array;

@@ -54,7 +54,7 @@ Value FunctionAnalyzer::start_of_fold(const std::string& name, const syntax::Com
         first = settle(expression(*generators.element), generators.element->span);
     }
     scope_ = saved;
-    first = zero_like(first);
+    first = values_.zero_like(first);
     return is_choice(name) ? Value::tuple({first, Value::boolean(false)}) : first;
 }
 
@@ -122,7 +122,7 @@ Value FunctionAnalyzer::with_element(const std::string& name, const syntax::Comp
             return *known ? with_element(name, generators, condition + 1, before, span) : before;
         Value result;
         branch(
-            truth(holds, asked.span), span,
+            values_.truth(holds, asked.span), span,
             [&](Value& r) {
                 r = with_element(name, generators, condition + 1, before, span);
                 return kFalls;
@@ -139,28 +139,29 @@ Value FunctionAnalyzer::with_element(const std::string& name, const syntax::Comp
     if (name == "sum") return binary(syntax::BinaryOperator::add, before, element, span, span, place);
     if (is_choice(name)) {
         const Value& best = before.elements[0];
-        ir::Value* value = materialize(settle(element, place), place);
+        ir::Value* value = values_.materialize(settle(element, place), place);
         const Value better = call_builtin(
             name, {Actual{best, span, {}, nullptr}, Actual{Value::runtime(value), place, {}, nullptr}}, span);
-        ir::Value* is_later = materialize(before.elements[1], span);
-        ir::Value* kept = builder_.select(is_later, materialize(better, span), value);
+        ir::Value* is_later = values_.materialize(before.elements[1], span);
+        ir::Value* kept = builder_.select(is_later, values_.materialize(better, span), value);
         return Value::tuple({Value::runtime(kept), Value::boolean(true)});
     }
     const ir::Op op = name == "any" ? ir::Op::or_ : ir::Op::and_;
-    return Value::runtime(builder_.binary(op, materialize(before, span), truth(element, place)));
+    return Value::runtime(builder_.binary(op, values_.materialize(before, span), values_.truth(element, place)));
 }
 
 // The result of min() or max() from `found`: the best element, and whether there was any. If there was none, it is
 // `otherwise`, or the launch ends with a ValueError.
 Value FunctionAnalyzer::chosen(const std::string& name, const Value& found, const syntax::Expression* otherwise,
                                Span span) {
-    ir::Value *best = materialize(found.elements[0], span), *is_there = materialize(found.elements[1], span);
+    ir::Value *best = values_.materialize(found.elements[0], span),
+              *is_there = values_.materialize(found.elements[1], span);
     if (!otherwise) {
         raise_value_error(builder_.unary(ir::Op::invert, is_there), name + "() of nothing has no value", span);
         return Value::runtime(best);
     }
     const Value given = expect(expression(*otherwise), best->type, otherwise->span, "default of " + name + "()");
-    return Value::runtime(builder_.select(is_there, best, materialize(given, otherwise->span)));
+    return Value::runtime(builder_.select(is_there, best, values_.materialize(given, otherwise->span)));
 }
 
 }  // namespace weft::sema

@@ -250,7 +250,7 @@ Value FunctionAnalyzer::call_function(const std::shared_ptr<const FunctionSource
     std::vector<ir::Value*> operands = operands_of(call);
     builder_.span = span;
     ir::Value* result = builder_.call(instance, std::move(operands));
-    const Value value = result ? from_ir(result) : Value{};
+    const Value value = result ? values_.from_ir(result) : Value{};
     const std::vector<std::size_t>& changed = module_.changed_references[instance];
     if (changed.empty()) return value;
     // The function's result, if it has one, then the new values of its references: see finish_function().
@@ -274,7 +274,7 @@ void FunctionAnalyzer::assign_reference(const AssignmentTarget& place, const Val
 std::vector<ir::Value*> FunctionAnalyzer::operands_of(const BoundCall& call) {
     std::vector<ir::Value*> operands;
     for (std::size_t i = 0; i < call.values.size(); ++i)
-        if (!call.values[i].is_binding()) flatten(call.values[i], call.places[i], operands);
+        if (!call.values[i].is_binding()) values_.flatten(call.values[i], call.places[i], operands);
     return operands;
 }
 

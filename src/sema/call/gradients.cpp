@@ -93,10 +93,10 @@ void FunctionAnalyzer::begin_adjoints(std::size_t own) {
         const Type type = type_of(value);
         builder_.span = parameter.span;
         if (type.is_array() && ir::is_smooth(type.element()))
-            assign_name(adjoint_name(parameter.name), Value::runtime(builder_.grad_of(array_of(value))),
+            assign_name(adjoint_name(parameter.name), Value::runtime(builder_.grad_of(values_.array_of(value))),
                         parameter.span);
         else if (!value.is_binding() && (ir::is_smooth(type) || (type.is_struct() && ir::holds_array(type)))) {
-            assign_name(adjoint_name(parameter.name), zero_like(value), parameter.span);
+            assign_name(adjoint_name(parameter.name), values_.zero_like(value), parameter.span);
             if (type.is_struct()) struct_parameters_.emplace(adjoint_name(parameter.name), value);
         }
     }
@@ -113,8 +113,8 @@ bool FunctionAnalyzer::is_field_of_adjoint(const syntax::Attribute& attribute) c
 // The value of an array field of wp.adjoint[x]: the gradient of the array in x.
 Value FunctionAnalyzer::gradient_of_field(const AssignmentTarget& place) {
     Value value = struct_parameters_.at(place.name);
-    for (const PartStep& step : place.steps) value = read_part(value, step);
-    return Value::runtime(builder_.grad_of(array_of(value)));
+    for (const PartStep& step : place.steps) value = parts_.read(value, step);
+    return Value::runtime(builder_.grad_of(values_.array_of(value)));
 }
 
 bool FunctionAnalyzer::is_gradient_element(const AssignmentTarget& place) const {
@@ -128,7 +128,7 @@ void FunctionAnalyzer::finish_gradient() {
         if (!local || type_of(local->value).is_array()) continue;
         if (local->state != Local::State::assigned)
             fail(local->assigned, "the adjoint of '" + tree_.parameters[i].name + "' " + local->reason);
-        flatten(local->value, local->assigned, adjoints);
+        values_.flatten(local->value, local->assigned, adjoints);
     }
     std::erase_if(adjoints, [](const ir::Value* adjoint) { return !ir::is_smooth(adjoint->type); });
     std::vector<Type> types;
@@ -232,7 +232,7 @@ Value FunctionAnalyzer::call_gradient(const std::shared_ptr<const FunctionSource
     std::vector<ir::Value*> operands = operands_of(call);
     builder_.span = span;
     operands.push_back(builder_.one(result));
-    return from_ir(builder_.call(gradient, std::move(operands)));
+    return values_.from_ir(builder_.call(gradient, std::move(operands)));
 }
 
 }  // namespace weft::sema

@@ -52,7 +52,7 @@ Value FunctionAnalyzer::call_native(const BoundCall& call, Span span, const Note
         }
         snippet->parameters.push_back((by_reference ? "&" : "") + parameter);
         if (by_reference) changed.push_back(type_of(value));
-        operands.push_back(materialize(value, call.places[i]));
+        operands.push_back(values_.materialize(value, call.places[i]));
     }
     auto function = std::make_shared<ir::LibraryFunction>();
     function->symbol = tree.name;
@@ -61,7 +61,7 @@ Value FunctionAnalyzer::call_native(const BoundCall& call, Span span, const Note
     builder_.span = span;
     if (changed.empty()) {
         ir::Value* made = builder_.call_library(std::move(function), result, operands);
-        return made ? from_ir(made) : Value{};
+        return made ? values_.from_ir(made) : Value{};
     }
     // One struct: the result, if there is one, then the new values of the references.
     if (!result.is_none()) changed.insert(changed.begin(), result);

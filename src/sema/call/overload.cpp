@@ -121,7 +121,7 @@ Value FunctionAnalyzer::call_resolved(const std::string& name, const builtins::R
             values.push_back(builder_.constant(type, {convert(*number, from, type.scalar())}));
         } else {
             values.push_back(
-                materialize(adapt(actual->value, type, actual->span).value_or(actual->value), actual->span));
+                values_.materialize(adapt(actual->value, type, actual->span).value_or(actual->value), actual->span));
         }
         if (!parameter.is_inout) continue;
         const auto* local =
@@ -149,7 +149,7 @@ Value FunctionAnalyzer::call_resolved(const std::string& name, const builtins::R
         assign_name(std::get<syntax::Name>(inout[i]->expression->node).id, Value::runtime(call.inout[i]),
                     inout[i]->span);
     }
-    return result ? from_ir(result) : Value{};
+    return result ? values_.from_ir(result) : Value{};
 }
 
 // Reports that no overload takes the arguments.

@@ -20,7 +20,7 @@ std::optional<Value> FunctionAnalyzer::fold_sequence(const std::string& name, co
     } else if (arguments.size() == 1) {
         const Actual& only = arguments[0];
         if (!only.value.is_tuple() && !builtins::overloads(name).empty()) return std::nullopt;
-        const std::optional<std::vector<Value>> found = elements(only.value);
+        const std::optional<std::vector<Value>> found = parts_.elements(only.value);
         if (!found) {
             fail(only.span, name + "() takes a tuple or a vector in kernels, not " + describe(only.value),
                  {help(type_of(only.value).is_array() ? "loop over the elements, or use an atomic" : "write a tuple")});
@@ -35,7 +35,7 @@ std::optional<Value> FunctionAnalyzer::fold_sequence(const std::string& name, co
             const std::optional<bool> known = constant_truth(a.value);
             if (known && *known == (name == "any")) return Value::boolean(*known);
             if (known) continue;
-            ir::Value* one = truth(a.value, a.span);
+            ir::Value* one = values_.truth(a.value, a.span);
             const ir::Op op = name == "any" ? ir::Op::or_ : ir::Op::and_;
             result = Value::runtime(result.is_constant() ? one : builder_.binary(op, result.ir, one));
         }
@@ -134,11 +134,11 @@ Value FunctionAnalyzer::array_at(const std::vector<Actual>& arguments, Span span
              {help("write wp.array(ptr=address, shape=(n,), dtype=float), or wp.zeros(shape=(3,), dtype=float) for a "
                    "small array of this thread")});
     }
-    ir::Value* address = materialize(expect(given.pointer->value, u64_type(), given.pointer->span, "ptr of wp.array()"),
-                                     given.pointer->span);
+    ir::Value* address = values_.materialize(
+        expect(given.pointer->value, u64_type(), given.pointer->span, "ptr of wp.array()"), given.pointer->span);
     std::vector<ir::Value*> extents;
     for (const Value& extent : extents_of(*given.shape, "array")) {
-        ir::Value* number = index(extent, given.shape->span);
+        ir::Value* number = values_.index(extent, given.shape->span);
         extents.push_back(number->type == i32_type() ? number : builder_.cast(number, Scalar::i32));
     }
     builder_.span = span;

@@ -110,7 +110,7 @@ void FunctionAnalyzer::reject_frozen(const AssignmentTarget& to) {
 }
 
 void FunctionAnalyzer::unpack(const syntax::Tuple& targets, const Value& value, Span target_span, Span value_span) {
-    const std::optional<std::vector<Value>> found = elements(value);  // as in Python, vectors unpack too
+    const std::optional<std::vector<Value>> found = parts_.elements(value);  // as in Python, vectors unpack too
     if (!found) {
         fail(value_span,
              describe(value) + " cannot be unpacked into " + std::to_string(targets.elements.size()) + " targets",
@@ -231,7 +231,7 @@ void FunctionAnalyzer::raise(const syntax::Raise& statement, Span span) {
              {help("raise one of Python's own: ValueError, TypeError, IndexError, KeyError, RuntimeError, "
                    "ZeroDivisionError, OverflowError, ArithmeticError, NotImplementedError and the like")});
     }
-    Printout text{escape_percent(found.binding->text), {}};
+    Printout text(builder_, escape_percent(found.binding->text));
     if (call && (call->arguments.size() > 1 || !call->keywords.empty()))
         refuse(type->span, "an exception takes one message in kernels");
     if (call && !call->arguments.empty()) {
@@ -269,15 +269,15 @@ void FunctionAnalyzer::assert_(const syntax::Assert& statement, Span span) {
     if (module_.options.debug) {
         const Value condition = expression(*statement.condition);
         builder_.span = span;
-        builder_.assert_(truth(condition, statement.condition->span), message);
+        builder_.assert_(values_.truth(condition, statement.condition->span), message);
         return;
     }
     // An assert that this build does not run is analysed into a dropped region: a mistake is one in every build.
     const Scope before = scope_;
     {
         ir::Builder::Inside inside(builder_, *function_.new_region(nullptr));
-        truth(expression(*statement.condition), statement.condition->span);
-        Printout unused;
+        values_.truth(expression(*statement.condition), statement.condition->span);
+        Printout unused(builder_);
         if (format) add_printed(unused, *statement.message, " ");
     }
     scope_ = before;

@@ -110,7 +110,7 @@ AssignmentTarget FunctionAnalyzer::target_of_subscript(const syntax::Subscript& 
 
 AssignmentTarget FunctionAnalyzer::target_of_array(const Value& value, Span span) {
     AssignmentTarget result;
-    result.array = array_of(value);
+    result.array = values_.array_of(value);
     result.type = result.array->type;
     result.span = span;
     return result;
@@ -173,9 +173,9 @@ Value FunctionAnalyzer::read(const AssignmentTarget& place) {
         return gradient_of_field(place);
     } else {
         value = part_of_list(find_local(place.name)->value, place.elements);
-        if (place.element) value = element_by_index(value, Value::runtime(place.element), place.span);
+        if (place.element) value = parts_.element_at(value, Value::runtime(place.element), place.span);
     }
-    for (const PartStep& step : place.steps) value = read_part(value, step);
+    for (const PartStep& step : place.steps) value = parts_.read(value, step);
     return value;
 }
 
@@ -218,13 +218,13 @@ void FunctionAnalyzer::write(const AssignmentTarget& place, const Value& value, 
     const bool is_slice = !place.steps.empty() && place.steps.back().is_slice();
     if (is_slice && type_of(value).is_scalar()) {
         // v[0:3] = 0.0: the value goes to each component.
-        part = builder_.splat(place.type,
-                              materialize(expect(value, place.type.scalar_type(), value_span, what), value_span));
+        part = builder_.splat(
+            place.type, values_.materialize(expect(value, place.type.scalar_type(), value_span, what), value_span));
     } else if (is_slice && value.is_tuple() && place.type.is_vector()) {
-        part = materialize(construct_aggregate(place.type, {Actual{value, value_span, {}, nullptr}}, value_span),
-                           value_span);
+        part = values_.materialize(
+            construct_aggregate(place.type, {Actual{value, value_span, {}, nullptr}}, value_span), value_span);
     } else {
-        part = materialize(expect(value, place.type, value_span, what), value_span);
+        part = values_.materialize(expect(value, place.type, value_span, what), value_span);
     }
     if (!place.steps.empty() && place.steps.back().kind == PartStep::Kind::several) {
         const auto& components = place.steps.back().components;
@@ -245,32 +245,8 @@ void FunctionAnalyzer::write(const AssignmentTarget& place, const Value& value, 
              {help("kernels cannot change Python globals; use an array")});
     }
     const Value whole = find_local(place.name)->value;
-    ir::Value* changed = replace_part(materialize(whole, place.span), place.steps, 0, part);
+    ir::Value* changed = parts_.replace(values_.materialize(whole, place.span), place.steps, 0, part);
     assign_name(place.name, Value::runtime(changed), place.span);
-}
-
-ir::Value* FunctionAnalyzer::replace_part(ir::Value* whole, const std::vector<PartStep>& steps, std::size_t from,
-                                          ir::Value* part) {
-    if (from == steps.size()) return part;
-    const PartStep& step = steps[from];
-    if (step.kind == PartStep::Kind::several) {
-        const Type type = whole->type;
-        for (std::size_t i = 0; i < step.components.size(); ++i) {
-            ir::Value* component = builder_.extract(part, component_path(part->type, static_cast<std::int64_t>(i)));
-            whole = builder_.insert(whole, component, component_path(type, step.components[i]));
-        }
-        return whole;
-    }
-    if (step.kind == PartStep::Kind::several_at) {
-        for (std::size_t i = 0; i < step.positions.size(); ++i) {
-            ir::Value* component = builder_.extract(part, component_path(part->type, static_cast<std::int64_t>(i)));
-            whole = builder_.insert_at(whole, component, step.positions[i]);
-        }
-        return whole;
-    }
-    if (from + 1 < steps.size()) part = replace_part(extract_part(whole, step), steps, from + 1, part);
-    if (step.kind == PartStep::Kind::dynamic) return builder_.insert_at(whole, part, step.indices);
-    return builder_.insert(whole, part, step.path);
 }
 
 // Follows fields through `member` and components through `components`: views of the parts of all elements.

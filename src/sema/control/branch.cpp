@@ -38,12 +38,12 @@ bool leaves_loop(Flow flow) { return (flow & (kBreaks | kContinues)) != 0; }
 
 // assert c, f"{x}": if c: (the statements that follow) else: raise AssertionError(f"{x}")
 Flow FunctionAnalyzer::run_assert(const syntax::Assert& statement, Span span, WorkList& work) {
-    ir::Value* condition =
-        within_statement(work, [&] { return truth(expression(*statement.condition), statement.condition->span); });
+    ir::Value* condition = within_statement(
+        work, [&] { return values_.truth(expression(*statement.condition), statement.condition->span); });
     return branch(
         condition, span, [&](Value&) { return run(work); },
         [&](Value&) {
-            Printout text{"AssertionError: ", {}};
+            Printout text(builder_, "AssertionError: ");
             add_printed(text, *statement.message, " ");
             builder_.span = span;
             builder_.raise(std::move(text.format), std::move(text.scalars));
@@ -95,7 +95,7 @@ Flow FunctionAnalyzer::run(WorkList work) {
         if (!(flow & kFalls) || is_done(work)) return flow;
         // Some paths have left already: the rest runs on the others.
         const Flow left = flow & ~kFalls;
-        ir::Value* skip = materialize(scope_.at(kSkip).value, next.span);
+        ir::Value* skip = values_.materialize(scope_.at(kSkip).value, next.span);
         return branch(
             skip, next.span,
             [&](Value&) {
@@ -117,7 +117,7 @@ Flow FunctionAnalyzer::run_if(const syntax::If& statement, Span span, WorkList& 
         work.push_back(Work{*known ? &statement.then_block : &statement.else_block});
         return kFalls;
     }
-    ir::Value* truth_value = truth(condition, statement.condition->span);
+    ir::Value* truth_value = values_.truth(condition, statement.condition->span);
     builder_.span = span;
     WorkList then_work = {Work{&statement.then_block}};
     WorkList else_work = {Work{&statement.else_block}};
@@ -189,15 +189,15 @@ Scope FunctionAnalyzer::merge(Arm& a, Arm& b, std::vector<ir::Value*>& a_yields,
     };
     // Yields one value from both arms; a null side yields zeros.
     const auto join = [&](const Value* x, const Value* y, const std::string& name) {
-        const Value from_a = x ? *x : in(a, [&] { return zero_like(*y); });
-        const Value from_b = y ? *y : in(b, [&] { return zero_like(*x); });
+        const Value from_a = x ? *x : in(a, [&] { return values_.zero_like(*y); });
+        const Value from_b = y ? *y : in(b, [&] { return values_.zero_like(*x); });
         std::vector<ir::Value*> a_leaves, b_leaves, results;
         in(a, [&] {
-            flatten(from_a, a.span, a_leaves);
+            values_.flatten(from_a, a.span, a_leaves);
             return 0;
         });
         in(b, [&] {
-            flatten(from_b, b.span, b_leaves);
+            values_.flatten(from_b, b.span, b_leaves);
             return 0;
         });
         for (ir::Value* leaf : a_leaves)

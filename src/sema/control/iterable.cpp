@@ -50,11 +50,11 @@ FunctionAnalyzer::Iterable FunctionAnalyzer::iterable(const syntax::Expression& 
         add_parts(Kind::zip, 1, 16, 16);
     } else {
         const Value value = expression(e);
-        if (std::optional<std::vector<Value>> found = elements(value)) {
+        if (std::optional<std::vector<Value>> found = parts_.elements(value)) {
             result.values = std::move(*found);
         } else if (type_of(value).is_array()) {
             result.kind = Kind::array;
-            result.array = array_of(value);
+            result.array = values_.array_of(value);
         } else if (const KnownStruct* known = find_known_struct(type_of(value)); known && known->next) {
             result.kind = Kind::query;
             result.values = {value};
@@ -141,7 +141,7 @@ std::vector<Value> FunctionAnalyzer::elements_of(const Iterable& over) {
 Value FunctionAnalyzer::number_from(const Value& first, std::int64_t number, Span span) {
     if (first.is_constant()) return Value::integer(first.numbers[0].i + number, first.type);
     return Value::runtime(
-        builder_.binary(ir::Op::add, materialize(first, span), builder_.integer(number, type_of(first))));
+        builder_.binary(ir::Op::add, values_.materialize(first, span), builder_.integer(number, type_of(first))));
 }
 
 // ---- by number: int32, or int64 if some range counts wider ----
@@ -158,7 +158,8 @@ ir::Value* FunctionAnalyzer::counted_length(const Iterable& over, Type counter) 
     const auto as_counter = [&](ir::Value* n) { return n->type == counter ? n : builder_.cast(n, counter.scalar()); };
     if (over.kind == Iterable::Kind::array) return as_counter(builder_.dim(over.array, 0));
     if (over.kind == Iterable::Kind::range) {
-        ir::Value *start = materialize(over.range->start, over.span), *step = materialize(over.range->step, over.span);
+        ir::Value *start = values_.materialize(over.range->start, over.span),
+                  *step = values_.materialize(over.range->step, over.span);
         return as_counter(trip_count(*over.range, start, step));
     }
     ir::Value* shortest = nullptr;
@@ -186,13 +187,13 @@ Value FunctionAnalyzer::element_at(const Iterable& over, ir::Value* k) {
         case Iterable::Kind::range: {
             if (over.range->reversed) k = from_the_end(counted_length(over, k->type));
             const Type type = over.range->type;
-            ir::Value* distance = op(ir::Op::mul, as(type), materialize(over.range->step, over.span));
-            return Value::runtime(op(ir::Op::add, materialize(over.range->start, over.span), distance));
+            ir::Value* distance = op(ir::Op::mul, as(type), values_.materialize(over.range->step, over.span));
+            return Value::runtime(op(ir::Op::add, values_.materialize(over.range->start, over.span), distance));
         }
         case Iterable::Kind::reversed:
             return element_at(over.parts[0], from_the_end(counted_length(over.parts[0], k->type)));
         case Iterable::Kind::enumerate: {
-            ir::Value* first = materialize(over.first, over.span);
+            ir::Value* first = values_.materialize(over.first, over.span);
             return Value::tuple(
                 {Value::runtime(op(ir::Op::add, first, as(first->type))), element_at(over.parts[0], k)});
         }

@@ -9,15 +9,6 @@
 
 namespace weft::sema {
 
-Value FunctionAnalyzer::part_of_list(const Value& list, const std::vector<std::int64_t>& path) {
-    Value part = list;
-    for (const std::int64_t at : path) {
-        Value element = part.elements[static_cast<std::size_t>(at)];
-        part = std::move(element);
-    }
-    return part;
-}
-
 AssignmentTarget FunctionAnalyzer::target_of_element(AssignmentTarget base, const Value& list,
                                                      const syntax::Subscript& subscript, Span span) {
     if (subscript.indices.size() != 1 || has_slice(subscript.indices))
@@ -32,58 +23,10 @@ AssignmentTarget FunctionAnalyzer::target_of_element(AssignmentTarget base, cons
         base.elements.push_back(static_position(list, index.numbers[0].i, span));
         base.type = type_of(part_of_list(list, {base.elements.back()}));
     } else {
-        base.type = type_of(element_by_index(list, index, span));
-        base.element = materialize(index, span);
+        base.type = type_of(parts_.element_at(list, index, span));
+        base.element = values_.materialize(index, span);
     }
     return base;
-}
-
-// The position of this index, which counts from the end if it is negative.
-std::int64_t FunctionAnalyzer::static_position(const Value& list, std::int64_t index, Span span) {
-    const auto size = static_cast<std::int64_t>(list.elements.size());
-    const std::int64_t at = index < 0 ? index + size : index;
-    if (at < 0 || at >= size) {
-        fail(span,
-             "index " + std::to_string(index) + " is outside a " + (list.is_list ? "list" : "tuple") + " of " +
-                 std::to_string(size) + (size == 1 ? " element" : " elements"),
-             {}, ErrorCategory::index);
-    }
-    return at;
-}
-
-// The list as a vector of its numbers or a matrix of its vectors; null if it has other elements.
-ir::Value* FunctionAnalyzer::as_aggregate(const Value& list, Span span) {
-    const Value settled = settle(list, span);
-    const auto count = static_cast<int>(settled.elements.size());
-    const Type type = count ? type_of(settled.elements[0]) : Type::none();
-    std::vector<ir::Value*> components;
-    for (const Value& element : settled.elements) {
-        if (element.is_binding() || !(type_of(element) == type)) return nullptr;
-        if (!type.is_scalar() && !type.is_vector()) return nullptr;
-        ir::Value* value = materialize(element, span);
-        for (int i = 0; i < type.components(); ++i)
-            components.push_back(type.is_scalar() ? value : builder_.extract(value, {i}));
-    }
-    if (components.empty() || components.size() > kMostListComponents) return nullptr;
-    const Type whole =
-        type.is_scalar() ? Type::vector(type.scalar(), count) : Type::matrix(type.scalar(), count, type.components());
-    return builder_.make(whole, std::move(components));
-}
-
-Value FunctionAnalyzer::element_by_index(const Value& list, const Value& index, Span span) {
-    ir::Value* at = this->index(index, span);
-    ir::Value* whole = as_aggregate(list, span);
-    if (!whole) {
-        fail(span, "an index of " + describe(list) + " must be known at compile time",
-             {help("only elements of one type, numbers or vectors, can be chosen by a launch")}, ErrorCategory::index);
-    }
-    PartStep step;
-    step.kind = PartStep::Kind::dynamic;
-    step.indices = {ir::counted_from_end(
-        builder_, at, [&] { return builder_.integer(static_cast<std::int64_t>(list.elements.size())); })};
-    step.type =
-        whole->type.is_matrix() ? Type::vector(whole->type.scalar(), whole->type.cols()) : whole->type.scalar_type();
-    return read_part(Value::runtime(whole), step);
 }
 
 void FunctionAnalyzer::write_element(const AssignmentTarget& place, const Value& value, Span value_span, bool is_part) {
@@ -99,16 +42,16 @@ void FunctionAnalyzer::write_element(const AssignmentTarget& place, const Value&
     }
     if (place.element) {
         const auto size = static_cast<std::int64_t>(list.elements.size());
-        ir::Value* whole = as_aggregate(list, place.span);
+        ir::Value* whole = parts_.as_aggregate(list, place.span);
         ir::Value* at = ir::counted_from_end(builder_, place.element, [&] { return builder_.integer(size); });
         const std::string what = "the value assigned to an element of '" + syntax::spelled(place.name) + "'";
-        ir::Value* part = materialize(expect(value, place.type, value_span, what), value_span);
+        ir::Value* part = values_.materialize(expect(value, place.type, value_span, what), value_span);
         whole = builder_.insert_at(whole, part, {at});
         for (std::int64_t i = 0; i < size; ++i) {
             PartStep step;
             step.path = {i};
             step.type = place.type;
-            list.elements[static_cast<std::size_t>(i)] = read_part(Value::runtime(whole), step);
+            list.elements[static_cast<std::size_t>(i)] = parts_.read(Value::runtime(whole), step);
         }
     } else {
         list = bound(value, value_span);

@@ -120,7 +120,7 @@ FunctionAnalyzer::LoopBuild FunctionAnalyzer::begin_loop(ir::Op op, const syntax
         const bool gets_value = loop.names.rebound.contains(name) || loop.names.by_calls.contains(name);
         if (ir::holds_array(type) && !gets_value && !gives_new_value(body, name, type)) continue;
         const std::size_t first = loop.inits.size();
-        flatten(local->value, span, loop.inits);
+        values_.flatten(local->value, span, loop.inits);
         loop.carried.push_back({name, *local, loop.inits.size() - first});
     }
     loop.before = scope_;
@@ -166,7 +166,7 @@ void FunctionAnalyzer::enter_region(LoopBuild& loop, ir::Region* region) {
 
 void FunctionAnalyzer::yield_from_body(LoopBuild& loop, const Value& value, Span span) {
     ir::Builder::Inside inside(builder_, *loop.body);
-    flatten(value, span, loop.yields);
+    values_.flatten(value, span, loop.yields);
 }
 
 // Yields the carried locals at the end of the body, in the types that they had before the loop.
@@ -382,7 +382,7 @@ void FunctionAnalyzer::start_from_zero(const LoopNames& names, const std::functi
         if (found == after.end() || found->second.state != Local::State::assigned) continue;
         if (!can_be_carried(found->second.value)) continue;
         Local local = found->second;
-        local.value = zero_like(local.value);
+        local.value = values_.zero_like(local.value);
         scope_.insert_or_assign(name, std::move(local));
     }
 }
@@ -479,7 +479,7 @@ Flow FunctionAnalyzer::while_loop(const syntax::While& loop, Span span) {
     }
     const auto condition = [&](Value& result) {
         const Value value = expression(*loop.condition);
-        result = Value::runtime(truth(value, loop.condition->span));
+        result = Value::runtime(values_.truth(value, loop.condition->span));
         return kFalls;
     };
     {

@@ -59,7 +59,7 @@ Flow FunctionAnalyzer::query_loop(const syntax::For& loop, const Value& query, S
         ir::Builder::Inside inside(builder_, *body);
         const Value found = next();
         flow = branch(
-            truth(found, state.span), state.span, [&](Value&) { return iteration(); },
+            values_.truth(found, state.span), state.span, [&](Value&) { return iteration(); },
             [&](Value&) {
                 leave(true, false);
                 return kBreaks;

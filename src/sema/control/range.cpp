@@ -73,12 +73,12 @@ std::optional<FunctionAnalyzer::Range> FunctionAnalyzer::range(const syntax::Exp
 FunctionAnalyzer::Counted FunctionAnalyzer::count(const Range& r) {
     const Type type = r.type;
     Counted counted{};
-    ir::Value* start = materialize(r.start, r.span);
-    ir::Value* step = materialize(r.step, r.span);
+    ir::Value* start = values_.materialize(r.start, r.span);
+    ir::Value* step = values_.materialize(r.step, r.span);
     const bool counts_up = !info(type.scalar()).is_signed() || (r.step.is_constant() && r.step.numbers[0].i > 0);
     if (counts_up && !r.reversed) {
         counted.lo = start;
-        counted.hi = materialize(r.stop, r.span);
+        counted.hi = values_.materialize(r.stop, r.span);
         counted.step = step;
         return counted;
     }
@@ -100,7 +100,7 @@ ir::Value* FunctionAnalyzer::trip_count(const Range& r, ir::Value* start, ir::Va
     const bool is_signed = info(r.type.scalar()).is_signed();
     const auto op = [&](ir::Op o, ir::Value* x, ir::Value* y) { return builder_.binary(o, x, y); };
     ir::Value *one = builder_.integer(1, r.type), *zero = builder_.integer(0, r.type);
-    ir::Value* stop = materialize(r.stop, r.span);
+    ir::Value* stop = values_.materialize(r.stop, r.span);
     ir::Value* toward_start = op(ir::Op::sub, step, one);
     if (is_signed && !(r.step.is_constant() && r.step.numbers[0].i > 0)) {
         ir::Value* is_up = builder_.compare(ir::Op::cmp_gt, step, zero);
@@ -134,22 +134,6 @@ bool FunctionAnalyzer::is_static_variable(const syntax::For& loop) {
     };
     if (variable) walk(loop.body, [](const syntax::Statement&) {}, find_static);
     return found;
-}
-
-// The elements of a sequence that is known at compile time.
-std::optional<std::vector<Value>> FunctionAnalyzer::elements(const Value& value) {
-    if (value.is_tuple()) return value.elements;
-    const Type type = type_of(value);
-    if (value.is_binding() || value.is_nothing() || !type.is_numeric_aggregate() || type.is(Kind::transform))
-        return std::nullopt;
-    std::vector<Value> result;
-    for (std::int64_t i = 0; i < type.rows(); ++i) {
-        PartStep step;
-        step.path = {i};
-        step.type = type.is_matrix() ? Type::vector(type.scalar(), type.cols()) : type.scalar_type();
-        result.push_back(read_part(value, step));
-    }
-    return result;
 }
 
 }  // namespace weft::sema

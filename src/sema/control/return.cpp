@@ -61,7 +61,7 @@ void FunctionAnalyzer::return_statement(const syntax::Return& statement, Span sp
         if (std::optional<Value> adapted = adapt(value, *result_type_, place)) value = *adapted;
     }
     value = settle(value, place);
-    if (value.is_runtime()) value = Value::runtime(array_of(value));
+    if (value.is_runtime()) value = Value::runtime(values_.array_of(value));
     const Type type = type_of(value);
     const auto shown = [](Type t) { return t.is_none() ? std::string("nothing") : t.python_name(); };
     if (!result_type_) {
@@ -119,7 +119,7 @@ void FunctionAnalyzer::finish_function() {
     if (returns) values.insert(values.begin(), result->value);
     const Value all = values.size() == 1 ? values[0] : Value::tuple(std::move(values));
     function_.result = type_of(all);
-    builder_.return_({materialize(all, returns ? result_place_ : tree_.span)});
+    builder_.return_({values_.materialize(all, returns ? result_place_ : tree_.span)});
 }
 
 }  // namespace weft::sema

@@ -39,7 +39,7 @@ Flow FunctionAnalyzer::unrolled_loop(const syntax::For& loop, const std::vector<
             scope_.erase(kReturned);
         } else {
             Local go;
-            go.value = logical_not(returned.value, span);
+            go.value = values_.logical_not(returned.value, span);
             scope_.insert_or_assign(kGo, std::move(go));
         }
     }
@@ -63,7 +63,7 @@ Flow FunctionAnalyzer::unrolled_bodies(const syntax::For& loop, const std::vecto
     if (!(flow & (kBreaks | kReturns))) return unrolled_bodies(loop, values, from + 1, span);
     const bool goes_on = (flow & (kFalls | kContinues)) && from + 1 < values.size();
     if (!goes_on) return after;
-    ir::Value* condition = materialize(scope_.at(kGo).value, span);
+    ir::Value* condition = values_.materialize(scope_.at(kGo).value, span);
     return branch(
         condition, span, [&](Value&) { return unrolled_bodies(loop, values, from + 1, span); },
         [&](Value&) { return ((flow & kBreaks) ? kFalls : 0) | (flow & kReturns); });

@@ -201,11 +201,11 @@ Value FunctionAnalyzer::compare_pair(syntax::CompareOperator op, Value a, Value 
         }
         // Only arrays can be None; any other value never is.
         if (!a.type.is_array()) return Value::boolean(op == Operator::is_not);
-        ir::Value* is_null = builder_.is_null(materialize(a, span));
+        ir::Value* is_null = builder_.is_null(values_.materialize(a, span));
         return Value::runtime(op == Operator::is ? is_null : builder_.unary(ir::Op::invert, is_null));
     }
     if (op == Operator::in || op == Operator::not_in) {
-        const std::optional<std::vector<Value>> candidates = elements(b);
+        const std::optional<std::vector<Value>> candidates = parts_.elements(b);
         if (!candidates) {
             fail(span,
                  std::string("'") + sign_of(op) + "' needs a tuple or a vector on its right in kernels, not " +
@@ -225,11 +225,11 @@ Value FunctionAnalyzer::compare_pair(syntax::CompareOperator op, Value a, Value 
             }
             if (found.is_constant_bool() && found.numbers[0].i != 0) break;
         }
-        return op == Operator::in ? found : logical_not(found, span);
+        return op == Operator::in ? found : values_.logical_not(found, span);
     }
     if (is_equality(op) && (!type_of(a).is_scalar() || !type_of(b).is_scalar())) {
         const Value same = equal(a, b, span);
-        return op == Operator::eq ? same : logical_not(same, span);
+        return op == Operator::eq ? same : values_.logical_not(same, span);
     }
     const auto refuse = [&](std::vector<Note> notes) {
         fail(span, std::string("'") + sign_of(op) + "' cannot compare " + describe(a) + " and " + describe(b),
@@ -253,7 +253,7 @@ Value FunctionAnalyzer::compare_pair(syntax::CompareOperator op, Value a, Value 
     if (a.is_constant() && b.is_constant()) {
         return Value::boolean(fold(op, a.type.scalar(), a.numbers[0], b.numbers[0]));
     }
-    return Value::runtime(builder_.compare(op_of(op), materialize(a, span), materialize(b, span)));
+    return Value::runtime(builder_.compare(op_of(op), values_.materialize(a, span), values_.materialize(b, span)));
 }
 
 // Numbers of different types: the values are compared, as in Python. Integers exactly; beside a float they become
@@ -275,13 +275,13 @@ Value FunctionAnalyzer::compare_types(syntax::CompareOperator op, Value a, Value
     // A negative number is below all of the other's.
     const bool a_is_signed = is_signed(a.type);
     const Value whole = settle(a_is_signed ? a : b, span);
-    ir::Value* number = materialize(whole, span);
+    ir::Value* number = values_.materialize(whole, span);
     ir::Value* negative = builder_.compare(ir::Op::cmp_lt, number, builder_.zero(number->type));
     const Value rest = compare_pair(op, as(Scalar::u64, a), as(Scalar::u64, b), span);
     const bool a_is_below = a_is_signed;
     const bool if_negative = op == Operator::ne || ((op == Operator::lt || op == Operator::le) && a_is_below) ||
                              ((op == Operator::gt || op == Operator::ge) && !a_is_below);
-    ir::Value* otherwise = materialize(rest, span);
+    ir::Value* otherwise = values_.materialize(rest, span);
     if (if_negative) return Value::runtime(builder_.binary(ir::Op::or_, negative, otherwise));
     return Value::runtime(builder_.binary(ir::Op::and_, builder_.unary(ir::Op::invert, negative), otherwise));
 }
@@ -297,7 +297,7 @@ std::optional<Value> FunctionAnalyzer::compare_bools(syntax::CompareOperator op,
         const Value& flag = a_is_bool ? a : b;
         const std::int64_t number = (a_is_bool ? b : a).numbers[0].i;
         if (number == 0 || number == 1)
-            return (number == 1) == (op == syntax::CompareOperator::eq) ? flag : logical_not(flag, span);
+            return (number == 1) == (op == syntax::CompareOperator::eq) ? flag : values_.logical_not(flag, span);
     }
     const auto counted = [&](const Value& v) { return v.type.is_bool() ? convert_scalar(i32_type(), v, span) : v; };
     return compare_pair(op, counted(a), counted(b), span);
@@ -312,8 +312,8 @@ std::optional<Value> FunctionAnalyzer::equal_structs(const Value& a, const Value
     for (const std::string& name : rules->compared) {
         const std::optional<PartStep> step = part_attribute(type, name);
         if (!step) continue;
-        of_a.push_back(read_part(a, *step));
-        of_b.push_back(read_part(b, *step));
+        of_a.push_back(parts_.read(a, *step));
+        of_b.push_back(parts_.read(b, *step));
     }
     return equal(Value::tuple(std::move(of_a)), Value::tuple(std::move(of_b)), span);
 }
@@ -343,8 +343,8 @@ Value FunctionAnalyzer::equal(Value a, Value b, Span span) {
         fail(span, "'==' cannot compare " + describe(a) + " and " + describe(b), std::move(notes));
     }
     // Equal when every component is.
-    ir::Value* x = materialize(a, span);
-    ir::Value* y = materialize(b, span);
+    ir::Value* x = values_.materialize(a, span);
+    ir::Value* y = values_.materialize(b, span);
     const builtins::E whole(builder_, x);
     if (builtins::needs_loop(whole)) {
         const auto step = [&](const std::vector<ir::Value*>& carried, const std::vector<ir::Value*>& indices) {
@@ -373,7 +373,7 @@ Value FunctionAnalyzer::bool_op(const syntax::BoolOp& op, std::size_t first, std
         const syntax::Expression& operand = *op.operands[first];
         const Value value = expression(operand);
         if (const std::optional<bool> known = constant_truth(value)) return Value::boolean(*known);
-        return Value::runtime(truth(value, operand.span));
+        return Value::runtime(values_.truth(value, operand.span));
     }
     const std::size_t count = last - first + 1, middle = count > kShortChain ? first + count / 2 : first + 1;
     const Value value = bool_op(op, first, middle - 1, span);
@@ -407,7 +407,7 @@ Value FunctionAnalyzer::if_expression(const syntax::IfExpression& e, Span span) 
     if (const std::optional<bool> known = constant_truth(condition)) {
         return expression(*known ? *e.then_value : *e.else_value);
     }
-    ir::Value* truth_value = truth(condition, e.condition->span);
+    ir::Value* truth_value = values_.truth(condition, e.condition->span);
     Value result;
     branch(
         truth_value, span,

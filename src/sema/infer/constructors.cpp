@@ -59,7 +59,7 @@ Value FunctionAnalyzer::convert_scalar(Type type, const Value& value, Span span)
     }
     if (type.is_bool()) {
         if (const std::optional<bool> known = constant_truth(value)) return Value::boolean(*known);
-        return Value::runtime(truth(value, span));
+        return Value::runtime(values_.truth(value, span));
     }
     if (value.is_constant()) {
         // An explicit conversion wraps, as that of a value does: wp.uint8(300) is 44.
@@ -68,7 +68,7 @@ Value FunctionAnalyzer::convert_scalar(Type type, const Value& value, Span span)
         return Value::constant(type, {convert(n, from, type.scalar())});
     }
     if (value.type == type) return value;
-    return Value::runtime(builder_.cast(materialize(value, span), type.scalar()));
+    return Value::runtime(builder_.cast(values_.materialize(value, span), type.scalar()));
 }
 
 Value FunctionAnalyzer::construct_aggregate(Type type, const std::vector<Actual>& given, Span span) {
@@ -87,14 +87,14 @@ Value FunctionAnalyzer::construct_aggregate(Type type, const std::vector<Actual>
     if (arguments.empty()) return Value::runtime(builder_.zero(type));
     const Type scalar = type.scalar_type();
     const auto component = [&](const Actual& a, const std::string& what) {
-        return materialize(expect(a.value, scalar, a.span, what), a.span);
+        return values_.materialize(expect(a.value, scalar, a.span, what), a.span);
     };
     if (arguments.size() == 1) {
         const Value& only = arguments[0].value;
         const Type from = type_of(only);
         if (from.is_numeric_aggregate() && same_shape(from, type)) {
             if (from == type) return only;
-            return Value::runtime(builder_.cast(materialize(only, arguments[0].span), type.scalar()));
+            return Value::runtime(builder_.cast(values_.materialize(only, arguments[0].span), type.scalar()));
         }
         if (from.is_scalar() && !type.is(Kind::quaternion)) {
             return Value::runtime(builder_.splat(type, component(arguments[0], "the value of " + name)));
@@ -106,7 +106,7 @@ Value FunctionAnalyzer::construct_aggregate(Type type, const std::vector<Actual>
         if (type_of(arguments[0].value) == half && type_of(arguments[1].value) == half) {
             std::vector<ir::Value*> parts;
             for (const Actual& a : arguments) {
-                ir::Value* vector = materialize(a.value, a.span);
+                ir::Value* vector = values_.materialize(a.value, a.span);
                 for (std::int64_t i = 0; i < 3; ++i) parts.push_back(builder_.extract(vector, {i}));
             }
             return Value::runtime(builder_.make(type, parts));
@@ -115,7 +115,7 @@ Value FunctionAnalyzer::construct_aggregate(Type type, const std::vector<Actual>
     // A quaternion from its vector part and its real part.
     if (type.is(Kind::quaternion) && arguments.size() == 2 &&
         type_of(arguments[0].value) == Type::vector(type.scalar(), 3)) {
-        ir::Value* v = materialize(arguments[0].value, arguments[0].span);
+        ir::Value* v = values_.materialize(arguments[0].value, arguments[0].span);
         std::vector<ir::Value*> parts = {builder_.extract(v, {0}), builder_.extract(v, {1}), builder_.extract(v, {2}),
                                          component(arguments[1], "the real part of " + name)};
         return Value::runtime(builder_.make(type, parts));
@@ -143,7 +143,7 @@ Value FunctionAnalyzer::construct_aggregate(Type type, const std::vector<Actual>
         if (is_constant) numbers.push_back(values.back().numbers[0]);
     }
     if (is_constant) return Value::constant(type, std::move(numbers));
-    for (std::size_t i = 0; i < values.size(); ++i) parts.push_back(materialize(values[i], arguments[i].span));
+    for (std::size_t i = 0; i < values.size(); ++i) parts.push_back(values_.materialize(values[i], arguments[i].span));
     return Value::runtime(builder_.make(type, parts));
 }
 
@@ -167,18 +167,18 @@ Value FunctionAnalyzer::construct_transform(Type type, const std::vector<Actual>
     }
     if (positional.size() == 1 && type_of(positional[0]->value).is(Kind::transform)) {
         if (type_of(positional[0]->value) == type) return positional[0]->value;
-        return Value::runtime(builder_.cast(materialize(positional[0]->value, positional[0]->span), scalar));
+        return Value::runtime(builder_.cast(values_.materialize(positional[0]->value, positional[0]->span), scalar));
     }
     if (positional.size() == 1 && !p && !q && type_of(positional[0]->value).is_scalar()) {
         const Actual& a = *positional[0];
         return Value::runtime(builder_.splat(
-            type, materialize(expect(a.value, type.scalar_type(), a.span, "the value of " + name), a.span)));
+            type, values_.materialize(expect(a.value, type.scalar_type(), a.span, "the value of " + name), a.span)));
     }
     if (positional.size() == 7 && !p && !q) {
         std::vector<ir::Value*> parts;
         for (const Actual* a : positional) {
             parts.push_back(
-                materialize(expect(a->value, type.scalar_type(), a->span, "a component of " + name), a->span));
+                values_.materialize(expect(a->value, type.scalar_type(), a->span, "a component of " + name), a->span));
         }
         return Value::runtime(builder_.make(type, parts));
     }
@@ -189,11 +189,11 @@ Value FunctionAnalyzer::construct_transform(Type type, const std::vector<Actual>
     if (positional.size() > 0) p = positional[0];
     if (positional.size() > 1) q = positional[1];
     ir::Value* p_value =
-        p ? materialize(expect(p->value, position, p->span, "p of " + name), p->span) : builder_.zero(position);
+        p ? values_.materialize(expect(p->value, position, p->span, "p of " + name), p->span) : builder_.zero(position);
     // Without a rotation: the identity if a position is given, else zeros, as every type's empty constructor gives.
     ir::Value* q_value = nullptr;
     if (q)
-        q_value = materialize(expect(q->value, rotation, q->span, "q of " + name), q->span);
+        q_value = values_.materialize(expect(q->value, rotation, q->span, "q of " + name), q->span);
     else if (p)
         q_value = builder_.constant(rotation, {Number::real(0), Number::real(0), Number::real(0), Number::real(1)});
     else
@@ -246,7 +246,7 @@ Value FunctionAnalyzer::struct_of(Type type, const std::vector<const Actual*>& b
         if (by_field[i]) {
             const Value value = expect(by_field[i]->value, fields[i].type, by_field[i]->span,
                                        "field '" + fields[i].name + "' of " + type.struct_name());
-            parts.push_back(materialize(value, by_field[i]->span));
+            parts.push_back(values_.materialize(value, by_field[i]->span));
         } else {
             parts.push_back(default_of(fields[i]));
         }

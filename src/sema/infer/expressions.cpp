@@ -124,7 +124,7 @@ std::vector<Value> FunctionAnalyzer::starred_values(const syntax::Starred& starr
         return sliced_elements(object, subscript->indices);
     const Value inner =
         is_slice ? subscript_of(object, subscript->indices, starred.value->span) : expression(*starred.value);
-    if (auto found = elements(inner)) return *found;
+    if (auto found = parts_.elements(inner)) return *found;
     fail(starred.value->span, "'*' needs a tuple or a vector, not " + describe(inner));
 }
 

@@ -67,7 +67,7 @@ void FunctionAnalyzer::pass_indexed_element(std::vector<Actual>& arguments) {
     for (std::size_t axis = 0; axis < ndim; ++axis) {
         Actual& position = arguments[axis + 1];
         ir::Value* along = attribute_of(object, field_of_axis(axis), position.span).ir;
-        ir::Value* at = ir::counted_from_end(builder_, index(position.value, position.span),
+        ir::Value* at = ir::counted_from_end(builder_, values_.index(position.value, position.span),
                                              [&] { return builder_.dim(along, 0); });
         position.value = Value::runtime(builder_.load(along, {at}));
     }

@@ -83,51 +83,6 @@ Value FunctionAnalyzer::name(const syntax::Name& name, Span span) {
     return from_binding(std::move(binding), name.id, span);
 }
 
-Value FunctionAnalyzer::from_binding(Binding binding, const std::string& spelled, Span span) {
-    switch (binding.kind) {
-        case Binding::Kind::constant: {
-            WEFT_CHECK(!binding.numbers.empty(), "a constant binding has no numbers");
-            // An int that only fits uint64 has that type; its bits would not tell it from a negative one.
-            const bool is_untyped = binding.is_literal && !binding.type.is_bool() && !(binding.type == u64_type());
-            if (is_untyped) return Value::literal(binding.numbers[0]);
-            return Value::constant(binding.type, std::move(binding.numbers));
-        }
-        case Binding::Kind::tuple: {
-            std::vector<Value> elements;
-            for (Binding& element : binding.elements)
-                elements.push_back(from_binding(std::move(element), spelled, span));
-            if (!binding.type.is_struct()) return Value::tuple(std::move(elements));
-            Value value = Value::constant(binding.type, {});
-            for (std::size_t i = 0; i < elements.size(); ++i) {
-                const Type::Field& field = binding.type.fields()[i];
-                value.elements.push_back(
-                    expect(elements[i], field.type, span, "field '" + field.name + "' of '" + spelled + "'"));
-            }
-            return value;
-        }
-        case Binding::Kind::unsupported:
-            if (binding.text.find("are not there yet") != std::string::npos) fail(span, binding.text);
-            // A function of the program itself may have any name.
-            if (std::vector<Note> ours = weft_counterpart(spelled);
-                !ours.empty() && !binding.text.ends_with("made with @wp.func)"))
-                fail(span, "kernels cannot use '" + spelled + "', which is " + binding.text, std::move(ours));
-            if (binding.text.starts_with("the Python function") && !binding.text.ends_with(")"))
-                fail(span, "kernels cannot use '" + spelled + "', which is " + binding.text,
-                     {help("kernels have nothing of that name: write it as a @wp.func, or run it before the launch; "
-                           "wp.static(...) runs it when the kernel is built")});
-            // Some texts say already how to proceed.
-            if (binding.text.ends_with(")"))
-                fail(span, "kernels cannot use '" + spelled + "', which is " + binding.text);
-            fail(span, "kernels cannot use '" + spelled + "', which is " + binding.text,
-                 {help("pass arrays and values that change as arguments; constants may be Python numbers, vectors and "
-                       "matrices, or wp.constant(...)")});
-        case Binding::Kind::unknown:
-            fail(span, "'" + spelled + "' is not defined", {}, ErrorCategory::name);
-        default:
-            return Value::of_binding(std::move(binding));
-    }
-}
-
 // An error of Python itself (a property that raises) is shown at the place of the name. A name that Python does not
 // know may be a builtin without its prefix: dot(v, w), vec3(1.0, 2.0, 3.0).
 Binding FunctionAnalyzer::look_up(const std::string& name, Span span) {
@@ -248,7 +203,7 @@ void FunctionAnalyzer::assign_name(const std::string& name, Value value, Span sp
         value = expect(value, type_of(reference->value), span, "the value of '" + name + "'");
     if (value.is_nothing())
         fail(span, "there is no value to assign to '" + syntax::spelled(name) + "': the call returns nothing");
-    if (value.is_runtime() && !value.pending.empty()) value = Value::runtime(array_of(value));
+    if (value.is_runtime() && !value.pending.empty()) value = Value::runtime(values_.array_of(value));
     if (value.is_runtime() && value.ir->name.empty()) value.ir->name = syntax::spelled(name);
     Local local;
     local.value = std::move(value);
@@ -267,7 +222,7 @@ void FunctionAnalyzer::check_assigned(const std::string& name, Span span) {
     if (!flag || flag->state != Local::State::assigned || constant_truth(flag->value) == true) return;
     const Span place = std::exchange(builder_.span, span);
     branch(
-        materialize(flag->value, span), span, [](Value&) { return kFalls; },
+        values_.materialize(flag->value, span), span, [](Value&) { return kFalls; },
         [&](Value&) {
             builder_.raise("NameError: '" + escape_percent(syntax::spelled(name)) +
                                "' is read before it is assigned: no assignment was reached on the way here",

@@ -133,7 +133,7 @@ Value FunctionAnalyzer::binary(syntax::BinaryOperator op, Value a, Value b, Span
 }
 
 Value FunctionAnalyzer::unary(syntax::UnaryOperator op, Value a, Span span) {
-    if (op == syntax::UnaryOperator::logical_not) return logical_not(a, span);
+    if (op == syntax::UnaryOperator::logical_not) return values_.logical_not(a, span);
     if (a.is_named) a = settle(a, span);
     if (a.is_constant_scalar() && !a.type.is_bool()) {
         const Number n = a.numbers[0];
@@ -152,34 +152,6 @@ Value FunctionAnalyzer::unary(syntax::UnaryOperator op, Value a, Span span) {
     }
     const OperatorName name = name_of(op);
     return call_builtin(name.builtin, {Actual{std::move(a), span}}, span, name.sign);
-}
-
-std::optional<bool> FunctionAnalyzer::constant_truth(const Value& value) const {
-    if (value.is_binding(Binding::Kind::none)) return false;
-    if (value.is_tuple()) return !value.elements.empty();
-    if (!value.is_constant_scalar()) return std::nullopt;
-    const Number n = value.numbers[0];
-    return n.is_float ? n.f != 0.0 : n.i != 0;
-}
-
-ir::Value* FunctionAnalyzer::truth(const Value& value, Span span) {
-    if (const std::optional<bool> known = constant_truth(value)) return builder_.boolean(*known);
-    const Type type = value.type;
-    if (type.is_bool()) return materialize(value, span);
-    if (type.is_int() || type.is_float()) {
-        return builder_.compare(ir::Op::cmp_ne, materialize(value, span), builder_.zero(type));
-    }
-    // An array is true unless it was passed as None.
-    if (type.is_array()) return builder_.unary(ir::Op::invert, builder_.is_null(materialize(value, span)));
-    fail(span, "a condition must be a bool or a number, not " + describe(value),
-         {help(type.is_numeric_aggregate() ? "compare components, or write wp.length(v) > 0.0"
-                                           : "compare it with something")});
-}
-
-Value FunctionAnalyzer::logical_not(const Value& value, Span span) {
-    if (const std::optional<bool> known = constant_truth(value)) return Value::boolean(!*known);
-    if (value.type.is_array()) return Value::runtime(builder_.is_null(materialize(value, span)));
-    return Value::runtime(builder_.unary(ir::Op::invert, truth(value, span)));
 }
 
 }  // namespace weft::sema

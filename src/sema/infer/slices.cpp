@@ -12,11 +12,6 @@
 
 namespace weft::sema {
 
-std::vector<std::int64_t> component_path(Type aggregate, std::int64_t number) {
-    if (!aggregate.is_matrix()) return {number};
-    return {number / aggregate.cols(), number % aggregate.cols()};
-}
-
 bool has_slice(const std::vector<syntax::ExpressionPtr>& indices) {
     return std::any_of(indices.begin(), indices.end(),
                        [](const auto& index) { return std::holds_alternative<syntax::Slice>(index->node); });
@@ -97,7 +92,7 @@ PartStep FunctionAnalyzer::part_slice(Type type, const std::vector<syntax::Expre
                 }
                 found.positions = {at < 0 ? at + size : at};
             } else {
-                found.at = ir::counted_from_end(builder_, index(i, indices[axis]->span),
+                found.at = ir::counted_from_end(builder_, values_.index(i, indices[axis]->span),
                                                 [&] { return builder_.integer(size); });
                 found.positions = {0};
             }
@@ -148,7 +143,7 @@ Value FunctionAnalyzer::array_step(const syntax::Slice& slice) {
 ir::Value* FunctionAnalyzer::array_position(const syntax::Expression& at, ir::Value* array, int axis) {
     const auto extent = [&] { return builder_.dim(array, axis); };
     const Value value = expression(at);
-    ir::Value* number = index(value, at.span);
+    ir::Value* number = values_.index(value, at.span);
     if (!(number->type == i32_type())) number = builder_.cast(number, Scalar::i32);
     if (!value.is_constant()) return ir::counted_from_end(builder_, number, extent);
     return value.numbers[0].i < 0 ? builder_.binary(ir::Op::add, number, extent()) : number;
@@ -216,7 +211,7 @@ FunctionAnalyzer::Cut FunctionAnalyzer::cut_by(const syntax::Slice& slice, ir::V
 
 Value FunctionAnalyzer::array_slice(const Value& object, const std::vector<syntax::ExpressionPtr>& indices) {
     if (static_cast<int>(indices.size()) > object.type.ndim()) array_indices(object, indices);  // says so
-    ir::Value* array = array_of(object);
+    ir::Value* array = values_.array_of(object);
     int axis = 0;
     for (const syntax::ExpressionPtr& e : indices) {
         const auto* slice = std::get_if<syntax::Slice>(&e->node);
@@ -228,12 +223,12 @@ Value FunctionAnalyzer::array_slice(const Value& object, const std::vector<synta
         const bool is_known = step.is_constant_integer();
         if (slice->start || slice->stop || !is_known || step.numbers[0].i != 1) {
             if (!is_known) {
-                ir::Value* number = index(step, slice->step->span);
+                ir::Value* number = values_.index(step, slice->step->span);
                 ir::Value* is_zero = builder_.compare(ir::Op::cmp_eq, number, builder_.zero(number->type));
                 raise_value_error(is_zero, "the step of a slice must not be 0", slice->step->span);
             }
-            const Cut taken =
-                is_known ? cut(*slice, step, array, axis) : cut_by(*slice, index(step, slice->step->span), array, axis);
+            const Cut taken = is_known ? cut(*slice, step, array, axis)
+                                       : cut_by(*slice, values_.index(step, slice->step->span), array, axis);
             array = builder_.slice(array, axis, taken.start, taken.count);
             if (taken.step) array->definition->operands.push_back(taken.step);
         }

@@ -39,7 +39,7 @@ Value FunctionAnalyzer::subscript_of(const Value& object, const std::vector<synt
     if (object.is_tuple()) {
         if (indices.size() != 1) fail(span, describe(object) + " takes one index", {}, ErrorCategory::index);
         const Value i = expression(*indices[0]);
-        if (!i.is_constant_integer()) return element_by_index(object, i, span);
+        if (!i.is_constant_integer()) return parts_.element_at(object, i, span);
         return object.elements[static_cast<std::size_t>(static_position(object, i.numbers[0].i, span))];
     }
     if (object.is_binding()) reject_adjoint(*object.binding, span);
@@ -54,7 +54,7 @@ Value FunctionAnalyzer::subscript_of(const Value& object, const std::vector<synt
         return rest;
     }
     if (type.is_numeric_aggregate() && is_empty_slice(type, indices)) return Value::list({});
-    if (type.is_numeric_aggregate()) return read_part(object, part_subscript(type, indices, span));
+    if (type.is_numeric_aggregate()) return parts_.read(object, part_subscript(type, indices, span));
     if (is_indexed(type)) {
         if (static_cast<int>(indices.size()) < indexed_type(type).ndim() && !has_slice(indices))
             return indexed_row(object, indices, span);
@@ -90,7 +90,8 @@ ir::Value* FunctionAnalyzer::index_along(ir::Value* array, int axis, const synta
     if (i.is_constant_integer() && i.numbers[0].i < 0 && info(i.type.scalar()).is_signed()) {
         return builder_.binary(ir::Op::add, builder_.dim(array, axis), builder_.integer(i.numbers[0].i));
     }
-    return ir::counted_from_end(builder_, index(i, expression_node.span), [&] { return builder_.dim(array, axis); });
+    return ir::counted_from_end(builder_, values_.index(i, expression_node.span),
+                                [&] { return builder_.dim(array, axis); });
 }
 
 PartStep FunctionAnalyzer::part_subscript(Type type, const std::vector<syntax::ExpressionPtr>& indices, Span span) {
@@ -128,9 +129,9 @@ PartStep FunctionAnalyzer::part_subscript(Type type, const std::vector<syntax::E
         if (is_fixed)
             step.path.push_back(values[axis].numbers[0].i);
         else
-            step.indices.push_back(ir::counted_from_end(builder_, index(values[axis], indices[axis]->span), [&] {
-                return builder_.integer(axis == 0 ? type.rows() : type.cols());
-            }));
+            step.indices.push_back(
+                ir::counted_from_end(builder_, values_.index(values[axis], indices[axis]->span),
+                                     [&] { return builder_.integer(axis == 0 ? type.rows() : type.cols()); }));
     }
     return step;
 }
