@@ -6,14 +6,11 @@
 //   expected_types.h       the types that values take, without IR
 //   value_writer.h         values as IR; parts.h: parts of them; printout.h: their text
 //   walk.h                 scans of the text
+//   locals.h               the locals at the current point; name_lookup.h: the meaning of all other names
 //   infer/                 expressions: names, operators, comparisons, attributes, subscripts and constructors
 //   call/                  calls: the builtin table (overload), user functions (functions), print, statics, tid
 //   control/               statements: assignment, branches (the merging of scopes), loops, return
 //   sema.cpp               the module: kernel first, functions as they are met
-//
-// Locals have no address. The scope maps each name to its value at the current point; an assignment replaces the entry.
-// If two paths meet (control/branch.cpp), the entries that differ become results of an `if_`. In a loop
-// (control/loops.cpp) they become carried values.
 #pragma once
 
 #include <functional>
@@ -33,8 +30,10 @@
 #include "sema/assignment_target.h"
 #include "sema/environment.h"
 #include "sema/expected_types.h"
+#include "sema/locals.h"
 #include "sema/messages.h"
 #include "sema/module_state.h"
+#include "sema/name_lookup.h"
 #include "sema/options.h"
 #include "sema/parts.h"
 #include "sema/printout.h"
@@ -66,21 +65,6 @@ private:
     // ---- infer/names.cpp ----
     Value name(const syntax::Name& name, Span span);
     void check_assigned(const std::string& name, Span span);
-    Binding look_up(const std::string& name, Span span);
-    Binding look_up_attribute(const Binding& object, const std::string& name, Span span);
-    // The meaning of a name, or of an attribute of a module, object or type, without writing IR; empty for all else.
-    std::optional<Binding> static_binding(const syntax::Expression& expression);
-    bool is_global_number(const syntax::Expression& expression);
-    void inout_names(const syntax::Call& call, std::set<std::string>& names);
-    void names_changed_by(const syntax::Lambda& lambda, std::set<std::string>& names);
-    void names_changed_by(const Value& value, std::set<std::string>& names);
-    InoutNames inout_finder();
-    // A local of this function, though it may have no value yet.
-    bool is_local(const std::string& name) const { return local_names_.contains(name) || syntax::is_of_lambda(name); }
-    const Local* find_local(const std::string& name) const;
-    void assign_name(const std::string& name, Value value, Span span);
-    std::vector<Environment::Local> constant_locals(const syntax::Expression& expression) const;
-    Binding evaluate(const syntax::Expression& expression);
 
     // ---- infer/expressions.cpp ----
     Value expression(const syntax::Expression& expression);
@@ -156,7 +140,6 @@ private:
     // object.method(...) of a struct. Empty if it is no method call; `callee` then has the value of the attribute.
     std::optional<Value> call_method(const syntax::Call& call, Span span, std::optional<Value>& callee);
     Value call_class_method(const Binding& method, std::vector<Actual> arguments, Span span);
-    Binding look_up_method(Type type, const std::string& name, Span span);
     std::vector<Actual> actuals(const syntax::Call& call, const FunctionSource* callee = nullptr,
                                 std::size_t given = 0);
     Actual argument(const syntax::Expression& expression, bool by_reference);
@@ -281,15 +264,6 @@ private:
     bool append_to_list(const syntax::Call& call, Span span);
 
     // ---- control/branch.cpp ----
-    // The remaining work, a stack: statement lists, and assignments to variables of unrolled loops. The next one is
-    // last.
-    struct Work {
-        const syntax::Block* block = nullptr;
-        std::size_t next = 0;
-        const syntax::Expression* target = nullptr;  // instead of a block
-        Value value;
-    };
-    using WorkList = std::vector<Work>;
     struct Arm {
         ir::Region* region = nullptr;
         Scope scope;
@@ -304,9 +278,9 @@ private:
     template <typename Part>
     auto within_statement(WorkList& work, const Part& part) {
         --work.back().next;
-        afterwards_.push_back(&work);
+        locals_.afterwards.push_back(&work);
         auto result = part();
-        afterwards_.pop_back();
+        locals_.afterwards.pop_back();
         ++work.back().next;
         return result;
     }
@@ -321,8 +295,6 @@ private:
                       const Arm& else_arm, const Join& join);
     Value merge_results(Arm& then_arm, Arm& else_arm, const Join& join);
     bool agree(Value& a, Value& b, Span a_span, Span b_span);
-    bool is_needed(const std::string& name) const;
-    bool is_carried(const std::string& name) const;
 
     // ---- control/range.cpp ----
     struct Range {
@@ -367,9 +339,6 @@ private:
     std::optional<std::vector<Value>> unrolled_values(const syntax::For& loop, const Iterable& over);
 
     // ---- control/loops.cpp ----
-    struct Loop {
-        std::set<std::string> carried;
-    };
     struct LoopNames {
         std::set<std::string> assigned;  // those that an iteration may change
         std::set<std::string> by_calls;  // of these, the ones that calls change through their arguments
@@ -435,9 +404,7 @@ private:
 
     // ---- control/return.cpp ----
     void return_statement(const syntax::Return& statement, Span span, Flow& flow);
-    void leave(bool stops_loop, bool returns);
     void finish_function();
-    bool is_reference(const std::string& name) const { return source_.references.contains(name); }
 
     ModuleState& module_;
     const FunctionSource& source_;
@@ -446,49 +413,19 @@ private:
     ir::Builder builder_;
     ValueWriter values_;
     PartAccess parts_;
-    Reads reads_;
-    std::set<std::string> local_names_;  // names that the function assigns anywhere: locals everywhere, as in Python
-
-    Scope scope_;
-    std::vector<Loop> loops_;                  // loops around the current statement that are IR loops
-    std::vector<const WorkList*> afterwards_;  // work after the current branch or loop, outermost first
-    bool skip_needed_ = false;                 // something that follows must ask whether it was skipped
+    Locals locals_;
+    NameLookup names_;
 
     std::int64_t unrolled_bodies_ = 0;  // copies of loop bodies made so far
-
-    // Closures whose bodies are being written into this function, outermost first.
-    std::vector<const syntax::Lambda*> inlined_;
 
     std::map<std::string, Value> struct_parameters_;  // of a gradient, by the name of their adjoint
     std::optional<std::size_t> gradient_of_;          // of a gradient: how many of its parameters are the function's
 
     std::map<std::string, const ir::Value*> reference_starts_;  // the references' values at the function's begin
-
-    std::optional<Type> result_type_;  // set by the first return
-    Span result_place_;
 };
 
 // Limits that stop a kernel before the compiler exhausts the stack or memory.
 inline constexpr std::size_t kMostNestedCalls = 200;
 inline constexpr std::int64_t kMostUnrolledBodies = 2048;  // in one function
-
-// wp.adjoint[x] is a local of this name (frontend/tree_reader.cpp), which no name of Python's can be.
-inline std::string adjoint_name(const std::string& parameter) { return "adjoint[" + parameter + "]"; }
-inline bool is_adjoint_name(const std::string& name) { return name.back() == ']'; }
-
-// The local by which debug builds track whether the other one has been assigned. Branches merge it and loops carry it
-// with that one. It starts as zero.
-inline std::string assigned_flag(const std::string& name) { return "?" + name; }
-inline bool is_assigned_flag(const std::string& name) { return name[0] == '?'; }
-// The name of a local in IR.
-inline std::string shown_name(const std::string& name) {
-    return is_assigned_flag(name) ? "has_" + name.substr(1) : name[0] == '$' ? name.substr(1) : name;
-}
-
-// Hidden locals that carry break, continue and return: see control/return.cpp.
-inline constexpr const char* kSkip = "$skip";
-inline constexpr const char* kGo = "$go";
-inline constexpr const char* kReturned = "$returned";
-inline constexpr const char* kResult = "$result";
 
 }  // namespace weft::sema

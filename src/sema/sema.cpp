@@ -28,15 +28,16 @@ FunctionAnalyzer::FunctionAnalyzer(ModuleState& module, const FunctionSource& so
       builder_(function, function.body),
       values_(builder_),
       parts_(builder_),
-      reads_(*source.tree),
-      local_names_(rebound_names(source.tree->body)) {}
+      locals_(source, module.options, builder_),
+      names_(source, locals_) {}
 
 void FunctionAnalyzer::analyze(const std::vector<Value>& parameters) {
     reject_unusual_parameters(tree_);
     WEFT_CHECK(parameters.size() == tree_.parameters.size(), "one value per parameter");
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-        assign_name(tree_.parameters[i].name, parameters[i], tree_.parameters[i].span);
-        if (is_reference(tree_.parameters[i].name)) reference_starts_[tree_.parameters[i].name] = parameters[i].ir;
+        locals_.assign(tree_.parameters[i].name, parameters[i], tree_.parameters[i].span);
+        if (locals_.is_reference(tree_.parameters[i].name))
+            reference_starts_[tree_.parameters[i].name] = parameters[i].ir;
     }
     if (gradient_of_) begin_adjoints(*gradient_of_);
     if (source_.result) {
@@ -45,8 +46,8 @@ void FunctionAnalyzer::analyze(const std::vector<Value>& parameters) {
                  "kernels return nothing, and this one is annotated with " + source_.result->python_name(),
                  {help("write results to an array that is an argument of the kernel, and '-> None' or nothing here")});
         }
-        result_type_ = source_.result;
-        result_place_ = tree_.result_span;
+        locals_.result.type = source_.result;
+        locals_.result.place = tree_.result_span;
     }
     run({Work{&tree_.body}});
     finish_function();

@@ -21,7 +21,7 @@ std::string_view last_name(const syntax::Expression& expression) {
 // a part of one. Writes no IR.
 std::optional<Type> FunctionAnalyzer::type_of_place(const syntax::Expression& e) const {
     if (const auto* name = std::get_if<syntax::Name>(&e.node)) {
-        const Local* local = find_local(name->id);
+        const Local* local = locals_.find(name->id);
         const Type type = local ? type_of(local->value) : Type::none();
         return type.is_none() || type.is_tuple() ? std::nullopt : std::optional(type);
     }
@@ -93,25 +93,17 @@ std::vector<Actual> FunctionAnalyzer::actuals(const syntax::Call& call, const Fu
     return arguments;
 }
 
-Binding FunctionAnalyzer::look_up_method(Type type, const std::string& name, Span span) {
-    try {
-        return source_.environment->method(type, name);
-    } catch (const UsageError& error) {
-        fail(span, error.what(), {}, error.category);
-    }
-}
-
 std::optional<Value> FunctionAnalyzer::call_method(const syntax::Call& call, Span span, std::optional<Value>& callee) {
     const auto* attribute = std::get_if<syntax::Attribute>(&call.function->node);
     if (!attribute) return std::nullopt;
     const syntax::Expression* root = attribute->object.get();
     while (const auto* outer = std::get_if<syntax::Attribute>(&root->node)) root = outer->object.get();
     // The name of a module or class is no object.
-    if (const auto* name = std::get_if<syntax::Name>(&root->node); name && !find_local(name->id)) return std::nullopt;
+    if (const auto* name = std::get_if<syntax::Name>(&root->node); name && !locals_.find(name->id)) return std::nullopt;
     Actual self = argument(*attribute->object, true);
     const Type type = type_of(self.value);
     const Binding method = type.is_struct() && !type.field_index(attribute->name)
-                               ? look_up_method(type, attribute->name, call.function->span)
+                               ? names_.look_up_method(type, attribute->name, call.function->span)
                                : Binding{};
     if (method.kind != Binding::Kind::function || method.is_property) {
         callee = attribute_of(self.value, attribute->name, call.function->span);
@@ -263,7 +255,7 @@ Value FunctionAnalyzer::call_static(const syntax::Call& call, Span span) {
 }
 
 Value FunctionAnalyzer::evaluated(const syntax::Expression& expression, const std::string& spelled) {
-    Binding value = evaluate(expression);
+    Binding value = names_.evaluate(expression);
     if (value.kind == Binding::Kind::unsupported || value.kind == Binding::Kind::unknown) {
         fail(expression.span,
              spelled + " gave " + (value.text.empty() ? "nothing that" : value.text + ", which") + " kernels can" +

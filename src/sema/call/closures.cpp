@@ -37,11 +37,11 @@ Value FunctionAnalyzer::call_closure(const Value& closure, const std::vector<Act
     const syntax::Lambda& lambda = *closure.binding->lambda;
     const syntax::Function& function = *lambda.function;
     const Note place = note("the function", function.span);
-    if (std::find(inlined_.begin(), inlined_.end(), &lambda) != inlined_.end()) {
+    if (std::find(locals_.inlined.begin(), locals_.inlined.end(), &lambda) != locals_.inlined.end()) {
         fail(span, "functions cannot call themselves, directly or through others: " + shown(function) + " does",
              {place, help("use a loop")});
     }
-    if (inlined_.size() >= kMostNestedCalls)
+    if (locals_.inlined.size() >= kMostNestedCalls)
         fail(span, "functions call each other more than " + std::to_string(kMostNestedCalls) + " deep here", {place});
     const std::vector<const Actual*> slots = match_parameters(function, arguments, place);
     std::size_t next_default = 0;
@@ -53,13 +53,13 @@ Value FunctionAnalyzer::call_closure(const Value& closure, const std::vector<Act
         Value value = slots[i] ? slots[i]->value : *otherwise;
         const Span at = slots[i] ? slots[i]->span : parameter.span;
         if (lambda.annotations[i]) value = expect(value, annotated_type(*lambda.annotations[i]), at, argument);
-        assign_name(parameter.name, std::move(value), at);
+        locals_.assign(parameter.name, std::move(value), at);
     }
 
-    inlined_.push_back(&lambda);
+    locals_.inlined.push_back(&lambda);
     const Value result = body_of(lambda);
-    inlined_.pop_back();
-    std::erase_if(scope_, [&](const auto& local) { return syntax::is_own(local.first, function.scope); });
+    locals_.inlined.pop_back();
+    std::erase_if(locals_.scope, [&](const auto& local) { return syntax::is_own(local.first, function.scope); });
     return result;
 }
 
@@ -74,29 +74,31 @@ Value FunctionAnalyzer::body_of(const syntax::Lambda& lambda) {
     // The way in which control leaves the body does not concern the enclosing function.
     Scope flags;
     for (const char* flag : {kSkip, kGo, kReturned, kResult})
-        if (const auto found = scope_.find(flag); found != scope_.end()) flags.insert(scope_.extract(found));
-    std::vector<Loop> loops = std::exchange(loops_, {});
-    const bool skip_needed = std::exchange(skip_needed_, false);
-    const std::optional<Type> result_type = std::exchange(result_type_, std::nullopt);
-    const Span result_place = result_place_;
+        if (const auto found = locals_.scope.find(flag); found != locals_.scope.end())
+            flags.insert(locals_.scope.extract(found));
+    std::vector<Locals::Loop> loops = std::exchange(locals_.loops, {});
+    const bool skip_needed = std::exchange(locals_.skip_needed, false);
+    const std::optional<Type> result_type = std::exchange(locals_.result.type, std::nullopt);
+    const Span result_place = locals_.result.place;
     if (lambda.result) {
         const Value annotation = expression(*lambda.result);
-        result_type_ = annotation.is_binding(Binding::Kind::none) ? Type::none() : annotated_type(*lambda.result);
-        result_place_ = lambda.result->span;
+        locals_.result.type =
+            annotation.is_binding(Binding::Kind::none) ? Type::none() : annotated_type(*lambda.result);
+        locals_.result.place = lambda.result->span;
     }
     run({Work{&function.body}});
-    const Local* result = find_local(kResult);
+    const Local* result = locals_.find(kResult);
     Value value = result ? result->value : Value{};
-    if (!result && result_type_ && !result_type_->is_none()) {
+    if (!result && locals_.result.type && !locals_.result.type->is_none()) {
         fail(function.span, shown(function) + " does not return a value",
-             {note("it is annotated with " + result_type_->python_name(), result_place_)});
+             {note("it is annotated with " + locals_.result.type->python_name(), locals_.result.place)});
     }
-    result_place_ = result_place;
-    result_type_ = result_type;
-    skip_needed_ = skip_needed;
-    loops_ = std::move(loops);
-    for (const char* flag : {kSkip, kGo, kReturned, kResult}) scope_.erase(flag);
-    scope_.merge(flags);
+    locals_.result.place = result_place;
+    locals_.result.type = result_type;
+    locals_.skip_needed = skip_needed;
+    locals_.loops = std::move(loops);
+    for (const char* flag : {kSkip, kGo, kReturned, kResult}) locals_.scope.erase(flag);
+    locals_.scope.merge(flags);
     return value;
 }
 
@@ -111,7 +113,8 @@ Value FunctionAnalyzer::comprehension(const syntax::Comprehension& comprehension
     generate(comprehension, 0, first ? *first : iterable(*comprehension.generators[0].iterable), elements);
     // As in Python, a lambda sees the variables of the comprehension as the last element left them.
     if (std::none_of(elements.begin(), elements.end(), holds_closure))
-        std::erase_if(scope_, [&](const auto& local) { return syntax::is_own(local.first, comprehension.scope); });
+        std::erase_if(locals_.scope,
+                      [&](const auto& local) { return syntax::is_own(local.first, comprehension.scope); });
     return Value::list(std::move(elements));
 }
 

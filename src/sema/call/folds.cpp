@@ -36,7 +36,7 @@ std::optional<Value> FunctionAnalyzer::fold_generator(const std::string& name, c
     Value result =
         is_short ? fold_values(name, *generators, elements_of(over), span) : fold_loop(name, *generators, over, span);
     if (is_choice(name)) result = chosen(name, result, otherwise, span);
-    std::erase_if(scope_, [&](const auto& local) { return syntax::is_own(local.first, generators->scope); });
+    std::erase_if(locals_.scope, [&](const auto& local) { return syntax::is_own(local.first, generators->scope); });
     return result;
 }
 
@@ -44,7 +44,7 @@ std::optional<Value> FunctionAnalyzer::fold_generator(const std::string& name, c
 Value FunctionAnalyzer::start_of_fold(const std::string& name, const syntax::Comprehension& generators,
                                       const std::function<Value()>& element, Span span) {
     if (name == "any" || name == "all") return Value::boolean(name == "all");
-    const Scope saved = scope_;
+    const Scope saved = locals_.scope;
     ir::Region* aside = function_.new_region(nullptr);
     Value first;
     {
@@ -53,7 +53,7 @@ Value FunctionAnalyzer::start_of_fold(const std::string& name, const syntax::Com
         for (const auto& condition : generators.generators[0].conditions) expression(*condition);  // may assign names
         first = settle(expression(*generators.element), generators.element->span);
     }
-    scope_ = saved;
+    locals_.scope = saved;
     first = values_.zero_like(first);
     return is_choice(name) ? Value::tuple({first, Value::boolean(false)}) : first;
 }
@@ -81,16 +81,16 @@ Value FunctionAnalyzer::fold_loop(const std::string& name, const syntax::Compreh
         Local local;
         local.value = std::move(value);
         local.assigned = span;
-        scope_.insert_or_assign(result_name, std::move(local));
+        locals_.scope.insert_or_assign(result_name, std::move(local));
     };
     const Type counter = counter_of(over);
     // The argument belongs to the region that start_of_fold() drops.
     const auto element = [&] { return element_at(over, function_.add_argument(&builder_.region(), counter, "")); };
     set_result(start_of_fold(name, generators, element, span));
     LoopNames names;
-    names.assigned = assigned_names(*generators.element, inout_finder());
+    names.assigned = assigned_names(*generators.element, names_.inout_finder());
     for (const syntax::ExpressionPtr& condition : generator.conditions)
-        names.assigned.merge(assigned_names(*condition, inout_finder()));
+        names.assigned.merge(assigned_names(*condition, names_.inout_finder()));
     names.assigned.insert(result_name);
     names.rebound = {result_name};
     const std::vector<ir::Value*> bounds = {builder_.integer(0, counter), counted_length(over, counter),
@@ -103,12 +103,12 @@ Value FunctionAnalyzer::fold_loop(const std::string& name, const syntax::Compreh
     enter_region(build, body);
     {
         ir::Builder::Inside inside(builder_, *body);
-        const Value before = find_local(result_name)->value;
+        const Value before = locals_.find(result_name)->value;
         assign_to(*generator.target, element_at(over, k), generator.target->span);
         set_result(with_element(name, generators, 0, before, span));
     }
     finish_loop(build, body, bounds, kFalls);
-    return find_local(result_name)->value;
+    return locals_.find(result_name)->value;
 }
 
 // The value of the fold after the element, if the conditions from this one on hold.

@@ -268,7 +268,7 @@ void FunctionAnalyzer::assign_reference(const AssignmentTarget& place, const Val
     else if (place.array || !place.steps.empty() || !place.elements.empty() || place.element)
         write(place, value, span);
     else if (!place.name.empty())
-        assign_name(place.name, value, span);
+        locals_.assign(place.name, value, span);
 }
 
 std::vector<ir::Value*> FunctionAnalyzer::operands_of(const BoundCall& call) {

@@ -89,14 +89,14 @@ void FunctionAnalyzer::reject_adjoint(const Binding& indexed, Span span) {
 void FunctionAnalyzer::begin_adjoints(std::size_t own) {
     for (std::size_t i = 0; i < own; ++i) {
         const syntax::Parameter& parameter = tree_.parameters[i];
-        const Value value = find_local(parameter.name)->value;
+        const Value value = locals_.find(parameter.name)->value;
         const Type type = type_of(value);
         builder_.span = parameter.span;
         if (type.is_array() && ir::is_smooth(type.element()))
-            assign_name(adjoint_name(parameter.name), Value::runtime(builder_.grad_of(values_.array_of(value))),
-                        parameter.span);
+            locals_.assign(adjoint_name(parameter.name), Value::runtime(builder_.grad_of(values_.array_of(value))),
+                           parameter.span);
         else if (!value.is_binding() && (ir::is_smooth(type) || (type.is_struct() && ir::holds_array(type)))) {
-            assign_name(adjoint_name(parameter.name), values_.zero_like(value), parameter.span);
+            locals_.assign(adjoint_name(parameter.name), values_.zero_like(value), parameter.span);
             if (type.is_struct()) struct_parameters_.emplace(adjoint_name(parameter.name), value);
         }
     }
@@ -124,7 +124,7 @@ bool FunctionAnalyzer::is_gradient_element(const AssignmentTarget& place) const 
 void FunctionAnalyzer::finish_gradient() {
     std::vector<ir::Value*> adjoints;
     for (std::size_t i = 0; i < *gradient_of_; ++i) {
-        const Local* local = find_local(adjoint_name(tree_.parameters[i].name));
+        const Local* local = locals_.find(adjoint_name(tree_.parameters[i].name));
         if (!local || type_of(local->value).is_array()) continue;
         if (local->state != Local::State::assigned)
             fail(local->assigned, "the adjoint of '" + tree_.parameters[i].name + "' " + local->reason);

@@ -43,8 +43,8 @@ std::string call_text(const std::string& name, const std::vector<Actual>& argume
 
 std::optional<Value> FunctionAnalyzer::call_own_operator(const std::string& name, const std::vector<Actual>& arguments,
                                                          Span span) {
-    if (find_local(name) || local_names_.contains(name)) return std::nullopt;
-    const Binding own = look_up(name, span);
+    if (locals_.find(name) || locals_.is_local(name)) return std::nullopt;
+    const Binding own = names_.look_up(name, span);
     if (own.kind != Binding::Kind::function) return std::nullopt;
     try {
         choose_overload(own.function, arguments, span);
@@ -126,7 +126,7 @@ Value FunctionAnalyzer::call_resolved(const std::string& name, const builtins::R
         if (!parameter.is_inout) continue;
         const auto* local =
             actual && actual->expression ? std::get_if<syntax::Name>(&actual->expression->node) : nullptr;
-        if (!local || !find_local(local->id)) {
+        if (!local || !locals_.find(local->id)) {
             // A random state that is no variable, such as an array's element, is not advanced.
             if (actual && parameter.name == "state") {
                 inout.push_back(nullptr);
@@ -146,8 +146,8 @@ Value FunctionAnalyzer::call_resolved(const std::string& name, const builtins::R
                std::string("builtin ") + name + " did not assign its inout arguments");
     for (std::size_t i = 0; i < inout.size(); ++i) {
         if (!inout[i]) continue;
-        assign_name(std::get<syntax::Name>(inout[i]->expression->node).id, Value::runtime(call.inout[i]),
-                    inout[i]->span);
+        locals_.assign(std::get<syntax::Name>(inout[i]->expression->node).id, Value::runtime(call.inout[i]),
+                       inout[i]->span);
     }
     return result ? values_.from_ir(result) : Value{};
 }

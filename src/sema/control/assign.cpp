@@ -19,13 +19,13 @@ void FunctionAnalyzer::statement(const syntax::Statement& statement, Flow& flow)
                    },
                    [&](const syntax::Return& s) { return_statement(s, span, flow); },
                    [&](const syntax::Break&) {
-                       if (loops_.empty()) fail(span, "'break' outside a loop", {}, ErrorCategory::syntax);
-                       leave(true, false);
+                       if (locals_.loops.empty()) fail(span, "'break' outside a loop", {}, ErrorCategory::syntax);
+                       locals_.leave(true, false);
                        flow = kBreaks;
                    },
                    [&](const syntax::Continue&) {
-                       if (loops_.empty()) fail(span, "'continue' outside a loop", {}, ErrorCategory::syntax);
-                       leave(false, false);
+                       if (locals_.loops.empty()) fail(span, "'continue' outside a loop", {}, ErrorCategory::syntax);
+                       locals_.leave(false, false);
                        flow = kContinues;
                    },
                    [&](const syntax::Pass&) {},
@@ -52,7 +52,7 @@ void FunctionAnalyzer::assign(const syntax::Assign& assign) {
     // i, j = wp.tid(): the number of targets gives the number of coordinates.
     if (const auto* call = std::get_if<syntax::Call>(&assign.value->node)) {
         const auto* targets = std::get_if<syntax::Tuple>(&assign.targets[0]->node);
-        const std::optional<Binding> callee = targets ? static_binding(*call->function) : std::nullopt;
+        const std::optional<Binding> callee = targets ? names_.static_binding(*call->function) : std::nullopt;
         if (callee && callee->kind == Binding::Kind::builtin && callee->text == "tid" && call->arguments.empty()) {
             const std::size_t rank = targets->elements.size();
             if (rank < 1 || rank > 4) {
@@ -74,7 +74,7 @@ void FunctionAnalyzer::assign(const syntax::Assign& assign) {
 void FunctionAnalyzer::assign_to(const syntax::Expression& target, const Value& value, Span value_span) {
     if (const auto* name = std::get_if<syntax::Name>(&target.node)) {
         // bound() gets the value's place, so that the error for a literal out of range points to the literal.
-        assign_name(name->id, bound(value, value_span), target.span);
+        locals_.assign(name->id, bound(value, value_span), target.span);
         return;
     }
     if (const auto* targets = std::get_if<syntax::Tuple>(&target.node)) {
@@ -98,7 +98,7 @@ void FunctionAnalyzer::reject_frozen(const AssignmentTarget& to) {
         owner = to.steps[to.steps.size() - 2].type;
     else if (to.array)
         owner = to.array->type.element();
-    else if (const Local* local = find_local(to.name); local && to.elements.empty() && !to.element)
+    else if (const Local* local = locals_.find(to.name); local && to.elements.empty() && !to.element)
         owner = type_of(local->value);
     if (!owner.is_struct()) return;
     const std::optional<Construction> rules = source_.environment->construction(owner);
@@ -146,7 +146,7 @@ Type FunctionAnalyzer::annotated_type(const syntax::Expression& e) {
     // wp.array(dtype=float) and wp.array[float] are made by Python.
     const bool is_made =
         std::holds_alternative<syntax::Call>(e.node) || std::holds_alternative<syntax::Subscript>(e.node);
-    const Value annotation = is_made ? from_binding(evaluate(e), "annotation", e.span) : expression(e);
+    const Value annotation = is_made ? from_binding(names_.evaluate(e), "annotation", e.span) : expression(e);
     if (!annotation.is_binding(Binding::Kind::type))
         fail(e.span, "the annotation of a variable must be a type, not " + describe(annotation));
     return annotation.binding->type;
@@ -170,7 +170,7 @@ void FunctionAnalyzer::augmented_assign(const syntax::AugmentedAssign& assign, S
         const Value operand = expression(*assign.value);
         builder_.span = span;
         Value after = binary(assign.op, before, operand, span, assign.target->span, assign.value->span);
-        assign_name(name->id, std::move(after), assign.target->span);
+        locals_.assign(name->id, std::move(after), assign.target->span);
         return;
     }
     const AssignmentTarget to = place(*assign.target);
@@ -273,14 +273,14 @@ void FunctionAnalyzer::assert_(const syntax::Assert& statement, Span span) {
         return;
     }
     // An assert that this build does not run is analysed into a dropped region: a mistake is one in every build.
-    const Scope before = scope_;
+    const Scope before = locals_.scope;
     {
         ir::Builder::Inside inside(builder_, *function_.new_region(nullptr));
         values_.truth(expression(*statement.condition), statement.condition->span);
         Printout unused(builder_);
         if (format) add_printed(unused, *statement.message, " ");
     }
-    scope_ = before;
+    locals_.scope = before;
 }
 
 }  // namespace weft::sema

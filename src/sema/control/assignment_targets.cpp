@@ -22,7 +22,7 @@ AssignmentTarget FunctionAnalyzer::place(const syntax::Expression& expression_no
     if (const auto* name = std::get_if<syntax::Name>(&expression_node.node)) {
         const Value value = this->name(*name, span);
         AssignmentTarget result;
-        if (find_local(name->id)) result.name = name->id;
+        if (locals_.find(name->id)) result.name = name->id;
         result.type = type_of(value);
         result.span = span;
         return result;
@@ -54,7 +54,7 @@ AssignmentTarget FunctionAnalyzer::place(const syntax::Expression& expression_no
 }
 
 AssignmentTarget FunctionAnalyzer::target_of_subscript(const syntax::Subscript& subscript, Span span) {
-    if (const std::optional<Binding> fixed = static_binding(*subscript.object)) reject_adjoint(*fixed, span);
+    if (const std::optional<Binding> fixed = names_.static_binding(*subscript.object)) reject_adjoint(*fixed, span);
     AssignmentTarget base = place(*subscript.object);
     if (base.type.is_array()) {
         // The target so far is either the array itself, or a view that waits for more indices.
@@ -172,7 +172,7 @@ Value FunctionAnalyzer::read(const AssignmentTarget& place) {
     } else if (place.type.is_array() && struct_parameters_.contains(place.name)) {
         return gradient_of_field(place);
     } else {
-        value = part_of_list(find_local(place.name)->value, place.elements);
+        value = part_of_list(locals_.find(place.name)->value, place.elements);
         if (place.element) value = parts_.element_at(value, Value::runtime(place.element), place.span);
     }
     for (const PartStep& step : place.steps) value = parts_.read(value, step);
@@ -208,10 +208,10 @@ void FunctionAnalyzer::write(const AssignmentTarget& place, const Value& value, 
         outer.steps.clear();
         const Value before = read(outer);
         outer.type = type_of(before);
-        assign_name(name, before, place.span);
+        locals_.assign(name, before, place.span);
         write(inner, value, value_span);
-        const Value changed = find_local(name)->value;
-        scope_.erase(name);
+        const Value changed = locals_.find(name)->value;
+        locals_.scope.erase(name);
         return write_element(outer, changed, value_span, true);
     }
     ir::Value* part = nullptr;
@@ -244,9 +244,9 @@ void FunctionAnalyzer::write(const AssignmentTarget& place, const Value& value, 
         fail(place.span, "this name is no local variable, so nothing of it can be assigned",
              {help("kernels cannot change Python globals; use an array")});
     }
-    const Value whole = find_local(place.name)->value;
+    const Value whole = locals_.find(place.name)->value;
     ir::Value* changed = parts_.replace(values_.materialize(whole, place.span), place.steps, 0, part);
-    assign_name(place.name, Value::runtime(changed), place.span);
+    locals_.assign(place.name, Value::runtime(changed), place.span);
 }
 
 // Follows fields through `member` and components through `components`: views of the parts of all elements.

@@ -82,9 +82,9 @@ Flow FunctionAnalyzer::run(WorkList work) {
         } else if (const auto* loop = std::get_if<syntax::For>(&next.node)) {
             flow = for_statement(*loop, next.span, work);
         } else if (const auto* loop = std::get_if<syntax::While>(&next.node)) {
-            afterwards_.push_back(&work);
+            locals_.afterwards.push_back(&work);
             flow = while_loop(*loop, next.span);
-            afterwards_.pop_back();
+            locals_.afterwards.pop_back();
         } else {
             within_statement(work, [&] {
                 statement(next, flow);
@@ -95,15 +95,15 @@ Flow FunctionAnalyzer::run(WorkList work) {
         if (!(flow & kFalls) || is_done(work)) return flow;
         // Some paths have left already: the rest runs on the others.
         const Flow left = flow & ~kFalls;
-        ir::Value* skip = values_.materialize(scope_.at(kSkip).value, next.span);
+        ir::Value* skip = values_.materialize(locals_.scope.at(kSkip).value, next.span);
         return branch(
             skip, next.span,
             [&](Value&) {
-                scope_[kSkip].value = Value::boolean(true);
+                locals_.scope[kSkip].value = Value::boolean(true);
                 return left;
             },
             [&](Value&) {
-                scope_.erase(kSkip);
+                locals_.scope.erase(kSkip);
                 return run(work);
             });
     }
@@ -129,18 +129,19 @@ Flow FunctionAnalyzer::run_if(const syntax::If& statement, Span span, WorkList& 
         took_rest = true;
         append(then_work);
     }
-    const bool saved_skip_needed = skip_needed_;
+    const bool saved_skip_needed = locals_.skip_needed;
     if (!took_rest) {
         const bool has_rest =
             std::any_of(work.begin(), work.end(), [](const Work& w) { return w.target || w.next < w.block->size(); });
-        skip_needed_ |= has_rest && (possible_exits(statement.then_block) | possible_exits(statement.else_block));
-        afterwards_.push_back(&work);
+        locals_.skip_needed |=
+            has_rest && (possible_exits(statement.then_block) | possible_exits(statement.else_block));
+        locals_.afterwards.push_back(&work);
     }
     const Flow flow = branch(
         truth_value, span, [&](Value&) { return run(std::move(then_work)); },
         [&](Value&) { return run(std::move(else_work)); });
-    if (!took_rest) afterwards_.pop_back();
-    skip_needed_ = saved_skip_needed;
+    if (!took_rest) locals_.afterwards.pop_back();
+    locals_.skip_needed = saved_skip_needed;
     return flow;
 }
 
@@ -148,15 +149,15 @@ Flow FunctionAnalyzer::branch(ir::Value* condition, Span span, const std::functi
                               const std::function<Flow(Value&)>& else_arm, Value* result) {
     ir::Operation* operation = function_.new_operation(ir::Op::if_, span);
     operation->operands = {condition};
-    const Scope before = scope_;
+    const Scope before = locals_.scope;
     const auto run_arm = [&](const std::function<Flow(Value&)>& body) {
         Arm arm;
         arm.span = span;
         arm.region = function_.new_region(operation);
-        scope_ = before;
+        locals_.scope = before;
         ir::Builder::Inside inside(builder_, *arm.region);
         arm.flow = body(arm.result);
-        arm.scope = std::move(scope_);
+        arm.scope = std::move(locals_.scope);
         return arm;
     };
     Arm taken = run_arm(then_arm);
@@ -164,7 +165,7 @@ Flow FunctionAnalyzer::branch(ir::Value* condition, Span span, const std::functi
     builder_.span = span;
 
     std::vector<ir::Value*> then_yields, else_yields;
-    scope_ = merge(taken, other, then_yields, else_yields, operation, result);
+    locals_.scope = merge(taken, other, then_yields, else_yields, operation, result);
     const Flow flow = taken.flow | other.flow;
     // A branch without operations and results is dropped: decisions at compile time may have emptied it.
     if (operation->results.empty() && taken.region->operations.empty() && other.region->operations.empty()) return flow;
@@ -226,7 +227,7 @@ Scope FunctionAnalyzer::merge(Arm& a, Arm& b, std::vector<ir::Value*>& a_yields,
             continue;
         }
         if (is_hidden(name)) {
-            if (name == kSkip && !skip_needed_) continue;
+            if (name == kSkip && !locals_.skip_needed) continue;
             const Value no = Value::boolean(false);
             const bool is_flag = name != kResult;
             // The flag of an inner loop with `else` ends with that loop.
@@ -235,7 +236,7 @@ Scope FunctionAnalyzer::merge(Arm& a, Arm& b, std::vector<ir::Value*>& a_yields,
             const Value* x = is_set(in_a) ? &in_a->value : is_flag ? &no : nullptr;
             const Value* y = is_set(in_b) ? &in_b->value : is_flag ? &no : nullptr;
             if (!is_flag && ((x && !can_be_carried(*x)) || (y && !can_be_carried(*y)))) {
-                fail(result_place_,
+                fail(locals_.result.place,
                      "a function can return " + describe(x ? *x : *y) + " only if every path ends in the same return",
                      {help("return plain data, or move the branch to the caller")});
             }
@@ -268,7 +269,7 @@ Local FunctionAnalyzer::merge_local(const std::string& name, const Local* in_a, 
     };
     const auto joined = [&](const Local* x, const Local* y) {
         const Local& shown = y ? *y : *x;
-        if (!is_needed(name)) return maybe(shown);
+        if (!locals_.is_needed(name)) return maybe(shown);
         if (!(x && y) && !can_be_carried(shown.value)) return maybe(shown);
         if ((x && !can_be_carried(x->value)) || (y && !can_be_carried(y->value))) {
             return unusable(shown, "stands for " + describe(shown.value) +
@@ -282,7 +283,7 @@ Local FunctionAnalyzer::merge_local(const std::string& name, const Local* in_a, 
     };
     // The value of an arm that exits matters only if a loop carries it out.
     const auto matters = [&](const Arm& arm) {
-        return (arm.flow & kFalls) || (leaves_loop(arm.flow) && is_carried(name));
+        return (arm.flow & kFalls) || (leaves_loop(arm.flow) && locals_.is_carried(name));
     };
     const bool a_matters = matters(a), b_matters = matters(b);
 
@@ -342,24 +343,6 @@ Value FunctionAnalyzer::merge_results(Arm& a, Arm& b, const Join& join) {
         fail(a.span, "this chooses between " + describe(a.result) + " and " + describe(b.result), std::move(notes));
     }
     return join(&x, &y, {});
-}
-
-bool FunctionAnalyzer::is_carried(const std::string& name) const {
-    return std::any_of(loops_.begin(), loops_.end(), [&](const Loop& loop) { return loop.carried.contains(name); });
-}
-
-// Whether any code that can run after the current branch or loop reads the name.
-bool FunctionAnalyzer::is_needed(const std::string& name) const {
-    if (is_assigned_flag(name)) return is_needed(name.substr(1));
-    if (is_carried(name) || is_adjoint_name(name) || is_reference(name) || reads_.is_captured(name)) return true;
-    // The caller of a lambda may read every name that the body changes.
-    if (!inlined_.empty() && !syntax::is_own(name, inlined_.back()->function->scope)) return true;
-    for (const WorkList* list : afterwards_) {
-        for (const Work& work : *list) {
-            if (!work.target && reads_.in_block(name, *work.block, work.next)) return true;
-        }
-    }
-    return false;
 }
 
 }  // namespace weft::sema

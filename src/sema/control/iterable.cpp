@@ -18,7 +18,7 @@ FunctionAnalyzer::Iterable FunctionAnalyzer::iterable(const syntax::Expression& 
     Iterable result;
     result.span = e.span;
     const auto* call = std::get_if<syntax::Call>(&e.node);
-    const std::optional<Binding> callee = call ? static_binding(*call->function) : std::nullopt;
+    const std::optional<Binding> callee = call ? names_.static_binding(*call->function) : std::nullopt;
     const std::string name = callee && callee->kind == Binding::Kind::builtin ? callee->text : "";
     const auto add_parts = [&](Kind kind, std::size_t least, std::size_t most, std::size_t count) {
         result.kind = kind;

@@ -31,7 +31,7 @@ AssignmentTarget FunctionAnalyzer::target_of_element(AssignmentTarget base, cons
 
 void FunctionAnalyzer::write_element(const AssignmentTarget& place, const Value& value, Span value_span, bool is_part) {
     if (value.is_nothing()) fail(value_span, "there is no value to assign: the call returns nothing");
-    const Value before = find_local(place.name)->value;
+    const Value before = locals_.find(place.name)->value;
     Value list = part_of_list(before, place.elements);
     std::vector<std::int64_t> around = place.elements;
     if (!place.element) around.pop_back();
@@ -60,13 +60,13 @@ void FunctionAnalyzer::write_element(const AssignmentTarget& place, const Value&
     Value* part = &after;
     for (const std::int64_t at : place.elements) part = &part->elements[static_cast<std::size_t>(at)];
     *part = std::move(list);
-    assign_name(place.name, std::move(after), place.span);
+    locals_.assign(place.name, std::move(after), place.span);
 }
 
 // The element of a local list or tuple, without writing IR; for an index at run time, the first element.
 std::optional<Value> FunctionAnalyzer::element_of_local(const syntax::Expression& e) const {
     if (const auto* name = std::get_if<syntax::Name>(&e.node)) {
-        const Local* local = find_local(name->id);
+        const Local* local = locals_.find(name->id);
         return local && local->value.is_tuple() ? std::optional(local->value) : std::nullopt;
     }
     const auto* subscript = std::get_if<syntax::Subscript>(&e.node);
@@ -81,7 +81,7 @@ std::optional<Value> FunctionAnalyzer::element_of_local(const syntax::Expression
     if (const auto* literal = std::get_if<syntax::IntegerLiteral>(&index->node)) {
         at = literal->value;
     } else if (const auto* name = std::get_if<syntax::Name>(&index->node)) {
-        const Local* local = find_local(name->id);
+        const Local* local = locals_.find(name->id);
         if (local && local->value.is_constant_integer()) at = local->value.numbers[0].i;
     }
     if (is_negative) at = -at;
@@ -91,13 +91,13 @@ std::optional<Value> FunctionAnalyzer::element_of_local(const syntax::Expression
 bool FunctionAnalyzer::append_to_list(const syntax::Call& call, Span span) {
     const auto* attribute = std::get_if<syntax::Attribute>(&call.function->node);
     const auto* name = attribute ? std::get_if<syntax::Name>(&attribute->object->node) : nullptr;
-    const Local* local = name ? find_local(name->id) : nullptr;
+    const Local* local = name ? locals_.find(name->id) : nullptr;
     if (!local || !local->value.is_list || attribute->name != "append") return false;
     if (call.arguments.size() != 1 || !call.keywords.empty()) fail(span, "append() takes one value");
     Value value = bound(expression(*call.arguments[0]), call.arguments[0]->span);
     Value list = this->name(*name, attribute->object->span);
     list.elements.push_back(std::move(value));
-    assign_name(name->id, std::move(list), span);
+    locals_.assign(name->id, std::move(list), span);
     return true;
 }
 

@@ -84,9 +84,9 @@ bool gives_new_value(const syntax::Block& block, const std::string& name, Type t
 Flow FunctionAnalyzer::for_statement(const syntax::For& loop, Span span, WorkList& work) {
     const Iterable over = within_statement(work, [&] { return iterable(*loop.iterable); });
     if (over.kind == Iterable::Kind::query) {
-        afterwards_.push_back(&work);
+        locals_.afterwards.push_back(&work);
         const Flow flow = query_loop(loop, over.values[0], span);
-        afterwards_.pop_back();
+        locals_.afterwards.pop_back();
         return flow;
     }
     if (const auto values = unrolled_values(loop, over)) {
@@ -97,9 +97,9 @@ Flow FunctionAnalyzer::for_statement(const syntax::For& loop, Span span, WorkLis
         }
         return kFalls;
     }
-    afterwards_.push_back(&work);
+    locals_.afterwards.push_back(&work);
     const Flow flow = for_loop(loop, over, span);
-    afterwards_.pop_back();
+    locals_.afterwards.pop_back();
     return flow;
 }
 
@@ -110,11 +110,11 @@ FunctionAnalyzer::LoopBuild FunctionAnalyzer::begin_loop(ir::Op op, const syntax
     loop.names = std::move(names);
     loop.span = span;
     loop.is_guarded = (possible_exits(body) & (kBreaks | kReturns)) != 0;
-    loop.saved_skip_needed = skip_needed_;
-    skip_needed_ = false;
-    for (const std::string& name : loop.names.fresh) scope_.erase(name);
+    loop.saved_skip_needed = locals_.skip_needed;
+    locals_.skip_needed = false;
+    for (const std::string& name : loop.names.fresh) locals_.scope.erase(name);
     for (const std::string& name : loop.names.assigned) {
-        const Local* local = find_local(name);
+        const Local* local = locals_.find(name);
         if (!local || local->state != Local::State::assigned || !can_be_carried(local->value)) continue;
         const Type type = type_of(local->value);
         const bool gets_value = loop.names.rebound.contains(name) || loop.names.by_calls.contains(name);
@@ -123,16 +123,16 @@ FunctionAnalyzer::LoopBuild FunctionAnalyzer::begin_loop(ir::Op op, const syntax
         values_.flatten(local->value, span, loop.inits);
         loop.carried.push_back({name, *local, loop.inits.size() - first});
     }
-    loop.before = scope_;
-    Loop entered;
+    loop.before = locals_.scope;
+    Locals::Loop entered;
     for (const auto& carried : loop.carried) entered.carried.insert(carried.name);
-    loops_.push_back(std::move(entered));
+    locals_.loops.push_back(std::move(entered));
     return loop;
 }
 
 // Enters a region of the loop: carried locals are its arguments there.
 void FunctionAnalyzer::enter_region(LoopBuild& loop, ir::Region* region) {
-    scope_ = loop.before;
+    locals_.scope = loop.before;
     loop.argument_regions.push_back(region);
     std::vector<ir::Value*> arguments;
     std::size_t leaf = 0;
@@ -145,22 +145,22 @@ void FunctionAnalyzer::enter_region(LoopBuild& loop, ir::Region* region) {
     for (const auto& carried : loop.carried) {
         Local local = carried.before;
         local.value = rebuild(carried.before.value, arguments, next);
-        scope_.insert_or_assign(carried.name, std::move(local));
+        locals_.scope.insert_or_assign(carried.name, std::move(local));
     }
     // A value that cannot be carried can be used, unless the body rebinds its name in each iteration.
     for (const std::string& name : loop.names.rebound) {
-        const auto found = scope_.find(name);
-        if (found == scope_.end() || found->second.state != Local::State::assigned ||
+        const auto found = locals_.scope.find(name);
+        if (found == locals_.scope.end() || found->second.state != Local::State::assigned ||
             can_be_carried(found->second.value))
             continue;
         found->second.state = Local::State::unusable;
         found->second.reason = kCannotCarry;
     }
-    for (const char* flag : {kSkip, kReturned, kResult}) scope_.erase(flag);
+    for (const char* flag : {kSkip, kReturned, kResult}) locals_.scope.erase(flag);
     if (loop.is_guarded) {
         Local go;
         go.value = Value::boolean(true);
-        scope_.insert_or_assign(kGo, std::move(go));
+        locals_.scope.insert_or_assign(kGo, std::move(go));
     }
 }
 
@@ -225,7 +225,7 @@ void FunctionAnalyzer::yield_added(LoopBuild& loop, bool returns) {
         if (name[0] == '$' || local.state != Local::State::assigned) continue;
         const auto was = loop.before.find(name);
         if (was != loop.before.end() && was->second.state == Local::State::assigned) continue;
-        if (can_be_carried(local.value) && is_needed(name)) add(name, local);
+        if (can_be_carried(local.value) && locals_.is_needed(name)) add(name, local);
     }
 }
 
@@ -256,12 +256,12 @@ void FunctionAnalyzer::leave_loop(const LoopBuild& loop, const std::vector<ir::V
     for (const auto& carried : loop.carried) {
         Local local = loop.after_body.at(carried.name);
         local.value = rebuild(carried.before.value, results, next);
-        scope_.insert_or_assign(carried.name, std::move(local));
+        locals_.scope.insert_or_assign(carried.name, std::move(local));
     }
     for (const std::string& name : loop.names.assigned) {
         const auto was = loop.before.find(name);
         const bool existed = was != loop.before.end() && was->second.state == Local::State::assigned;
-        Local& local = scope_[name];
+        Local& local = locals_.scope[name];
         if (existed && (can_be_carried(was->second.value) || !loop.names.rebound.contains(name))) continue;
         const auto is = loop.after_body.find(name);
         if (!existed && is != loop.after_body.end()) local = is->second;
@@ -278,26 +278,26 @@ void FunctionAnalyzer::leave_loop(const LoopBuild& loop, const std::vector<ir::V
         if (added.name == kReturned)
             returned = local.value.ir;
         else
-            scope_.insert_or_assign(added.name, std::move(local));
+            locals_.scope.insert_or_assign(added.name, std::move(local));
     }
     if (!returned) return;
     Local skip;
     skip.value = Value::runtime(returned);
-    scope_.insert_or_assign(kSkip, skip);
-    if (loops_.empty()) return;
-    scope_.insert_or_assign(kReturned, skip);
+    locals_.scope.insert_or_assign(kSkip, skip);
+    if (locals_.loops.empty()) return;
+    locals_.scope.insert_or_assign(kReturned, skip);
     Local go;
     go.value = Value::runtime(builder_.unary(ir::Op::invert, returned));
-    scope_.insert_or_assign(kGo, std::move(go));
+    locals_.scope.insert_or_assign(kGo, std::move(go));
 }
 
 // Puts the operation together after the body: scope_ is that of the body's end, and becomes that after the loop.
 Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vector<ir::Value*> bounds, Flow flow) {
     loop.body = body;
-    loop.after_body = std::move(scope_);
-    loops_.pop_back();
-    skip_needed_ = loop.saved_skip_needed;
-    scope_ = loop.before;
+    loop.after_body = std::move(locals_.scope);
+    locals_.loops.pop_back();
+    locals_.skip_needed = loop.saved_skip_needed;
+    locals_.scope = loop.before;
     builder_.span = loop.span;
 
     const auto carry_go = [&] {
@@ -323,7 +323,7 @@ Flow FunctionAnalyzer::finish_loop(LoopBuild& loop, ir::Region* body, std::vecto
 FunctionAnalyzer::LoopNames FunctionAnalyzer::loop_names(const syntax::Block& body, const syntax::Expression* target,
                                                          const syntax::Expression* condition) {
     LoopNames names;
-    const InoutNames find_inout = inout_finder();
+    const InoutNames find_inout = names_.inout_finder();
     names.assigned = assigned_names(body, find_inout);
     names.rebound = rebound_names(body);
     walk(body, [](const syntax::Statement&) {}, [&](const syntax::Expression& e) { find_inout(e, names.by_calls); });
@@ -340,12 +340,12 @@ FunctionAnalyzer::LoopNames FunctionAnalyzer::loop_names(const syntax::Block& bo
     if (names.rebound.empty()) return names;
     const Iteration iterations = iteration(body, condition, targets, names.rebound);
     for (const std::string& name : names.rebound) {
-        const Local* local = find_local(name);
+        const Local* local = locals_.find(name);
         const bool is_new = !local || local->state == Local::State::maybe;
-        const bool reads_first = iterations.reads_first.contains(name) || reads_.is_captured(name);
-        if (is_new && (reads_first || (iterations.leaves_out.contains(name) && is_needed(name))))
+        const bool reads_first = iterations.reads_first.contains(name) || locals_.reads().is_captured(name);
+        if (is_new && (reads_first || (iterations.leaves_out.contains(name) && locals_.is_needed(name))))
             names.taken_over.insert(name);
-        if (local && !reads_first && !is_needed(name)) names.fresh.insert(name);
+        if (local && !reads_first && !locals_.is_needed(name)) names.fresh.insert(name);
     }
     if (module_.options.debug) add_assigned_flags(names);
     return names;
@@ -364,26 +364,26 @@ void FunctionAnalyzer::add_assigned_flags(LoopNames& names) {
 // their types.
 void FunctionAnalyzer::start_from_zero(const LoopNames& names, const std::function<void()>& iteration) {
     if (names.taken_over.empty()) return;
-    Scope before = scope_;
+    Scope before = locals_.scope;
     const std::int64_t bodies = unrolled_bodies_;
-    const bool skip_needed = std::exchange(skip_needed_, false);
-    loops_.push_back({names.taken_over});
+    const bool skip_needed = std::exchange(locals_.skip_needed, false);
+    locals_.loops.push_back({names.taken_over});
     {
         ir::Builder::Inside inside(builder_, *function_.new_region(nullptr));
-        for (const char* flag : {kSkip, kGo, kReturned, kResult}) scope_.erase(flag);
+        for (const char* flag : {kSkip, kGo, kReturned, kResult}) locals_.scope.erase(flag);
         iteration();
     }
-    loops_.pop_back();
-    skip_needed_ = skip_needed;
+    locals_.loops.pop_back();
+    locals_.skip_needed = skip_needed;
     unrolled_bodies_ = bodies;
-    const Scope after = std::exchange(scope_, std::move(before));
+    const Scope after = std::exchange(locals_.scope, std::move(before));
     for (const std::string& name : names.taken_over) {
         const auto found = after.find(name);
         if (found == after.end() || found->second.state != Local::State::assigned) continue;
         if (!can_be_carried(found->second.value)) continue;
         Local local = found->second;
         local.value = values_.zero_like(local.value);
-        scope_.insert_or_assign(name, std::move(local));
+        locals_.scope.insert_or_assign(name, std::move(local));
     }
 }
 
@@ -423,12 +423,12 @@ Flow FunctionAnalyzer::for_loop(const syntax::For& loop, const Iterable& over, S
 // the answer.
 FunctionAnalyzer::KnownCondition FunctionAnalyzer::known_condition(const syntax::Expression& condition) {
     KnownCondition known;
-    const Scope saved = scope_;
+    const Scope saved = locals_.scope;
     ir::Region* aside = function_.new_region(nullptr);
     ir::Builder::Inside inside(builder_, *aside);
     known.truth = constant_truth(expression(condition));
     for (const ir::Operation* operation : aside->operations) known.asking_has_effects |= ir::has_effects(*operation);
-    scope_ = saved;
+    locals_.scope = saved;
     return known;
 }
 
@@ -456,7 +456,7 @@ ir::Value* FunctionAnalyzer::asked_after(ir::Value* go, const std::function<Flow
 //                 →  while (carried…, %go = true) { yield %go } { if c { body } else { yield …, false } }
 Flow FunctionAnalyzer::while_loop(const syntax::While& loop, Span span) {
     LoopNames names = loop_names(loop.body, nullptr, loop.condition.get());
-    const std::set<std::string> by_condition = assigned_names(*loop.condition, inout_finder());
+    const std::set<std::string> by_condition = assigned_names(*loop.condition, names_.inout_finder());
     start_from_zero(names, [&] {
         expression(*loop.condition);
         run({Work{&loop.body}});
@@ -471,9 +471,9 @@ Flow FunctionAnalyzer::while_loop(const syntax::While& loop, Span span) {
 
     const KnownCondition known = known_condition(*loop.condition);
     if (known.truth == false) {
-        loops_.pop_back();
-        skip_needed_ = build.saved_skip_needed;
-        scope_ = build.before;
+        locals_.loops.pop_back();
+        locals_.skip_needed = build.saved_skip_needed;
+        locals_.scope = build.before;
         if (known.asking_has_effects || !by_condition.empty()) expression(*loop.condition);  // evaluated once
         return kFalls;
     }
@@ -500,7 +500,7 @@ Flow FunctionAnalyzer::while_loop(const syntax::While& loop, Span span) {
             flow = branch(
                 checked.ir, loop.condition->span, [&](Value&) { return run({Work{&loop.body}}); },
                 [&](Value&) {
-                    leave(true, false);
+                    locals_.leave(true, false);
                     return kBreaks;
                 });
         }

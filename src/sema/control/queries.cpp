@@ -61,7 +61,7 @@ Flow FunctionAnalyzer::query_loop(const syntax::For& loop, const Value& query, S
         flow = branch(
             values_.truth(found, state.span), state.span, [&](Value&) { return iteration(); },
             [&](Value&) {
-                leave(true, false);
+                locals_.leave(true, false);
                 return kBreaks;
             });
     }

@@ -17,7 +17,7 @@ std::int64_t iterations_of(__int128 start, __int128 stop, __int128 step) {
 
 std::optional<FunctionAnalyzer::Range> FunctionAnalyzer::range(const syntax::Expression& iterable) {
     const auto* call = std::get_if<syntax::Call>(&iterable.node);
-    const std::optional<Binding> callee = call ? static_binding(*call->function) : std::nullopt;
+    const std::optional<Binding> callee = call ? names_.static_binding(*call->function) : std::nullopt;
     if (!callee || callee->kind != Binding::Kind::builtin) return std::nullopt;
     const Span span = iterable.span;
     if (callee->text == "reversed") {
@@ -128,7 +128,7 @@ bool FunctionAnalyzer::is_static_variable(const syntax::For& loop) {
     const auto find_static = [&](const syntax::Expression& e) {
         const auto* call = std::get_if<syntax::Call>(&e.node);
         if (!call || call->arguments.size() != 1) return;
-        const std::optional<Binding> callee = static_binding(*call->function);
+        const std::optional<Binding> callee = names_.static_binding(*call->function);
         if (callee && callee->kind == Binding::Kind::builtin && callee->text == "static")
             walk(*call->arguments[0], find_variable);
     };

@@ -22,18 +22,6 @@
 
 namespace weft::sema {
 
-void FunctionAnalyzer::leave(bool stops_loop, bool returns) {
-    const auto set = [&](const char* flag, bool value) {
-        Local local;
-        local.value = Value::boolean(value);
-        scope_.insert_or_assign(flag, std::move(local));
-    };
-    set(kSkip, true);
-    if (loops_.empty()) return;
-    if (stops_loop) set(kGo, false);
-    if (returns) set(kReturned, true);
-}
-
 void FunctionAnalyzer::return_statement(const syntax::Return& statement, Span span, Flow& flow) {
     flow = kReturns;
     Value value;
@@ -43,13 +31,13 @@ void FunctionAnalyzer::return_statement(const syntax::Return& statement, Span sp
         value = expression(*statement.value);
         if (value.is_binding(Binding::Kind::none)) value = Value{};
     }
-    const syntax::Lambda* inner = inlined_.empty() ? nullptr : inlined_.back();
+    const syntax::Lambda* inner = locals_.inlined.empty() ? nullptr : locals_.inlined.back();
     if (function_.is_kernel && !inner) {
         if (!value.is_nothing()) {
             fail(place, "kernels cannot return a value",
                  {help("write it to an array that is an argument of the kernel")});
         }
-        leave(true, true);
+        locals_.leave(true, true);
         return;
     }
     const std::string name = "'" + (inner ? inner->function->name : tree_.name) + "'";
@@ -57,26 +45,26 @@ void FunctionAnalyzer::return_statement(const syntax::Return& statement, Span sp
         fail(place, name + " is a gradient, which returns nothing",
              {help("add to the adjoints of the parameters: wp.adjoint[x] += ...")});
     }
-    if (result_type_ && !value.is_nothing() && !result_type_->is_none()) {
-        if (std::optional<Value> adapted = adapt(value, *result_type_, place)) value = *adapted;
+    if (locals_.result.type && !value.is_nothing() && !locals_.result.type->is_none()) {
+        if (std::optional<Value> adapted = adapt(value, *locals_.result.type, place)) value = *adapted;
     }
     value = settle(value, place);
     if (value.is_runtime()) value = Value::runtime(values_.array_of(value));
     const Type type = type_of(value);
     const auto shown = [](Type t) { return t.is_none() ? std::string("nothing") : t.python_name(); };
-    if (!result_type_) {
-        result_type_ = type;
-        result_place_ = place;
-    } else if (!(*result_type_ == type)) {
+    if (!locals_.result.type) {
+        locals_.result.type = type;
+        locals_.result.place = place;
+    } else if (!(*locals_.result.type == type)) {
         if (inner ? inner->result != nullptr : source_.result.has_value()) {
             fail(place,
                  name + " returns " + shown(type) + " here, and is annotated with " +
-                     (result_type_->is_none() ? "None" : shown(*result_type_)),
-                 {note("the annotation", inner ? result_place_ : tree_.result_span),
+                     (locals_.result.type->is_none() ? "None" : shown(*locals_.result.type)),
+                 {note("the annotation", inner ? locals_.result.place : tree_.result_span),
                   help("convert the value, or correct the annotation")});
         }
-        fail(place, name + " returns " + shown(type) + " here and " + shown(*result_type_) + " elsewhere",
-             {note("it returns " + shown(*result_type_) + " here", result_place_),
+        fail(place, name + " returns " + shown(type) + " here and " + shown(*locals_.result.type) + " elsewhere",
+             {note("it returns " + shown(*locals_.result.type) + " here", locals_.result.place),
               help("every return of a function must give the same type")});
     }
     if (!value.is_nothing()) {
@@ -84,9 +72,9 @@ void FunctionAnalyzer::return_statement(const syntax::Return& statement, Span sp
         Local local;
         local.value = std::move(value);
         local.assigned = place;
-        scope_.insert_or_assign(kResult, std::move(local));
+        locals_.scope.insert_or_assign(kResult, std::move(local));
     }
-    leave(true, true);
+    locals_.leave(true, true);
 }
 
 void FunctionAnalyzer::finish_function() {
@@ -97,29 +85,29 @@ void FunctionAnalyzer::finish_function() {
     std::size_t number = 0;
     for (std::size_t i = 0; i < tree_.parameters.size(); ++i) {
         const std::string& name = tree_.parameters[i].name;
-        if (!is_reference(name)) continue;
-        const Value& value = scope_.at(name).value;
+        if (!locals_.is_reference(name)) continue;
+        const Value& value = locals_.scope.at(name).value;
         const std::size_t at = number++;
         if (value.is_runtime() && value.ir == reference_starts_.at(name)) continue;
         module_.changed_references[&function_].push_back(at);
         values.push_back(value);
     }
-    const bool returns = !function_.is_kernel && result_type_ && !result_type_->is_none();
+    const bool returns = !function_.is_kernel && locals_.result.type && !locals_.result.type->is_none();
     if (!returns && values.empty()) {
         builder_.return_({});
         return;
     }
-    const Local* result = find_local(kResult);
+    const Local* result = locals_.find(kResult);
     if (returns && !result) {
         fail(tree_.span, "'" + tree_.name + "' does not return a value",
-             {note("it is annotated with " + result_type_->python_name(), result_place_),
+             {note("it is annotated with " + locals_.result.type->python_name(), locals_.result.place),
               help("add a return at the end of the function")});
     }
     // A path that runs off the end has zero as its result, after merging.
     if (returns) values.insert(values.begin(), result->value);
     const Value all = values.size() == 1 ? values[0] : Value::tuple(std::move(values));
     function_.result = type_of(all);
-    builder_.return_({values_.materialize(all, returns ? result_place_ : tree_.span)});
+    builder_.return_({values_.materialize(all, returns ? locals_.result.place : tree_.span)});
 }
 
 }  // namespace weft::sema

@@ -12,35 +12,35 @@ Flow FunctionAnalyzer::unrolled_loop(const syntax::For& loop, const std::vector<
                                      WorkList& work) {
     // The flag of the enclosing loop is set aside; it continues on this path.
     std::optional<Local> outer_go;
-    if (const Local* go = find_local(kGo)) outer_go = *go;
-    for (const char* flag : {kSkip, kReturned}) scope_.erase(flag);
+    if (const Local* go = locals_.find(kGo)) outer_go = *go;
+    for (const char* flag : {kSkip, kReturned}) locals_.scope.erase(flag);
 
-    Loop entered;  // every name that a body assigns keeps its value on the paths that leave
-    entered.carried = assigned_names(loop.body, inout_finder());
+    Locals::Loop entered;  // every name that a body assigns keeps its value on the paths that leave
+    entered.carried = assigned_names(loop.body, names_.inout_finder());
     target_names(*loop.target, entered.carried);
-    loops_.push_back(std::move(entered));
-    afterwards_.push_back(&work);
-    const bool saved_skip_needed = skip_needed_;
-    skip_needed_ = false;
+    locals_.loops.push_back(std::move(entered));
+    locals_.afterwards.push_back(&work);
+    const bool saved_skip_needed = locals_.skip_needed;
+    locals_.skip_needed = false;
     const Flow flow = unrolled_bodies(loop, values, 0, span);
-    skip_needed_ = saved_skip_needed;
-    afterwards_.pop_back();
-    loops_.pop_back();
+    locals_.skip_needed = saved_skip_needed;
+    locals_.afterwards.pop_back();
+    locals_.loops.pop_back();
 
-    scope_.erase(kSkip);
+    locals_.scope.erase(kSkip);
     if (outer_go)
-        scope_.insert_or_assign(kGo, *outer_go);
+        locals_.scope.insert_or_assign(kGo, *outer_go);
     else
-        scope_.erase(kGo);
+        locals_.scope.erase(kGo);
     if (flow & kReturns) {
-        Local returned = scope_.at(kReturned);
-        scope_.insert_or_assign(kSkip, returned);
-        if (loops_.empty()) {
-            scope_.erase(kReturned);
+        Local returned = locals_.scope.at(kReturned);
+        locals_.scope.insert_or_assign(kSkip, returned);
+        if (locals_.loops.empty()) {
+            locals_.scope.erase(kReturned);
         } else {
             Local go;
             go.value = values_.logical_not(returned.value, span);
-            scope_.insert_or_assign(kGo, std::move(go));
+            locals_.scope.insert_or_assign(kGo, std::move(go));
         }
     }
     return flow;
@@ -53,17 +53,17 @@ Flow FunctionAnalyzer::unrolled_bodies(const syntax::For& loop, const std::vecto
     if (from == values.size()) return kFalls;
     Local go;
     go.value = Value::boolean(true);
-    scope_.insert_or_assign(kGo, std::move(go));
-    scope_.erase(kSkip);
+    locals_.scope.insert_or_assign(kGo, std::move(go));
+    locals_.scope.erase(kSkip);
     assign_to(*loop.target, values[from], loop.target->span);
     const Flow flow = run({Work{&loop.body}});
-    scope_.erase(kSkip);
+    locals_.scope.erase(kSkip);
 
     const Flow after = ((flow & ~kReturns) ? kFalls : 0) | (flow & kReturns);
     if (!(flow & (kBreaks | kReturns))) return unrolled_bodies(loop, values, from + 1, span);
     const bool goes_on = (flow & (kFalls | kContinues)) && from + 1 < values.size();
     if (!goes_on) return after;
-    ir::Value* condition = values_.materialize(scope_.at(kGo).value, span);
+    ir::Value* condition = values_.materialize(locals_.scope.at(kGo).value, span);
     return branch(
         condition, span, [&](Value&) { return unrolled_bodies(loop, values, from + 1, span); },
         [&](Value&) { return ((flow & kBreaks) ? kFalls : 0) | (flow & kReturns); });

@@ -38,7 +38,7 @@ Value FunctionAnalyzer::attribute_of(const Value& object, const std::string& nam
         if (binding.kind == Binding::Kind::type) {
             if (std::optional<Value> value = type_attribute(binding.type, name)) return *value;
             if (binding.type.is_struct()) {  // S.method(s, x)
-                Binding method = look_up_method(binding.type, name, span);
+                Binding method = names_.look_up_method(binding.type, name, span);
                 if (method.kind == Binding::Kind::function && !method.is_property)
                     return Value::of_binding(std::move(method));
             }
@@ -46,7 +46,7 @@ Value FunctionAnalyzer::attribute_of(const Value& object, const std::string& nam
         Binding found;
         if (binding.kind == Binding::Kind::object || binding.kind == Binding::Kind::type ||
             binding.kind == Binding::Kind::function) {
-            found = look_up_attribute(binding, name, span);
+            found = names_.look_up_attribute(binding, name, span);
         }
         if (found.kind == Binding::Kind::unknown) {
             fail(span, describe(object) + " has no attribute '" + name + "'",
@@ -81,7 +81,7 @@ Value FunctionAnalyzer::attribute_of(const Value& object, const std::string& nam
     if (std::optional<Value> value = indexed_attribute(object, name, span)) return *value;
     if (const std::optional<PartStep> step = part_attribute(type, name)) return parts_.read(object, *step);
     if (type.is_struct()) {
-        const Binding method = look_up_method(type, name, span);
+        const Binding method = names_.look_up_method(type, name, span);
         if (method.is_property) {
             Actual self{object, span, {}, nullptr, std::make_shared<const AssignmentTarget>()};
             return call_function(method.function, {std::move(self)}, span);

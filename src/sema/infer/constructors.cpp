@@ -313,11 +313,11 @@ Value FunctionAnalyzer::construct_dataclass(Type type, const Construction& rules
     }
     const Value made = struct_of(type, by_field);
     if (!rules.has_post_init) return made;
-    const Binding post_init = look_up_method(type, "__post_init__", span);
+    const Binding post_init = names_.look_up_method(type, "__post_init__", span);
     if (post_init.kind != Binding::Kind::function) fail(span, "'__post_init__' of " + name + " is no function");
     // A temporary local, which the method gets by reference.
     const std::string local = name + "'0";
-    assign_name(local, made, span);
+    locals_.assign(local, made, span);
     auto self = std::make_shared<AssignmentTarget>();
     self->name = local;
     self->type = type;
@@ -325,8 +325,8 @@ Value FunctionAnalyzer::construct_dataclass(Type type, const Construction& rules
     for (Actual& a : of_post_init) a.keyword.clear();
     of_post_init[0] = Actual{made, span, {}, nullptr, std::move(self)};
     call_function(post_init.function, of_post_init, span);
-    const Value result = find_local(local)->value;
-    scope_.erase(local);
+    const Value result = locals_.find(local)->value;
+    locals_.scope.erase(local);
     return result;
 }
 

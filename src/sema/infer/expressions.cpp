@@ -34,12 +34,12 @@ Value FunctionAnalyzer::expression_node(const syntax::Expression& e) {
                 return Value::of_binding(std::move(none));
             },
             [&](const syntax::Attribute& n) {
-                if ((n.name == "value" || n.name == "name") && is_global_number(*n.object)) return evaluated(e);
+                if ((n.name == "value" || n.name == "name") && names_.is_global_number(*n.object)) return evaluated(e);
                 return attribute(n, span);
             },
             [&](const syntax::Subscript& n) {
                 // FUNCTIONS["cube"]: Python itself reads the items of its objects, when the kernel is built.
-                const std::optional<Binding> object = static_binding(*n.object);
+                const std::optional<Binding> object = names_.static_binding(*n.object);
                 if (object && object->kind == Binding::Kind::object) return evaluated(e);
                 return subscript(n, span);
             },

@@ -1,40 +1,10 @@
-// Names: locals first, as in Python (a name that the function assigns anywhere is local everywhere), then the names of
-// the environment.
-#include "types/names.h"
-
-#include <algorithm>
-
+// A name as an expression.
 #include "sema/analyzer.h"
 
 namespace weft::sema {
 
-namespace {
-
-// Whether wp.static can get the binding as a plain Python value.
-bool is_python_value(const Binding& binding) {
-    switch (binding.kind) {
-        case Binding::Kind::constant:
-        case Binding::Kind::string:
-        case Binding::Kind::none:
-        case Binding::Kind::type:
-        case Binding::Kind::object:
-            return true;
-        case Binding::Kind::tuple:
-            return std::all_of(binding.elements.begin(), binding.elements.end(), is_python_value);
-        default:
-            return false;
-    }
-}
-
-}  // namespace
-
-const Local* FunctionAnalyzer::find_local(const std::string& name) const {
-    const auto found = scope_.find(name);
-    return found == scope_.end() ? nullptr : &found->second;
-}
-
 Value FunctionAnalyzer::name(const syntax::Name& name, Span span) {
-    if (is_adjoint_name(name.id) && !find_local(name.id)) {
+    if (is_adjoint_name(name.id) && !locals_.find(name.id)) {
         const std::string parameter = name.id.substr(name.id.find('[') + 1);
         if (!gradient_of_) {
             fail(span, "wp.adjoint has no meaning here: '" + tree_.name + "' is a gradient, called as a function",
@@ -45,7 +15,7 @@ Value FunctionAnalyzer::name(const syntax::Name& name, Span span) {
                    "adjoints of the function's results")});
     }
     const std::string spelled = syntax::spelled(name.id);
-    if (const Local* local = find_local(name.id)) {
+    if (const Local* local = locals_.find(name.id)) {
         switch (local->state) {
             case Local::State::assigned: {
                 const Value value = local->value;
@@ -67,14 +37,14 @@ Value FunctionAnalyzer::name(const syntax::Name& name, Span span) {
                 fail(local->assigned, local->reason, local->notes);
         }
     }
-    if (is_local(name.id)) {
+    if (locals_.is_local(name.id)) {
         fail(span, "'" + spelled + "' is used before it is assigned",
              {note("a name that the function assigns anywhere is a local variable of it")}, ErrorCategory::name);
     }
-    Binding binding = look_up(name.id, span);
+    Binding binding = names_.look_up(name.id, span);
     if (binding.kind == Binding::Kind::unknown) {
         std::vector<std::string> candidates = source_.environment->names();
-        for (const auto& [local, _] : scope_) {
+        for (const auto& [local, _] : locals_.scope) {
             if (local[0] != '$' && !is_assigned_flag(local) && !is_adjoint_name(local))
                 candidates.push_back(syntax::spelled(local));
         }
@@ -83,142 +53,9 @@ Value FunctionAnalyzer::name(const syntax::Name& name, Span span) {
     return from_binding(std::move(binding), name.id, span);
 }
 
-// An error of Python itself (a property that raises) is shown at the place of the name. A name that Python does not
-// know may be a builtin without its prefix: dot(v, w), vec3(1.0, 2.0, 3.0).
-Binding FunctionAnalyzer::look_up(const std::string& name, Span span) {
-    Binding found;
-    try {
-        found = source_.environment->lookup(name);
-    } catch (const UsageError& error) {
-        fail(span, error.what(), {}, error.category);
-    }
-    if (found.kind != Binding::Kind::unknown) return found;
-    if (const std::optional<Type> type = named_type(name)) {
-        found.kind = Binding::Kind::type;
-        found.type = *type;
-    } else if (!builtins::overloads(name).empty()) {
-        found.kind = Binding::Kind::builtin;
-        found.text = name;
-    }
-    return found;
-}
-
-Binding FunctionAnalyzer::look_up_attribute(const Binding& object, const std::string& name, Span span) {
-    try {
-        return source_.environment->attribute(object, name);
-    } catch (const UsageError& error) {
-        fail(span, error.what(), {}, error.category);
-    }
-}
-
-std::optional<Binding> FunctionAnalyzer::static_binding(const syntax::Expression& expression) {
-    if (const auto* name = std::get_if<syntax::Name>(&expression.node)) {
-        if (const Local* local = find_local(name->id)) return to_binding(local->value);
-        if (is_local(name->id)) return std::nullopt;
-        return look_up(name->id, expression.span);
-    }
-    if (const auto* attribute = std::get_if<syntax::Attribute>(&expression.node)) {
-        const std::optional<Binding> object = static_binding(*attribute->object);
-        if (!object || (object->kind != Binding::Kind::object && object->kind != Binding::Kind::type))
-            return std::nullopt;
-        return look_up_attribute(*object, attribute->name, expression.span);
-    }
-    return std::nullopt;
-}
-
-// Color.RED, RED: a member of an enumeration is a number in kernels; Python reads its other attributes.
-bool FunctionAnalyzer::is_global_number(const syntax::Expression& expression) {
-    const syntax::Expression* root = &expression;
-    while (const auto* attribute = std::get_if<syntax::Attribute>(&root->node)) root = attribute->object.get();
-    const auto* name = std::get_if<syntax::Name>(&root->node);
-    if (!name || find_local(name->id) || is_local(name->id)) return false;
-    const std::optional<Binding> binding = static_binding(expression);
-    return binding && binding->kind == Binding::Kind::constant && binding->is_literal;
-}
-
-// A superset: any plain name given to a builtin of which some overload has an inout parameter.
-void FunctionAnalyzer::inout_names(const syntax::Call& call, std::set<std::string>& names) {
-    const std::optional<Binding> callee = static_binding(*call.function);
-    if (callee && callee->kind == Binding::Kind::function) {
-        const auto add_references = [&](const FunctionSource& source) {
-            const auto& parameters = source.tree->parameters;
-            for (std::size_t i = 0; i < call.arguments.size() && i < parameters.size(); ++i)
-                if (source.references.contains(parameters[i].name)) target_names(*call.arguments[i], names);
-            for (const syntax::Keyword& keyword : call.keywords)
-                if (source.references.contains(keyword.name)) target_names(*keyword.value, names);
-        };
-        add_references(*callee->function);
-        for (const auto& overload : callee->function->overloads) add_references(*overload);
-    }
-    // A method may change its struct.
-    if (const auto* attribute = std::get_if<syntax::Attribute>(&call.function->node); attribute && !callee) {
-        std::set<std::string> roots;
-        target_names(*attribute->object, roots);
-        for (const std::string& root : roots) {
-            const Local* local = find_local(root);
-            if (!local || local->value.is_tuple() || type_of(local->value).is_struct()) names.insert(root);
-        }
-    }
-    if (!callee || callee->kind != Binding::Kind::builtin) return;
-    bool has_inout = false;
-    for (const builtins::Entry* entry : builtins::overloads(callee->text)) {
-        for (const builtins::Parameter& p : builtins::signature(*entry).parameters) has_inout |= p.is_inout;
-    }
-    if (!has_inout) return;
-    const auto add = [&](const syntax::Expression& argument) {
-        if (const auto* name = std::get_if<syntax::Name>(&argument.node)) names.insert(name->id);
-    };
-    for (const auto& argument : call.arguments) add(*argument);
-    for (const syntax::Keyword& keyword : call.keywords) add(*keyword.value);
-}
-
-// A lambda changes names that it captures when it is called. Each mention of it may be a call.
-void FunctionAnalyzer::names_changed_by(const syntax::Lambda& lambda, std::set<std::string>& names) {
-    if (std::find(inlined_.begin(), inlined_.end(), &lambda) != inlined_.end()) return;
-    inlined_.push_back(&lambda);
-    std::set<std::string> changed = assigned_names(lambda.function->body, inout_finder());
-    inlined_.pop_back();
-    std::erase_if(changed, [&](const std::string& name) { return syntax::is_own(name, lambda.function->scope); });
-    names.merge(changed);
-}
-
-void FunctionAnalyzer::names_changed_by(const Value& value, std::set<std::string>& names) {
-    if (value.is_binding(Binding::Kind::closure)) names_changed_by(*value.binding->lambda, names);
-    for (const Value& element : value.elements) names_changed_by(element, names);
-}
-
-InoutNames FunctionAnalyzer::inout_finder() {
-    return [this](const syntax::Expression& e, std::set<std::string>& names) {
-        if (const auto* call = std::get_if<syntax::Call>(&e.node)) inout_names(*call, names);
-        if (!reads_.has_lambdas()) return;
-        if (const auto* lambda = std::get_if<syntax::Lambda>(&e.node)) names_changed_by(*lambda, names);
-        const auto* name = std::get_if<syntax::Name>(&e.node);
-        if (const Local* local = name ? find_local(name->id) : nullptr) names_changed_by(local->value, names);
-    };
-}
-
-void FunctionAnalyzer::assign_name(const std::string& name, Value value, Span span) {
-    value = bound(std::move(value), span);
-    if (const Local* reference = is_reference(name) ? find_local(name) : nullptr)
-        value = expect(value, type_of(reference->value), span, "the value of '" + name + "'");
-    if (value.is_nothing())
-        fail(span, "there is no value to assign to '" + syntax::spelled(name) + "': the call returns nothing");
-    if (value.is_runtime() && !value.pending.empty()) value = Value::runtime(values_.array_of(value));
-    if (value.is_runtime() && value.ir->name.empty()) value.ir->name = syntax::spelled(name);
-    Local local;
-    local.value = std::move(value);
-    local.assigned = span;
-    scope_.insert_or_assign(name, std::move(local));
-    if (!module_.options.debug || is_adjoint_name(name)) return;
-    Local flag;
-    flag.value = Value::boolean(true);
-    flag.assigned = span;
-    scope_.insert_or_assign(assigned_flag(name), std::move(flag));
-}
-
 // Debug builds: raises, as Python does, if no assignment has been reached.
 void FunctionAnalyzer::check_assigned(const std::string& name, Span span) {
-    const Local* const flag = module_.options.debug ? find_local(assigned_flag(name)) : nullptr;
+    const Local* const flag = module_.options.debug ? locals_.find(assigned_flag(name)) : nullptr;
     if (!flag || flag->state != Local::State::assigned || constant_truth(flag->value) == true) return;
     const Span place = std::exchange(builder_.span, span);
     branch(
@@ -230,46 +67,6 @@ void FunctionAnalyzer::check_assigned(const std::string& name, Span span) {
             return kStops;
         });
     builder_.span = place;
-}
-
-// By the names that the user wrote: of several lambdas' variables of one name, the one that is in scope here.
-std::vector<Environment::Local> FunctionAnalyzer::constant_locals(const syntax::Expression& expression) const {
-    std::map<std::string, std::string> meant;  // spelled, and in full
-    walk(expression, [&](const syntax::Expression& e) {
-        if (const auto* name = std::get_if<syntax::Name>(&e.node)) meant[syntax::spelled(name->id)] = name->id;
-    });
-    std::vector<Environment::Local> constants;
-    for (const auto& [name, local] : scope_) {
-        if (name[0] == '$' || is_assigned_flag(name) || is_adjoint_name(name) || local.state != Local::State::assigned)
-            continue;
-        const std::string spelled = syntax::spelled(name);
-        if (const auto found = meant.find(spelled); found == meant.end() ? spelled != name : found->second != name)
-            continue;
-        Binding binding = to_binding(local.value);
-        if (is_python_value(binding)) {
-            constants.push_back({spelled, std::move(binding), {}});
-            continue;
-        }
-        // len(v) is known by the type.
-        const Type type = local.value.type;
-        if (local.value.is_tuple())
-            constants.push_back({spelled, {}, static_cast<std::int64_t>(local.value.elements.size())});
-        else if (!local.value.is_binding() && type.is_numeric_aggregate())
-            constants.push_back({spelled, {}, type.rows()});
-    }
-    return constants;
-}
-
-Binding FunctionAnalyzer::evaluate(const syntax::Expression& expression) {
-    try {
-        return source_.environment->evaluate(expression.id, constant_locals(expression));
-    } catch (const UsageError& error) {
-        fail(expression.span, error.what(),
-             {help("the expression is evaluated by Python when the kernel is built; it can use globals, closure "
-                   "variables, "
-                   "variables of unrolled loops and the len() of vectors, but no values of the running kernel")},
-             error.category);
-    }
 }
 
 }  // namespace weft::sema
