@@ -9,7 +9,8 @@
 //   locals.h               the locals at the current point; name_lookup.h: the meaning of all other names
 //   infer/                 expressions: names, operators, comparisons, attributes, subscripts and constructors
 //   call/                  calls: the builtin table (overload), user functions (functions), print, statics, tid
-//   control/               statements: assignment, branches (the merging of scopes), loops, return
+//   branch_writer.h        branches, and the merging of the locals of their arms; loop_writer.h: loops, and carried locals
+//   control/               statements: assignment, lists of statements (blocks), loops, return
 //   sema.cpp               the module: kernel first, functions as they are met
 #pragma once
 
@@ -28,9 +29,11 @@
 #include "builtins/resolve.h"
 #include "ir/builder.h"
 #include "sema/assignment_target.h"
+#include "sema/branch_writer.h"
 #include "sema/environment.h"
 #include "sema/expected_types.h"
 #include "sema/locals.h"
+#include "sema/loop_writer.h"
 #include "sema/messages.h"
 #include "sema/module_state.h"
 #include "sema/name_lookup.h"
@@ -47,10 +50,6 @@ namespace weft::sema {
 
 // Whether this struct is an indexedarray (infer/indexed.cpp).
 bool is_indexed(Type type);
-
-// Replaces the branch just written at the end of the region by straight-line code if that is cheap and safe. Returns
-// the value of its one result, or null if the branch stays (infer/compare.cpp).
-ir::Value* flatten_branch(ir::Builder& builder, ir::Region& region);
 
 class FunctionAnalyzer {
 public:
@@ -263,14 +262,7 @@ private:
     // list.append(x) of a local
     bool append_to_list(const syntax::Call& call, Span span);
 
-    // ---- control/branch.cpp ----
-    struct Arm {
-        ir::Region* region = nullptr;
-        Scope scope;
-        Flow flow = kFalls;
-        Value result;  // of an expression with branches
-        Span span;
-    };
+    // ---- control/blocks.cpp ----
     Flow run(WorkList work);
     Flow run_assert(const syntax::Assert& statement, Span span, WorkList& work);
     // Runs a part of the statement that was taken last. If that part branches (a and b), the rest of the statement
@@ -285,16 +277,6 @@ private:
         return result;
     }
     Flow run_if(const syntax::If& statement, Span span, WorkList& work, bool& took_rest);
-    Flow branch(ir::Value* condition, Span span, const std::function<Flow(Value&)>& then_arm,
-                const std::function<Flow(Value&)>& else_arm, Value* result = nullptr);
-    // Makes both arms yield a value and gives the result; a null side yields zeros.
-    using Join = std::function<Value(const Value*, const Value*, const std::string& name)>;
-    Scope merge(Arm& then_arm, Arm& else_arm, std::vector<ir::Value*>& then_yields,
-                std::vector<ir::Value*>& else_yields, ir::Operation* operation, Value* result);
-    Local merge_local(const std::string& name, const Local* in_then, const Local* in_else, const Arm& then_arm,
-                      const Arm& else_arm, const Join& join);
-    Value merge_results(Arm& then_arm, Arm& else_arm, const Join& join);
-    bool agree(Value& a, Value& b, Span a_span, Span b_span);
 
     // ---- control/range.cpp ----
     struct Range {
@@ -339,40 +321,6 @@ private:
     std::optional<std::vector<Value>> unrolled_values(const syntax::For& loop, const Iterable& over);
 
     // ---- control/loops.cpp ----
-    struct LoopNames {
-        std::set<std::string> assigned;  // those that an iteration may change
-        std::set<std::string> by_calls;  // of these, the ones that calls change through their arguments
-        std::set<std::string> rebound;   // of these, the ones that it gives a new meaning as a whole
-        std::set<std::string> fresh;  // of these, the ones that it assigns first and that no code after the loop reads
-        std::set<std::string>
-            taken_over;  // without a value before the loop, and perhaps read from an earlier iteration
-    };
-    struct LoopBuild {
-        struct Carried {
-            std::string name;
-            Local before;
-            std::size_t leaves;
-        };
-        ir::Operation* operation = nullptr;
-        std::vector<Carried> carried;
-        std::vector<ir::Value*> inits;  // starting values, one per leaf
-        LoopNames names;
-        std::vector<ir::Region*> argument_regions;
-        Scope before;
-        bool is_guarded = false;  // a flag says whether the loop goes on
-        bool saved_skip_needed = false;
-        Span span;
-        // After the body: the locals at its end, its yields, and the locals that it added (from which yield on).
-        struct Added {
-            std::string name;
-            Local local;
-            std::size_t first;
-        };
-        ir::Region* body = nullptr;
-        Scope after_body;
-        std::vector<ir::Value*> yields;
-        std::vector<Added> added;
-    };
     struct KnownCondition {
         std::optional<bool> truth;
         bool asking_has_effects = false;
@@ -391,14 +339,8 @@ private:
                          const syntax::Expression* condition);
     static void add_assigned_flags(LoopNames& names);
     void start_from_zero(const LoopNames& names, const std::function<void()>& iteration);
-    LoopBuild begin_loop(ir::Op op, const syntax::Block& body, LoopNames names, Span span);
-    void enter_region(LoopBuild& loop, ir::Region* region);
-    Flow finish_loop(LoopBuild& loop, ir::Region* body, std::vector<ir::Value*> bounds, Flow flow);
-    void yield_from_body(LoopBuild& loop, const Value& value, Span span);
-    void yield_carried(LoopBuild& loop);
-    void yield_added(LoopBuild& loop, bool returns);
-    std::vector<ir::Value*> append_loop(LoopBuild& loop, std::vector<ir::Value*> bounds);
-    void leave_loop(const LoopBuild& loop, const std::vector<ir::Value*>& results);
+    LoopWriter begin_loop(ir::Op op, std::vector<ir::Value*> bounds, const syntax::Block& body, LoopNames names,
+                          Span span);
     KnownCondition known_condition(const syntax::Expression& condition);
     ir::Value* asked_after(ir::Value* go, const std::function<Flow(Value&)>& condition, Span span);
 
@@ -415,6 +357,7 @@ private:
     PartAccess parts_;
     Locals locals_;
     NameLookup names_;
+    BranchWriter branches_;
 
     std::int64_t unrolled_bodies_ = 0;  // copies of loop bodies made so far
 

@@ -1,8 +1,8 @@
 // The locals of a function at the point that the analysis has reached, and the code after it that may read them.
 //
 // Locals have no address. The scope maps each name to its value at the current point; an assignment replaces the entry.
-// If two paths meet (control/branch.cpp), the entries that differ become results of an `if_`. In a loop
-// (control/loops.cpp) they become carried values.
+// If two paths meet (branch_writer.h), the entries that differ become results of an `if_`. In a loop
+// (loop_writer.h) they become carried values.
 #pragma once
 
 #include <optional>

@@ -29,7 +29,8 @@ FunctionAnalyzer::FunctionAnalyzer(ModuleState& module, const FunctionSource& so
       values_(builder_),
       parts_(builder_),
       locals_(source, module.options, builder_),
-      names_(source, locals_) {}
+      names_(source, locals_),
+      branches_(function_, builder_, locals_) {}
 
 void FunctionAnalyzer::analyze(const std::vector<Value>& parameters) {
     reject_unusual_parameters(tree_);

@@ -96,18 +96,17 @@ Value FunctionAnalyzer::fold_loop(const std::string& name, const syntax::Compreh
     const std::vector<ir::Value*> bounds = {builder_.integer(0, counter), counted_length(over, counter),
                                             builder_.integer(1, counter)};
     static const syntax::Block nothing;
-    LoopBuild build = begin_loop(ir::Op::for_, nothing, std::move(names), span);
-    build.operation->operands = bounds;
-    ir::Region* body = function_.new_region(build.operation);
+    LoopWriter build = begin_loop(ir::Op::for_, bounds, nothing, std::move(names), span);
+    ir::Region* body = build.new_region();
     ir::Value* k = function_.add_argument(body, counter, "");
-    enter_region(build, body);
+    build.enter(body);
     {
         ir::Builder::Inside inside(builder_, *body);
         const Value before = locals_.find(result_name)->value;
         assign_to(*generator.target, element_at(over, k), generator.target->span);
         set_result(with_element(name, generators, 0, before, span));
     }
-    finish_loop(build, body, bounds, kFalls);
+    build.finish(body, kFalls);
     return locals_.find(result_name)->value;
 }
 
@@ -121,7 +120,7 @@ Value FunctionAnalyzer::with_element(const std::string& name, const syntax::Comp
         if (const std::optional<bool> known = constant_truth(holds))
             return *known ? with_element(name, generators, condition + 1, before, span) : before;
         Value result;
-        branch(
+        branches_.write(
             values_.truth(holds, asked.span), span,
             [&](Value& r) {
                 r = with_element(name, generators, condition + 1, before, span);

@@ -42,30 +42,30 @@ Flow FunctionAnalyzer::query_loop(const syntax::For& loop, const Value& query, S
         iteration();
     });
 
-    LoopBuild build = begin_loop(ir::Op::while_, loop.body, std::move(names), span);
+    LoopWriter build = begin_loop(ir::Op::while_, {}, loop.body, std::move(names), span);
     build.is_guarded = true;
-    ir::Region* head = function_.new_region(build.operation);
-    ir::Region* body = function_.new_region(build.operation);
-    enter_region(build, head);
+    ir::Region* head = build.new_region();
+    ir::Region* body = build.new_region();
+    build.enter(head);
     ir::Value* go = function_.add_argument(head, bool_type(), "go");
     {
         ir::Builder::Inside inside(builder_, *head);
         builder_.yield({go});
     }
-    enter_region(build, body);
+    build.enter(body);
     function_.add_argument(body, bool_type(), "go");
     Flow flow = kFalls;
     {
         ir::Builder::Inside inside(builder_, *body);
         const Value found = next();
-        flow = branch(
+        flow = branches_.write(
             values_.truth(found, state.span), state.span, [&](Value&) { return iteration(); },
             [&](Value&) {
                 locals_.leave(true, false);
                 return kBreaks;
             });
     }
-    return finish_loop(build, body, {}, flow);
+    return build.finish(body, flow);
 }
 
 }  // namespace weft::sema

@@ -64,7 +64,7 @@ Flow FunctionAnalyzer::unrolled_bodies(const syntax::For& loop, const std::vecto
     const bool goes_on = (flow & (kFalls | kContinues)) && from + 1 < values.size();
     if (!goes_on) return after;
     ir::Value* condition = values_.materialize(locals_.scope.at(kGo).value, span);
-    return branch(
+    return branches_.write(
         condition, span, [&](Value&) { return unrolled_bodies(loop, values, from + 1, span); },
         [&](Value&) { return ((flow & kBreaks) ? kFalls : 0) | (flow & kReturns); });
 }

@@ -66,105 +66,7 @@ bool is_equality(syntax::CompareOperator op) {
     return op == syntax::CompareOperator::eq || op == syntax::CompareOperator::ne;
 }
 
-bool is_cheap_and_safe(const ir::Operation& operation) {
-    switch (operation.op) {
-        case ir::Op::neg:
-        case ir::Op::abs:
-        case ir::Op::invert:
-        case ir::Op::floor:
-        case ir::Op::ceil:
-        case ir::Op::trunc:
-        case ir::Op::add:
-        case ir::Op::sub:
-        case ir::Op::mul:
-        case ir::Op::min:
-        case ir::Op::max:
-        case ir::Op::copysign:
-        case ir::Op::and_:
-        case ir::Op::or_:
-        case ir::Op::xor_:
-        case ir::Op::shl:
-        case ir::Op::shr:
-        case ir::Op::fma:
-        case ir::Op::cmp_lt:
-        case ir::Op::cmp_le:
-        case ir::Op::cmp_gt:
-        case ir::Op::cmp_ge:
-        case ir::Op::cmp_eq:
-        case ir::Op::cmp_ne:
-        case ir::Op::isnan:
-        case ir::Op::isinf:
-        case ir::Op::isfinite:
-        case ir::Op::select:
-        case ir::Op::cast:
-        case ir::Op::bitcast:
-        case ir::Op::constant:
-        case ir::Op::make:
-        case ir::Op::splat:
-        case ir::Op::extract:
-        case ir::Op::insert:
-        case ir::Op::dim:
-        case ir::Op::is_null:
-        case ir::Op::tid:
-            return true;
-        default:
-            return false;
-    }
-}
-
-// Components of all operations together above which a branch is cheaper.
-constexpr int kCheapComponents = 16;
-
-// Whether the region can always run. Constants cost nothing.
-bool is_cheap_and_safe(const ir::Region& region) {
-    int cost = 0;
-    for (const ir::Operation* operation : region.operations) {
-        if (operation->op == ir::Op::yield) continue;
-        if (!is_cheap_and_safe(*operation)) return false;
-        const Type type = operation->results.empty() ? Type::none() : operation->results[0]->type;
-        if (operation->op != ir::Op::constant) cost += type.is_numeric_aggregate() ? type.components() : 1;
-    }
-    return cost <= kCheapComponents;
-}
-
 }  // namespace
-
-// Replaces an `if_` whose sides can both run always: its operations move before it, `select` gives the result.
-//   %r = if %c { %x = add %a, 1; yield %x } else { yield %a }   →   %x = add %a, 1;  %r = select %c, %x, %a
-// Returns the value that replaces the result, or null if the branch has to stay.
-ir::Value* flatten_branch(ir::Builder& builder, ir::Region& region) {
-    if (region.operations.empty()) return nullptr;
-    ir::Operation* branch = region.operations.back();
-    if (branch->op != ir::Op::if_ || branch->results.size() != 1) return nullptr;
-    if (!is_cheap_and_safe(branch->body(0)) || !is_cheap_and_safe(branch->body(1))) return nullptr;
-    region.operations.pop_back();
-    ir::Value* yielded[2];
-    for (int arm = 0; arm < 2; ++arm) {
-        for (ir::Operation* operation : branch->body(arm).operations) {
-            if (operation->op == ir::Op::yield) {
-                yielded[arm] = operation->operands[0];
-                continue;
-            }
-            operation->parent = &region;
-            region.operations.push_back(operation);
-        }
-    }
-    ir::Value* condition = branch->operands[0];
-    const auto is_constant = [](const ir::Value* v, bool truth) {
-        return v->type.is_bool() && v->definition && v->definition->op == ir::Op::constant &&
-               (v->definition->numbers[0].i != 0) == truth;
-    };
-    const auto drop_constant = [&](ir::Value* constant) { std::erase(region.operations, constant->definition); };
-    if (is_constant(yielded[1], false)) {
-        drop_constant(yielded[1]);
-        return builder.binary(ir::Op::and_, condition, yielded[0]);
-    }
-    if (is_constant(yielded[0], true)) {
-        drop_constant(yielded[0]);
-        return builder.binary(ir::Op::or_, condition, yielded[1]);
-    }
-    return builder.select(condition, yielded[0], yielded[1]);
-}
 
 Value FunctionAnalyzer::compare(const syntax::Compare& c, Span span) {
     // a < b < c: each operand runs once and, unlike in Python, always.
@@ -393,9 +295,9 @@ Value FunctionAnalyzer::bool_op(const syntax::BoolOp& op, std::size_t first, std
     };
     Value result;
     if (op.is_and)
-        branch(condition, span, run_rest, decided, &result);
+        branches_.write(condition, span, run_rest, decided, &result);
     else
-        branch(condition, span, decided, run_rest, &result);
+        branches_.write(condition, span, decided, run_rest, &result);
     if (result.is_runtime()) {
         if (ir::Value* flat = flatten_branch(builder_, builder_.region())) return Value::runtime(flat);
     }
@@ -409,7 +311,7 @@ Value FunctionAnalyzer::if_expression(const syntax::IfExpression& e, Span span) 
     }
     ir::Value* truth_value = values_.truth(condition, e.condition->span);
     Value result;
-    branch(
+    branches_.write(
         truth_value, span,
         [&](Value& r) {
             r = expression(*e.then_value);

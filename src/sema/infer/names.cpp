@@ -1,5 +1,4 @@
 // A name as an expression.
-#include "sema/analyzer.h"
 
 namespace weft::sema {
 
@@ -58,7 +57,7 @@ void FunctionAnalyzer::check_assigned(const std::string& name, Span span) {
     const Local* const flag = module_.options.debug ? locals_.find(assigned_flag(name)) : nullptr;
     if (!flag || flag->state != Local::State::assigned || constant_truth(flag->value) == true) return;
     const Span place = std::exchange(builder_.span, span);
-    branch(
+    branches_.write(
         values_.materialize(flag->value, span), span, [](Value&) { return kFalls; },
         [&](Value&) {
             builder_.raise("NameError: '" + escape_percent(syntax::spelled(name)) +

@@ -1,30 +1,9 @@
-// Branches: running a list of statements, and merging the scopes of the two arms.
-//
-// The arms of a branch run on copies of the scope. Afterwards each name is looked up in both copies:
-//
-//   * the same value in both: nothing to do;
-//   * different values of one type: both arms yield theirs, the result of the `if_` is the name's value from here on
-//         if c: x = 1.0                 %x2 = if %c { yield 1.0 } else { yield %x1 }
-//   * different types: an error that shows both places, if the name is read from here on;
-//   * a value in one arm only: zero in the other arm, if the name is read from here on.
-//
-// The last two rules ignore an arm that always exits (return, break, continue). The statements after the `if` then run
-// only if the other arm was taken. They move into that arm, and no flag is tested:
-//
-//   if i >= n: return                   if %out { yield } else { store %a[%i], 1.0; yield }
-//   a[i] = 1.0
-//
-// If an arm only *may* exit (an inner if that breaks), it yields a flag, and the statements that follow run under it:
-//
-//   if a:                               %skip, %x1 = if %a { if %b { yield true, %x0 } else { yield false, 2.0 } }
-//       if b: break                                  else { yield false, %x0 }
-//       x = 2.0                         if %skip { yield } else { use %x1 }
-//   use(x)
-//
-// Arms that have left a loop still yield the locals of that point, because the loop carries them out.
+#include "sema/branch_writer.h"
+
 #include <algorithm>
 
-#include "sema/analyzer.h"
+#include "sema/expected_types.h"
+#include "sema/messages.h"
 
 namespace weft::sema {
 
@@ -34,119 +13,71 @@ bool is_hidden(const std::string& name) { return name[0] == '$'; }
 
 bool leaves_loop(Flow flow) { return (flow & (kBreaks | kContinues)) != 0; }
 
+bool is_cheap_and_safe(const ir::Operation& operation) {
+    switch (operation.op) {
+        case ir::Op::neg:
+        case ir::Op::abs:
+        case ir::Op::invert:
+        case ir::Op::floor:
+        case ir::Op::ceil:
+        case ir::Op::trunc:
+        case ir::Op::add:
+        case ir::Op::sub:
+        case ir::Op::mul:
+        case ir::Op::min:
+        case ir::Op::max:
+        case ir::Op::copysign:
+        case ir::Op::and_:
+        case ir::Op::or_:
+        case ir::Op::xor_:
+        case ir::Op::shl:
+        case ir::Op::shr:
+        case ir::Op::fma:
+        case ir::Op::cmp_lt:
+        case ir::Op::cmp_le:
+        case ir::Op::cmp_gt:
+        case ir::Op::cmp_ge:
+        case ir::Op::cmp_eq:
+        case ir::Op::cmp_ne:
+        case ir::Op::isnan:
+        case ir::Op::isinf:
+        case ir::Op::isfinite:
+        case ir::Op::select:
+        case ir::Op::cast:
+        case ir::Op::bitcast:
+        case ir::Op::constant:
+        case ir::Op::make:
+        case ir::Op::splat:
+        case ir::Op::extract:
+        case ir::Op::insert:
+        case ir::Op::dim:
+        case ir::Op::is_null:
+        case ir::Op::tid:
+            return true;
+        default:
+            return false;
+    }
+}
+
+// Components of all operations together above which a branch is cheaper.
+constexpr int kCheapComponents = 16;
+
+// Whether the region can always run. Constants cost nothing.
+bool is_cheap_and_safe(const ir::Region& region) {
+    int cost = 0;
+    for (const ir::Operation* operation : region.operations) {
+        if (operation->op == ir::Op::yield) continue;
+        if (!is_cheap_and_safe(*operation)) return false;
+        const Type type = operation->results.empty() ? Type::none() : operation->results[0]->type;
+        if (operation->op != ir::Op::constant) cost += type.is_numeric_aggregate() ? type.components() : 1;
+    }
+    return cost <= kCheapComponents;
+}
+
 }  // namespace
 
-// assert c, f"{x}": if c: (the statements that follow) else: raise AssertionError(f"{x}")
-Flow FunctionAnalyzer::run_assert(const syntax::Assert& statement, Span span, WorkList& work) {
-    ir::Value* condition = within_statement(
-        work, [&] { return values_.truth(expression(*statement.condition), statement.condition->span); });
-    return branch(
-        condition, span, [&](Value&) { return run(work); },
-        [&](Value&) {
-            Printout text(builder_, "AssertionError: ");
-            add_printed(text, *statement.message, " ");
-            builder_.span = span;
-            builder_.raise(std::move(text.format), std::move(text.scalars));
-            return kStops;
-        });
-}
-
-Flow FunctionAnalyzer::run(WorkList work) {
-    const auto is_done = [](const WorkList& list) {
-        return std::all_of(list.begin(), list.end(),
-                           [](const Work& w) { return !w.target && w.next >= w.block->size(); });
-    };
-    while (!work.empty()) {
-        Work& top = work.back();
-        if (top.target) {
-            const Work assignment = top;
-            work.pop_back();
-            assign_to(*assignment.target, assignment.value, assignment.target->span);
-            continue;
-        }
-        if (top.next >= top.block->size()) {
-            work.pop_back();
-            continue;
-        }
-        if (source_.environment) source_.environment->go_on();
-        const syntax::Statement& next = *(*top.block)[top.next++];
-        builder_.span = next.span;
-        Flow flow = kFalls;
-        if (const auto* branch_statement = std::get_if<syntax::If>(&next.node)) {
-            bool took_rest = false;
-            flow = run_if(*branch_statement, next.span, work, took_rest);
-            if (took_rest) return flow;
-        } else if (const auto* checked = std::get_if<syntax::Assert>(&next.node);
-                   checked && module_.options.debug && shows_values(*checked)) {
-            return run_assert(*checked, next.span, work);
-        } else if (const auto* loop = std::get_if<syntax::For>(&next.node)) {
-            flow = for_statement(*loop, next.span, work);
-        } else if (const auto* loop = std::get_if<syntax::While>(&next.node)) {
-            locals_.afterwards.push_back(&work);
-            flow = while_loop(*loop, next.span);
-            locals_.afterwards.pop_back();
-        } else {
-            within_statement(work, [&] {
-                statement(next, flow);
-                return 0;
-            });
-        }
-        if (flow == kFalls) continue;
-        if (!(flow & kFalls) || is_done(work)) return flow;
-        // Some paths have left already: the rest runs on the others.
-        const Flow left = flow & ~kFalls;
-        ir::Value* skip = values_.materialize(locals_.scope.at(kSkip).value, next.span);
-        return branch(
-            skip, next.span,
-            [&](Value&) {
-                locals_.scope[kSkip].value = Value::boolean(true);
-                return left;
-            },
-            [&](Value&) {
-                locals_.scope.erase(kSkip);
-                return run(work);
-            });
-    }
-    return kFalls;
-}
-
-Flow FunctionAnalyzer::run_if(const syntax::If& statement, Span span, WorkList& work, bool& took_rest) {
-    const Value condition = within_statement(work, [&] { return expression(*statement.condition); });
-    // Known at compile time: only the taken block exists.
-    if (const std::optional<bool> known = constant_truth(condition)) {
-        work.push_back(Work{*known ? &statement.then_block : &statement.else_block});
-        return kFalls;
-    }
-    ir::Value* truth_value = values_.truth(condition, statement.condition->span);
-    builder_.span = span;
-    WorkList then_work = {Work{&statement.then_block}};
-    WorkList else_work = {Work{&statement.else_block}};
-    const auto append = [&](WorkList& arm) { arm.insert(arm.begin(), work.begin(), work.end()); };
-    if (always_exits(statement.then_block)) {
-        took_rest = true;
-        append(else_work);
-    } else if (always_exits(statement.else_block)) {
-        took_rest = true;
-        append(then_work);
-    }
-    const bool saved_skip_needed = locals_.skip_needed;
-    if (!took_rest) {
-        const bool has_rest =
-            std::any_of(work.begin(), work.end(), [](const Work& w) { return w.target || w.next < w.block->size(); });
-        locals_.skip_needed |=
-            has_rest && (possible_exits(statement.then_block) | possible_exits(statement.else_block));
-        locals_.afterwards.push_back(&work);
-    }
-    const Flow flow = branch(
-        truth_value, span, [&](Value&) { return run(std::move(then_work)); },
-        [&](Value&) { return run(std::move(else_work)); });
-    if (!took_rest) locals_.afterwards.pop_back();
-    locals_.skip_needed = saved_skip_needed;
-    return flow;
-}
-
-Flow FunctionAnalyzer::branch(ir::Value* condition, Span span, const std::function<Flow(Value&)>& then_arm,
-                              const std::function<Flow(Value&)>& else_arm, Value* result) {
+Flow BranchWriter::write(ir::Value* condition, Span span, const std::function<Flow(Value&)>& then_arm,
+                         const std::function<Flow(Value&)>& else_arm, Value* result) {
     ir::Operation* operation = function_.new_operation(ir::Op::if_, span);
     operation->operands = {condition};
     const Scope before = locals_.scope;
@@ -182,8 +113,8 @@ Flow FunctionAnalyzer::branch(ir::Value* condition, Span span, const std::functi
     return flow;
 }
 
-Scope FunctionAnalyzer::merge(Arm& a, Arm& b, std::vector<ir::Value*>& a_yields, std::vector<ir::Value*>& b_yields,
-                              ir::Operation* operation, Value* result) {
+Scope BranchWriter::merge(Arm& a, Arm& b, std::vector<ir::Value*>& a_yields, std::vector<ir::Value*>& b_yields,
+                          ir::Operation* operation, Value* result) {
     const auto in = [&](Arm& arm, const auto& make) {
         ir::Builder::Inside inside(builder_, *arm.region);
         return make();
@@ -252,8 +183,8 @@ Scope FunctionAnalyzer::merge(Arm& a, Arm& b, std::vector<ir::Value*>& a_yields,
 }
 
 // Merges one name that differs between the arms.
-Local FunctionAnalyzer::merge_local(const std::string& name, const Local* in_a, const Local* in_b, const Arm& a,
-                                    const Arm& b, const Join& join) {
+Local BranchWriter::merge_local(const std::string& name, const Local* in_a, const Local* in_b, const Arm& a,
+                                const Arm& b, const Join& join) {
     const auto has_value = [](const Local* local) { return local && local->state == Local::State::assigned; };
     const auto maybe = [](const Local& from) {
         Local local = from;
@@ -314,7 +245,7 @@ Local FunctionAnalyzer::merge_local(const std::string& name, const Local* in_a, 
 }
 
 // Gives literals the type of the value on the other path. Returns whether both have one type then.
-bool FunctionAnalyzer::agree(Value& a, Value& b, Span a_span, Span b_span) {
+bool BranchWriter::agree(Value& a, Value& b, Span a_span, Span b_span) {
     const auto is_literal = [](const Value& v) { return v.is_constant() && v.is_literal; };
     if (is_literal(a) && is_literal(b)) {
         const bool is_float = a.numbers[0].is_float || b.numbers[0].is_float;
@@ -328,7 +259,7 @@ bool FunctionAnalyzer::agree(Value& a, Value& b, Span a_span, Span b_span) {
 }
 
 // The value of an expression with branches; literals in one arm take the type of the other.
-Value FunctionAnalyzer::merge_results(Arm& a, Arm& b, const Join& join) {
+Value BranchWriter::merge_results(Arm& a, Arm& b, const Join& join) {
     Value x = a.result, y = b.result;
     if (identical(x, y)) return x;
     agree(x, y, a.span, b.span);
@@ -343,6 +274,43 @@ Value FunctionAnalyzer::merge_results(Arm& a, Arm& b, const Join& join) {
         fail(a.span, "this chooses between " + describe(a.result) + " and " + describe(b.result), std::move(notes));
     }
     return join(&x, &y, {});
+}
+
+// Replaces an `if_` whose sides can both run always: its operations move before it, `select` gives the result.
+//   %r = if %c { %x = add %a, 1; yield %x } else { yield %a }   →   %x = add %a, 1;  %r = select %c, %x, %a
+// Returns the value that replaces the result, or null if the branch has to stay.
+ir::Value* flatten_branch(ir::Builder& builder, ir::Region& region) {
+    if (region.operations.empty()) return nullptr;
+    ir::Operation* branch = region.operations.back();
+    if (branch->op != ir::Op::if_ || branch->results.size() != 1) return nullptr;
+    if (!is_cheap_and_safe(branch->body(0)) || !is_cheap_and_safe(branch->body(1))) return nullptr;
+    region.operations.pop_back();
+    ir::Value* yielded[2];
+    for (int arm = 0; arm < 2; ++arm) {
+        for (ir::Operation* operation : branch->body(arm).operations) {
+            if (operation->op == ir::Op::yield) {
+                yielded[arm] = operation->operands[0];
+                continue;
+            }
+            operation->parent = &region;
+            region.operations.push_back(operation);
+        }
+    }
+    ir::Value* condition = branch->operands[0];
+    const auto is_constant = [](const ir::Value* v, bool truth) {
+        return v->type.is_bool() && v->definition && v->definition->op == ir::Op::constant &&
+               (v->definition->numbers[0].i != 0) == truth;
+    };
+    const auto drop_constant = [&](ir::Value* constant) { std::erase(region.operations, constant->definition); };
+    if (is_constant(yielded[1], false)) {
+        drop_constant(yielded[1]);
+        return builder.binary(ir::Op::and_, condition, yielded[0]);
+    }
+    if (is_constant(yielded[0], true)) {
+        drop_constant(yielded[0]);
+        return builder.binary(ir::Op::or_, condition, yielded[1]);
+    }
+    return builder.select(condition, yielded[0], yielded[1]);
 }
 
 }  // namespace weft::sema
