@@ -1,15 +1,24 @@
-// The analysis of one function: walks its statements in order and emits IR. Reading order:
+// The analysis of one function: walks its statements in order and emits IR. FunctionAnalyzer is the walk of the tree.
+// Classes of their own do the work that does not need it: values, locals, branches, loops. Reading order:
 //
 //   value.h                the values of expressions and locals
 //   assignment_target.h    assignment targets, and parts of values
 //   module_state.h         the state that all functions of a module share
-//   expected_types.h       the types that values take, without IR
-//   value_writer.h         values as IR; parts.h: parts of them; printout.h: their text
 //   walk.h                 scans of the text
-//   locals.h               the locals at the current point; name_lookup.h: the meaning of all other names
-//   infer/                 expressions: names, operators, comparisons, attributes, subscripts and constructors
+//   expected_types.h       the types that values take, without IR
+//   value_writer.h         values as IR
+//   parts.h                parts of values: components, fields, elements of lists
+//   constructors.h         calls of types
+//   printout.h             the text of a print
+//   sequence_access.h      the elements of a loop's sequence
+//   locals.h               the locals at the current point
+//   name_lookup.h          the meaning of all other names
+//   branch_writer.h        branches in the IR, and the merging of the locals of their arms
+//   loop_writer.h          loops in the IR, and their carried locals
+//   bound_call.h           arguments of calls, matched to parameters
+//   gradient_body.h        wp.adjoint in a gradient that the user wrote
+//   infer/                 expressions: names, operators, comparisons, attributes and subscripts
 //   call/                  calls: the builtin table (overload), user functions (functions), print, statics, tid
-//   branch_writer.h        branches, and the merging of the locals of their arms; loop_writer.h: loops, and carried locals
 //   control/               statements: assignment, lists of statements (blocks), loops, return
 //   sema.cpp               the module: kernel first, functions as they are met
 #pragma once
@@ -29,9 +38,12 @@
 #include "builtins/resolve.h"
 #include "ir/builder.h"
 #include "sema/assignment_target.h"
+#include "sema/bound_call.h"
 #include "sema/branch_writer.h"
+#include "sema/constructors.h"
 #include "sema/environment.h"
 #include "sema/expected_types.h"
+#include "sema/gradient_body.h"
 #include "sema/locals.h"
 #include "sema/loop_writer.h"
 #include "sema/messages.h"
@@ -40,6 +52,7 @@
 #include "sema/options.h"
 #include "sema/parts.h"
 #include "sema/printout.h"
+#include "sema/sequence_access.h"
 #include "sema/value.h"
 #include "sema/value_writer.h"
 #include "sema/walk.h"
@@ -119,20 +132,9 @@ private:
     // ---- infer/patterns.cpp: match ----
     bool is_instance(const syntax::ClassTest& test);
     Value part_by_number(const syntax::PartByNumber& part, Span span);
-    // ---- infer/constructors.cpp ----
+    // ---- infer/dataclasses.cpp ----
     Value construct(Type type, const std::vector<Actual>& arguments, Span span);
-    Value convert_scalar(Type type, const Value& value, Span span);
-    Value construct_aggregate(Type type, const std::vector<Actual>& arguments, Span span);
-    Value construct_transform(Type type, const std::vector<Actual>& arguments, Span span);
-    Value construct_struct(Type type, const std::vector<Actual>& arguments, Span span);
-    Value struct_of(Type type, const std::vector<const Actual*>& by_field);
-    static std::vector<const Actual*> match_fields(const std::string& name, const Construction& rules,
-                                                   const std::vector<Actual>& arguments, Span span);
     Value construct_dataclass(Type type, const Construction& rules, const std::vector<Actual>& arguments, Span span);
-    ir::Value* default_of(const Type::Field& field);
-    Value anonymous_vector(const std::vector<Actual>& arguments, Span span);
-    Value anonymous_matrix(const std::vector<Actual>& arguments, Span span);
-    Value anonymous_rotation(Kind kind, const std::vector<Actual>& arguments, Span span);
 
     // ---- call/calls.cpp ----
     Value call(const syntax::Call& call, Span span);
@@ -147,7 +149,6 @@ private:
     Value length_of(const std::vector<Actual>& arguments, Span span);
     Value type_of_argument(const std::vector<Actual>& arguments, Span span);
     // ---- call/folds.cpp, call/sequences.cpp ----
-    struct Iterable;
     std::optional<Value> fold_generator(const std::string& name, const syntax::Call& call, Span span);
     Value start_of_fold(const std::string& name, const syntax::Comprehension& generators,
                         const std::function<Value()>& element, Span span);
@@ -179,24 +180,6 @@ private:
     // `a + b` by a function of the program named add; empty if none accepts these types.
     std::optional<Value> call_own_operator(const std::string& name, const std::vector<Actual>& arguments, Span span);
     // ---- call/functions.cpp ----
-    static void reject_unusual_parameters(const syntax::Function& tree);
-    // A call's arguments, matched to the parameters of one function.
-    struct BoundCall {
-        std::shared_ptr<const FunctionSource> callee;
-        std::vector<Value> values;
-        std::vector<Span> places;
-        std::vector<std::shared_ptr<const AssignmentTarget>>
-            references;    // for the parameters of callee->references, in order
-        int distance = 0;  // summed over the parameters; 0 if all fit exactly
-    };
-    static std::vector<const Actual*> match_parameters(const syntax::Function& callee,
-                                                       const std::vector<Actual>& arguments, const Note& signature);
-    Value accept(const Value& value, const TypePattern& annotation, TypeVariables& variables, Span span,
-                 const std::string& what);
-    BoundCall bind_arguments(const std::shared_ptr<const FunctionSource>& callee, const std::vector<Actual>& arguments,
-                             Span span);
-    BoundCall choose_overload(const std::shared_ptr<const FunctionSource>& callee, const std::vector<Actual>& arguments,
-                              Span span);
     Value call_function(const std::shared_ptr<const FunctionSource>& function, const std::vector<Actual>& arguments,
                         Span span);
     void assign_reference(const AssignmentTarget& place, const Value& value, Span span);
@@ -212,16 +195,10 @@ private:
     Value call_builtin_gradient(const std::string& name, const std::vector<Actual>& arguments, Span span);
     // Reports a wp.adjoint[...] that was not read as a parameter's adjoint.
     static void reject_adjoint(const Binding& indexed, Span span);
-    void begin_adjoints(std::size_t own);
-    bool is_field_of_adjoint(const syntax::Attribute& attribute) const;
-    Value gradient_of_field(const AssignmentTarget& place);
-    void finish_gradient();
-    bool is_gradient_element(const AssignmentTarget& place) const;  // of wp.adjoint[array]
     // ---- call/closures.cpp: lambdas, functions within functions, comprehensions ----
     Value lambda(const syntax::Lambda& lambda);
     Value call_closure(const Value& closure, const std::vector<Actual>& arguments, Span span);
     Value body_of(const syntax::Lambda& lambda);
-    static bool holds_closure(const Value& value);
     // ---- call/native.cpp ----
     Value call_native(const BoundCall& call, Span span, const Note& signature);
     // ---- call/print.cpp ----
@@ -278,46 +255,13 @@ private:
     }
     Flow run_if(const syntax::If& statement, Span span, WorkList& work, bool& took_rest);
 
-    // ---- control/range.cpp ----
-    struct Range {
-        Value start, stop, step;
-        Type type;
-        bool reversed = false;
-        Span span;
-        std::optional<std::int64_t> trip_count;  // if known at compile time
-    };
-    std::optional<Range> range(const syntax::Expression& iterable);
-    struct Counted {
-        ir::Value *lo, *hi, *step;
-        ir::Value *first,
-            *stride;  // null if k is the variable; else variable = first +- k * stride
-        bool backwards;
-    };
-    Counted count(const Range& range);
-    ir::Value* loop_variable(const Counted& counted, ir::Value* k);
-    ir::Value* trip_count(const Range& range, ir::Value* start, ir::Value* step);
-    bool is_static_variable(const syntax::For& loop);
     // ---- control/iterable.cpp ----
-    struct Iterable {
-        enum class Kind { values, range, array, query, enumerate, zip, reversed } kind = Kind::values;
-        std::vector<Value> values;  // query: the query
-        std::optional<Range> range;
-        ir::Value* array = nullptr;
-        Value first;                  // enumerate: the first number
-        std::vector<Iterable> parts;  // enumerate, zip, reversed: their arguments
-        Span span;
-    };
+    std::optional<Range> range(const syntax::Expression& iterable);
+    bool is_static_variable(const syntax::For& loop);
     Iterable iterable(const syntax::Expression& expression);
     Value comprehension(const syntax::Comprehension& comprehension, const Iterable* first = nullptr);
     void generate(const syntax::Comprehension& comprehension, std::size_t number, const Iterable& over,
                   std::vector<Value>& elements);
-    static bool is_counted(const Iterable& over);
-    static std::optional<std::int64_t> length_of(const Iterable& over);
-    std::vector<Value> elements_of(const Iterable& over);
-    Value number_from(const Value& first, std::int64_t number, Span span);
-    static Type counter_of(const Iterable& over);
-    ir::Value* counted_length(const Iterable& over, Type counter);
-    Value element_at(const Iterable& over, ir::Value* k);
     std::optional<std::vector<Value>> unrolled_values(const syntax::For& loop, const Iterable& over);
 
     // ---- control/loops.cpp ----
@@ -355,14 +299,15 @@ private:
     ir::Builder builder_;
     ValueWriter values_;
     PartAccess parts_;
+    Constructors constructors_;
+    SequenceAccess sequences_;
     Locals locals_;
     NameLookup names_;
     BranchWriter branches_;
 
     std::int64_t unrolled_bodies_ = 0;  // copies of loop bodies made so far
 
-    std::map<std::string, Value> struct_parameters_;  // of a gradient, by the name of their adjoint
-    std::optional<std::size_t> gradient_of_;          // of a gradient: how many of its parameters are the function's
+    std::optional<GradientBody> gradient_;  // of a function made with @wp.func_grad
 
     std::map<std::string, const ir::Value*> reference_starts_;  // the references' values at the function's begin
 };

@@ -28,6 +28,8 @@ FunctionAnalyzer::FunctionAnalyzer(ModuleState& module, const FunctionSource& so
       builder_(function, function.body),
       values_(builder_),
       parts_(builder_),
+      constructors_(builder_),
+      sequences_(builder_),
       locals_(source, module.options, builder_),
       names_(source, locals_),
       branches_(function_, builder_, locals_) {}
@@ -40,7 +42,7 @@ void FunctionAnalyzer::analyze(const std::vector<Value>& parameters) {
         if (locals_.is_reference(tree_.parameters[i].name))
             reference_starts_[tree_.parameters[i].name] = parameters[i].ir;
     }
-    if (gradient_of_) begin_adjoints(*gradient_of_);
+    if (gradient_) gradient_->begin();
     if (source_.result) {
         if (function_.is_kernel && !source_.result->is_none()) {
             fail(tree_.result_span,
@@ -55,7 +57,7 @@ void FunctionAnalyzer::analyze(const std::vector<Value>& parameters) {
 }
 
 void FunctionAnalyzer::analyze_gradient(const std::vector<Value>& parameters, std::size_t own) {
-    gradient_of_ = own;
+    gradient_.emplace(tree_, own, function_, builder_, locals_);
     analyze(parameters);
 }
 

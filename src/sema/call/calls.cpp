@@ -182,10 +182,10 @@ Value FunctionAnalyzer::call_language_builtin(const std::string& name, const syn
     if (name == "len") return length_of(actuals(call), span);
     if (name == "print") return call_print(call, span);
     if (name == "printf") return call_printf(actuals(call), span);
-    if (name == "vector") return anonymous_vector(actuals(call), span);
-    if (name == "matrix") return anonymous_matrix(actuals(call), span);
-    if (name == "quaternion") return anonymous_rotation(Kind::quaternion, actuals(call), span);
-    if (name == "transformation") return anonymous_rotation(Kind::transform, actuals(call), span);
+    if (name == "vector") return constructors_.anonymous_vector(actuals(call), span);
+    if (name == "matrix") return constructors_.anonymous_matrix(actuals(call), span);
+    if (name == "quaternion") return constructors_.anonymous_rotation(Kind::quaternion, actuals(call), span);
+    if (name == "transformation") return constructors_.anonymous_rotation(Kind::transform, actuals(call), span);
     if (name == "zeros") return local_array(actuals(call), span);
     if (name == "array") return array_at(actuals(call), span);
     if (name == "min" || name == "max" || name == "sum" || name == "any" || name == "all") {

@@ -102,11 +102,6 @@ Value FunctionAnalyzer::body_of(const syntax::Lambda& lambda) {
     return value;
 }
 
-bool FunctionAnalyzer::holds_closure(const Value& value) {
-    return value.is_binding(Binding::Kind::closure) ||
-           std::any_of(value.elements.begin(), value.elements.end(), holds_closure);
-}
-
 // `first`: the sequence of the first generator, if it has been evaluated.
 Value FunctionAnalyzer::comprehension(const syntax::Comprehension& comprehension, const Iterable* first) {
     std::vector<Value> elements;
@@ -123,7 +118,7 @@ void FunctionAnalyzer::generate(const syntax::Comprehension& comprehension, std:
                                 std::vector<Value>& elements) {
     const syntax::Generator& generator = comprehension.generators[number];
     const Span span = generator.iterable->span;
-    const std::optional<std::int64_t> length = length_of(over);
+    const std::optional<std::int64_t> length = known_length(over);
     if (!length) {
         fail(span, "the length of a comprehension must be known at compile time",
              {help("write a loop; wp.zeros(shape=16, dtype=float) makes a small array of this thread")});
@@ -135,7 +130,7 @@ void FunctionAnalyzer::generate(const syntax::Comprehension& comprehension, std:
                  " copies of loop bodies in this function",
              {help("write a loop")}, ErrorCategory::value);
     }
-    for (const Value& value : elements_of(over)) {
+    for (const Value& value : sequences_.elements_of(over)) {
         assign_to(*generator.target, value, span);
         bool is_taken = true;
         for (const syntax::ExpressionPtr& condition : generator.conditions) {

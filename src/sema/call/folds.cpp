@@ -26,15 +26,15 @@ std::optional<Value> FunctionAnalyzer::fold_generator(const std::string& name, c
     if (generators->generators.size() != 1 && !otherwise) return std::nullopt;
     const syntax::Generator& generator = generators->generators[0];
     const Iterable over = iterable(*generator.iterable);
-    const std::optional<std::int64_t> length = length_of(over);
+    const std::optional<std::int64_t> length = known_length(over);
     const bool is_short = !is_counted(over) || (length && *length <= module_.options.max_unroll);
     if (generators->generators.size() != 1 || (is_short && generator.conditions.empty())) {
         const Value list = comprehension(*generators, &over);
         if (otherwise && list.elements.empty()) return expression(*otherwise);
         return fold_sequence(name, {Actual{list, call.arguments[0]->span, {}, nullptr, nullptr}}, span);
     }
-    Value result =
-        is_short ? fold_values(name, *generators, elements_of(over), span) : fold_loop(name, *generators, over, span);
+    Value result = is_short ? fold_values(name, *generators, sequences_.elements_of(over), span)
+                            : fold_loop(name, *generators, over, span);
     if (is_choice(name)) result = chosen(name, result, otherwise, span);
     std::erase_if(locals_.scope, [&](const auto& local) { return syntax::is_own(local.first, generators->scope); });
     return result;
@@ -85,7 +85,9 @@ Value FunctionAnalyzer::fold_loop(const std::string& name, const syntax::Compreh
     };
     const Type counter = counter_of(over);
     // The argument belongs to the region that start_of_fold() drops.
-    const auto element = [&] { return element_at(over, function_.add_argument(&builder_.region(), counter, "")); };
+    const auto element = [&] {
+        return sequences_.element_at(over, function_.add_argument(&builder_.region(), counter, ""));
+    };
     set_result(start_of_fold(name, generators, element, span));
     LoopNames names;
     names.assigned = assigned_names(*generators.element, names_.inout_finder());
@@ -93,7 +95,7 @@ Value FunctionAnalyzer::fold_loop(const std::string& name, const syntax::Compreh
         names.assigned.merge(assigned_names(*condition, names_.inout_finder()));
     names.assigned.insert(result_name);
     names.rebound = {result_name};
-    const std::vector<ir::Value*> bounds = {builder_.integer(0, counter), counted_length(over, counter),
+    const std::vector<ir::Value*> bounds = {builder_.integer(0, counter), sequences_.counted_length(over, counter),
                                             builder_.integer(1, counter)};
     static const syntax::Block nothing;
     LoopWriter build = begin_loop(ir::Op::for_, bounds, nothing, std::move(names), span);
@@ -103,7 +105,7 @@ Value FunctionAnalyzer::fold_loop(const std::string& name, const syntax::Compreh
     {
         ir::Builder::Inside inside(builder_, *body);
         const Value before = locals_.find(result_name)->value;
-        assign_to(*generator.target, element_at(over, k), generator.target->span);
+        assign_to(*generator.target, sequences_.element_at(over, k), generator.target->span);
         set_result(with_element(name, generators, 0, before, span));
     }
     build.finish(body, kFalls);

@@ -5,8 +5,7 @@
 //       wp.adjoint[x] += 2.0 * x * adj        %1 = mul 2, %x;  %2 = mul %1, %adj;  %3 = add %0, %2
 //                                             return %3
 //
-// A gradient takes the function's parameters and one adjoint for each result of the function. wp.adjoint[x] is a local
-// there: it starts at zero, and the gradient returns it for x. For an array it is the gradient array.
+// A gradient takes the function's parameters and one adjoint for each result of the function (gradient_body.h).
 #include <algorithm>
 
 #include "ir/typing.h"
@@ -86,58 +85,6 @@ void FunctionAnalyzer::reject_adjoint(const Binding& indexed, Span span) {
          {help("its index is the name of a parameter: wp.adjoint[x]")});
 }
 
-void FunctionAnalyzer::begin_adjoints(std::size_t own) {
-    for (std::size_t i = 0; i < own; ++i) {
-        const syntax::Parameter& parameter = tree_.parameters[i];
-        const Value value = locals_.find(parameter.name)->value;
-        const Type type = type_of(value);
-        builder_.span = parameter.span;
-        if (type.is_array() && ir::is_smooth(type.element()))
-            locals_.assign(adjoint_name(parameter.name), Value::runtime(builder_.grad_of(values_.array_of(value))),
-                           parameter.span);
-        else if (!value.is_binding() && (ir::is_smooth(type) || (type.is_struct() && ir::holds_array(type)))) {
-            locals_.assign(adjoint_name(parameter.name), values_.zero_like(value), parameter.span);
-            if (type.is_struct()) struct_parameters_.emplace(adjoint_name(parameter.name), value);
-        }
-    }
-}
-
-// Whether this is a field of wp.adjoint[x], for a struct x, or of a struct in that.
-bool FunctionAnalyzer::is_field_of_adjoint(const syntax::Attribute& attribute) const {
-    const syntax::Expression* object = attribute.object.get();
-    while (const auto* outer = std::get_if<syntax::Attribute>(&object->node)) object = outer->object.get();
-    const auto* name = std::get_if<syntax::Name>(&object->node);
-    return name && struct_parameters_.contains(name->id);
-}
-
-// The value of an array field of wp.adjoint[x]: the gradient of the array in x.
-Value FunctionAnalyzer::gradient_of_field(const AssignmentTarget& place) {
-    Value value = struct_parameters_.at(place.name);
-    for (const PartStep& step : place.steps) value = parts_.read(value, step);
-    return Value::runtime(builder_.grad_of(values_.array_of(value)));
-}
-
-bool FunctionAnalyzer::is_gradient_element(const AssignmentTarget& place) const {
-    return gradient_of_ && place.array && ir::gradient_holding(place.array);
-}
-
-void FunctionAnalyzer::finish_gradient() {
-    std::vector<ir::Value*> adjoints;
-    for (std::size_t i = 0; i < *gradient_of_; ++i) {
-        const Local* local = locals_.find(adjoint_name(tree_.parameters[i].name));
-        if (!local || type_of(local->value).is_array()) continue;
-        if (local->state != Local::State::assigned)
-            fail(local->assigned, "the adjoint of '" + tree_.parameters[i].name + "' " + local->reason);
-        values_.flatten(local->value, local->assigned, adjoints);
-    }
-    std::erase_if(adjoints, [](const ir::Value* adjoint) { return !ir::is_smooth(adjoint->type); });
-    std::vector<Type> types;
-    for (const ir::Value* adjoint : adjoints) types.push_back(adjoint->type);
-    if (types.size() == 1) function_.result = types[0];
-    if (types.size() > 1) function_.result = Type::tuple(std::move(types));
-    builder_.return_(std::move(adjoints));
-}
-
 // wp.grad(f) as a value: f, marked as its gradient.
 Value FunctionAnalyzer::gradient_of_argument(const std::vector<Actual>& arguments, Span span) {
     if (arguments.size() != 1 || !arguments[0].keyword.empty())
@@ -202,7 +149,7 @@ Value FunctionAnalyzer::call_builtin_gradient(const std::string& name, const std
 Value FunctionAnalyzer::call_gradient(const std::shared_ptr<const FunctionSource>& function,
                                       const std::vector<Actual>& arguments, Span span) {
     module_.keep_source(function->tree->source);
-    const BoundCall call = choose_overload(function, arguments, span);
+    const BoundCall call = choose_overload(module_, function, arguments, span);
     const syntax::Function& tree = *call.callee->tree;
     const Note signature = note("the function", tree.span);
     ir::Function* const instance = instance_of(call, span, signature);

@@ -47,7 +47,7 @@ std::optional<Value> FunctionAnalyzer::call_own_operator(const std::string& name
     const Binding own = names_.look_up(name, span);
     if (own.kind != Binding::Kind::function) return std::nullopt;
     try {
-        choose_overload(own.function, arguments, span);
+        choose_overload(module_, own.function, arguments, span);
     } catch (const CompileError&) {
         return std::nullopt;  // made for other types: the built-in operator gives the better message
     }

@@ -169,8 +169,8 @@ Value FunctionAnalyzer::read(const AssignmentTarget& place) {
         // A constant of the module is no local of the function.
         fail(place.span, "this name is no local variable, so nothing of it can be assigned",
              {help("kernels cannot change Python globals; use an array")});
-    } else if (place.type.is_array() && struct_parameters_.contains(place.name)) {
-        return gradient_of_field(place);
+    } else if (place.type.is_array() && gradient_ && gradient_->is_adjoint_of_struct(place.name)) {
+        return gradient_->gradient_of_field(place);
     } else {
         value = part_of_list(locals_.find(place.name)->value, place.elements);
         if (place.element) value = parts_.element_at(value, Value::runtime(place.element), place.span);
@@ -222,7 +222,8 @@ void FunctionAnalyzer::write(const AssignmentTarget& place, const Value& value, 
             place.type, values_.materialize(expect(value, place.type.scalar_type(), value_span, what), value_span));
     } else if (is_slice && value.is_tuple() && place.type.is_vector()) {
         part = values_.materialize(
-            construct_aggregate(place.type, {Actual{value, value_span, {}, nullptr}}, value_span), value_span);
+            constructors_.construct_aggregate(place.type, {Actual{value, value_span, {}, nullptr}}, value_span),
+            value_span);
     } else {
         part = values_.materialize(expect(value, place.type, value_span, what), value_span);
     }
@@ -233,7 +234,7 @@ void FunctionAnalyzer::write(const AssignmentTarget& place, const Value& value, 
         }
     }
     if (is_memory(place)) {
-        if (!atomic && is_gradient_element(place)) {
+        if (!atomic && gradient_ && gradient_->is_gradient_element(place)) {
             fail(place.span, "the gradient of an array collects what all threads add to it",
                  {help("add to it, or subtract from it: wp.adjoint[array][i] += ...")});
         }

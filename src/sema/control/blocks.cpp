@@ -1,5 +1,5 @@
-// Runs lists of statements. Behind a branch that may exit, the rest moves into the arm that goes on, or runs under a flag
-// (branch_writer.h).
+// Runs lists of statements. Behind a branch that may exit, the rest moves into the arm that goes on, or runs under a
+// flag (branch_writer.h).
 #include <algorithm>
 
 #include "sema/analyzer.h"

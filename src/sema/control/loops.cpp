@@ -106,13 +106,18 @@ Flow FunctionAnalyzer::for_loop(const syntax::For& loop, const Iterable& over, S
     const Type type = is_range ? over.range->type : counter_of(over);
     Counted counted{};
     if (is_range)
-        counted = count(*over.range);
+        counted = sequences_.count(*over.range);
     else
-        counted = {
-            builder_.integer(0, type), counted_length(over, type), builder_.integer(1, type), nullptr, nullptr, false};
+        counted = {builder_.integer(0, type),
+                   sequences_.counted_length(over, type),
+                   builder_.integer(1, type),
+                   nullptr,
+                   nullptr,
+                   false};
     builder_.span = span;
     const auto iteration = [&](ir::Value* k) {
-        const Value value = is_range ? Value::runtime(loop_variable(counted, k)) : element_at(over, k);
+        const Value value =
+            is_range ? Value::runtime(sequences_.loop_variable(counted, k)) : sequences_.element_at(over, k);
         assign_to(*loop.target, value, loop.target->span);
         return run({Work{&loop.body}});
     };

@@ -41,7 +41,7 @@ void FunctionAnalyzer::return_statement(const syntax::Return& statement, Span sp
         return;
     }
     const std::string name = "'" + (inner ? inner->function->name : tree_.name) + "'";
-    if (gradient_of_ && !inner && !value.is_nothing()) {
+    if (gradient_ && !inner && !value.is_nothing()) {
         fail(place, name + " is a gradient, which returns nothing",
              {help("add to the adjoints of the parameters: wp.adjoint[x] += ...")});
     }
@@ -79,7 +79,7 @@ void FunctionAnalyzer::return_statement(const syntax::Return& statement, Span sp
 
 void FunctionAnalyzer::finish_function() {
     builder_.span = tree_.span;
-    if (gradient_of_) return finish_gradient();
+    if (gradient_) return gradient_->finish();
     // The new values of parameters that are passed by reference are returned after the result.
     std::vector<Value> values;
     std::size_t number = 0;

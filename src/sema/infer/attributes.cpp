@@ -24,7 +24,7 @@ std::optional<Value> type_attribute(Type type, const std::string& name) {
 }  // namespace
 
 Value FunctionAnalyzer::attribute(const syntax::Attribute& attribute, Span span) {
-    if (is_field_of_adjoint(attribute)) {
+    if (gradient_ && gradient_->is_field_of_adjoint(attribute)) {
         AssignmentTarget base = place(*attribute.object);
         if (const std::optional<PartStep> step = part_attribute(base.type, attribute.name))
             return read(target_of_part(std::move(base), *step));

@@ -164,7 +164,9 @@ Value FunctionAnalyzer::compare_types(syntax::CompareOperator op, Value a, Value
     using Operator = syntax::CompareOperator;
     const auto is_unsigned_64 = [](Type type) { return type.scalar() == Scalar::u64; };
     const auto is_signed = [](Type type) { return type.is_int() && info(type.scalar()).is_signed(); };
-    const auto as = [&](Scalar scalar, const Value& v) { return convert_scalar(Type::scalar(scalar), v, span); };
+    const auto as = [&](Scalar scalar, const Value& v) {
+        return constructors_.convert_scalar(Type::scalar(scalar), v, span);
+    };
     if (a.type.is_float() || b.type.is_float()) {
         const bool same_kind = a.type.is_float() && b.type.is_float();
         const bool narrow = same_kind && info(a.type.scalar()).bits <= 32 && info(b.type.scalar()).bits <= 32;
@@ -201,7 +203,9 @@ std::optional<Value> FunctionAnalyzer::compare_bools(syntax::CompareOperator op,
         if (number == 0 || number == 1)
             return (number == 1) == (op == syntax::CompareOperator::eq) ? flag : values_.logical_not(flag, span);
     }
-    const auto counted = [&](const Value& v) { return v.type.is_bool() ? convert_scalar(i32_type(), v, span) : v; };
+    const auto counted = [&](const Value& v) {
+        return v.type.is_bool() ? constructors_.convert_scalar(i32_type(), v, span) : v;
+    };
     return compare_pair(op, counted(a), counted(b), span);
 }
 

@@ -1,11 +1,12 @@
 // A name as an expression.
+#include "sema/analyzer.h"
 
 namespace weft::sema {
 
 Value FunctionAnalyzer::name(const syntax::Name& name, Span span) {
     if (is_adjoint_name(name.id) && !locals_.find(name.id)) {
         const std::string parameter = name.id.substr(name.id.find('[') + 1);
-        if (!gradient_of_) {
+        if (!gradient_) {
             fail(span, "wp.adjoint has no meaning here: '" + tree_.name + "' is a gradient, called as a function",
                  {help("call the function that it is the gradient of; wp.grad(f) gives its gradient")});
         }

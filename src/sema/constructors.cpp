@@ -1,10 +1,9 @@
-// Calls of types: wp.float64(x), wp.vec3(1.0, 2.0, 3.0), MyStruct(), wp.vector(...), wp.matrix(...).
-//
-// A scalar constructor converts from any scalar: that is the explicit conversion of the language. Constructors of
-// vectors and matrices convert only literals; typed components must have the right type (P-69). A whole vector of the
-// same length converts, as no other meaning is possible.
-#include "sema/analyzer.h"
+#include "sema/constructors.h"
+
+#include "sema/expected_types.h"
 #include "sema/literals.h"
+#include "sema/messages.h"
+#include "sema/parts.h"
 
 namespace weft::sema {
 
@@ -34,7 +33,7 @@ bool same_shape(Type a, Type b) { return a.kind() == b.kind() && a.rows() == b.r
 
 }  // namespace
 
-Value FunctionAnalyzer::construct(Type type, const std::vector<Actual>& arguments, Span span) {
+Value Constructors::construct(Type type, const std::vector<Actual>& arguments, Span span) {
     const std::string name = type.python_name();
     if (type.is_scalar()) {
         refuse_keywords(arguments, name);
@@ -47,11 +46,11 @@ Value FunctionAnalyzer::construct(Type type, const std::vector<Actual>& argument
     }
     if (type.is(Kind::transform)) return construct_transform(type, arguments, span);
     if (type.is_numeric_aggregate()) return construct_aggregate(type, arguments, span);
-    if (type.is_struct()) return construct_struct(type, arguments, span);
+    if (type.is_struct()) return construct_struct(type, arguments);
     fail(span, name + " cannot be constructed in kernels", {help("pass arrays as arguments of the kernel")});
 }
 
-Value FunctionAnalyzer::convert_scalar(Type type, const Value& value, Span span) {
+Value Constructors::convert_scalar(Type type, const Value& value, Span span) {
     const std::string name = type.python_name();
     if (!type_of(value).is_scalar()) {
         fail(span, name + "() converts from a scalar, not from " + describe(value),
@@ -71,7 +70,7 @@ Value FunctionAnalyzer::convert_scalar(Type type, const Value& value, Span span)
     return Value::runtime(builder_.cast(values_.materialize(value, span), type.scalar()));
 }
 
-Value FunctionAnalyzer::construct_aggregate(Type type, const std::vector<Actual>& given, Span span) {
+Value Constructors::construct_aggregate(Type type, const std::vector<Actual>& given, Span span) {
     const std::string name = type.python_name();
     // A tuple gives its elements.
     std::vector<Actual> arguments;
@@ -147,7 +146,7 @@ Value FunctionAnalyzer::construct_aggregate(Type type, const std::vector<Actual>
     return Value::runtime(builder_.make(type, parts));
 }
 
-Value FunctionAnalyzer::construct_transform(Type type, const std::vector<Actual>& arguments, Span span) {
+Value Constructors::construct_transform(Type type, const std::vector<Actual>& arguments, Span span) {
     const std::string name = type.python_name();
     const Scalar scalar = type.scalar();
     const Type position = Type::vector(scalar, 3), rotation = Type::quaternion(scalar);
@@ -205,7 +204,7 @@ Value FunctionAnalyzer::construct_transform(Type type, const std::vector<Actual>
 }
 
 // The value of a field without an argument. An array is null, as for None.
-ir::Value* FunctionAnalyzer::default_of(const Type::Field& field) {
+ir::Value* Constructors::default_of(const Type::Field& field) {
     if (!field.default_value.empty()) return builder_.constant(field.type, field.default_value);
     if (!field.type.is_struct()) return builder_.zero(field.type);
     std::vector<ir::Value*> parts;
@@ -213,9 +212,7 @@ ir::Value* FunctionAnalyzer::default_of(const Type::Field& field) {
     return builder_.make(field.type, parts);
 }
 
-Value FunctionAnalyzer::construct_struct(Type type, const std::vector<Actual>& arguments, Span span) {
-    if (const std::optional<Construction> rules = source_.environment->construction(type))
-        return construct_dataclass(type, *rules, arguments, span);
+Value Constructors::construct_struct(Type type, const std::vector<Actual>& arguments) {
     const std::string& name = type.struct_name();
     const auto& fields = type.fields();
     std::vector<const Actual*> by_field(fields.size(), nullptr);
@@ -239,7 +236,7 @@ Value FunctionAnalyzer::construct_struct(Type type, const std::vector<Actual>& a
 }
 
 // The struct with these fields, and the defaults of the others.
-Value FunctionAnalyzer::struct_of(Type type, const std::vector<const Actual*>& by_field) {
+Value Constructors::struct_of(Type type, const std::vector<const Actual*>& by_field) {
     const auto& fields = type.fields();
     std::vector<ir::Value*> parts;
     for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -252,82 +249,6 @@ Value FunctionAnalyzer::struct_of(Type type, const std::vector<const Actual*>& b
         }
     }
     return Value::runtime(builder_.make(type, parts));
-}
-
-// The argument for each parameter of the __init__ that @dataclass generates; null for one that is left out.
-std::vector<const Actual*> FunctionAnalyzer::match_fields(const std::string& name, const Construction& rules,
-                                                          const std::vector<Actual>& arguments, Span span) {
-    const auto& parameters = rules.parameters;
-    std::vector<std::string> names;
-    std::vector<std::size_t> positional;
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-        names.push_back(parameters[i].name);
-        if (!parameters[i].keyword_only) positional.push_back(i);
-    }
-    std::vector<const Actual*> given(parameters.size(), nullptr);
-    std::size_t next = 0;
-    for (const Actual& a : arguments) {
-        std::size_t at = 0;
-        if (a.keyword.empty()) {
-            if (next >= positional.size())
-                fail(a.span, name + " takes " + std::to_string(positional.size()) +
-                                 (positional.size() == 1 ? " argument" : " arguments") + " by position, got more");
-            at = positional[next++];
-        } else {
-            const auto found = std::find(names.begin(), names.end(), a.keyword);
-            if (found == names.end())
-                fail(a.span, name + "() has no parameter '" + a.keyword + "'", did_you_mean(a.keyword, names),
-                     ErrorCategory::attribute);
-            at = static_cast<std::size_t>(found - names.begin());
-        }
-        if (given[at]) fail(a.span, "field '" + names[at] + "' of " + name + " is given twice");
-        given[at] = &a;
-    }
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-        if (given[i] || !parameters[i].required) continue;
-        std::vector<Note> notes;
-        if (parameters[i].has_factory)
-            notes.push_back(help("its default is an object that only Python can make; give it here"));
-        fail(span,
-             "'" + names[i] + "' of " + name + " is missing, and it has no default" +
-                 (parameters[i].has_factory ? " in kernels" : ""),
-             std::move(notes));
-    }
-    return given;
-}
-
-Value FunctionAnalyzer::construct_dataclass(Type type, const Construction& rules, const std::vector<Actual>& arguments,
-                                            Span span) {
-    const std::string& name = type.struct_name();
-    const std::vector<const Actual*> given = match_fields(name, rules, arguments, span);
-    std::vector<const Actual*> by_field(type.fields().size(), nullptr);
-    std::vector<Actual> of_post_init(1);
-    for (std::size_t i = 0; i < given.size(); ++i) {
-        if (rules.parameters[i].is_init_only) {
-            if (given[i]) of_post_init.push_back(*given[i]);
-            continue;
-        }
-        const std::optional<int> field = type.field_index(rules.parameters[i].name);
-        WEFT_CHECK(field.has_value(), "a parameter of a dataclass is none of its fields");
-        by_field[static_cast<std::size_t>(*field)] = given[i];
-    }
-    const Value made = struct_of(type, by_field);
-    if (!rules.has_post_init) return made;
-    const Binding post_init = names_.look_up_method(type, "__post_init__", span);
-    if (post_init.kind != Binding::Kind::function) fail(span, "'__post_init__' of " + name + " is no function");
-    // A temporary local, which the method gets by reference.
-    const std::string local = name + "'0";
-    locals_.assign(local, made, span);
-    auto self = std::make_shared<AssignmentTarget>();
-    self->name = local;
-    self->type = type;
-    self->span = span;
-    for (Actual& a : of_post_init) a.keyword.clear();
-    of_post_init[0] = Actual{made, span, {}, nullptr, std::move(self)};
-    call_function(post_init.function, of_post_init, span);
-    const Value result = locals_.find(local)->value;
-    locals_.scope.erase(local);
-    return result;
 }
 
 namespace {
@@ -395,7 +316,7 @@ Anonymous split(const std::vector<Actual>& arguments, const std::string& name, c
 
 }  // namespace
 
-Value FunctionAnalyzer::anonymous_vector(const std::vector<Actual>& arguments, Span span) {
+Value Constructors::anonymous_vector(const std::vector<Actual>& arguments, Span span) {
     const Anonymous parts = split(arguments, "vector", "length");
     std::int64_t length = 0;
     if (parts.shape.size() > 1) fail(span, "length of wp.vector() must be one number");
@@ -410,7 +331,7 @@ Value FunctionAnalyzer::anonymous_vector(const std::vector<Actual>& arguments, S
     return construct_aggregate(Type::vector(parts.dtype->scalar(), static_cast<int>(length)), parts.components, span);
 }
 
-Value FunctionAnalyzer::anonymous_matrix(const std::vector<Actual>& arguments, Span span) {
+Value Constructors::anonymous_matrix(const std::vector<Actual>& arguments, Span span) {
     const Anonymous parts = split(arguments, "matrix", "shape");
     if (parts.shape.size() != 2) {
         fail(span, "wp.matrix() needs its shape", {help("write wp.matrix(..., shape=(3, 2))")});
@@ -421,7 +342,7 @@ Value FunctionAnalyzer::anonymous_matrix(const std::vector<Actual>& arguments, S
 }
 
 // wp.quaternion(...) and wp.transformation(...): constructors whose arguments, or dtype, give the type.
-Value FunctionAnalyzer::anonymous_rotation(Kind kind, const std::vector<Actual>& arguments, Span span) {
+Value Constructors::anonymous_rotation(Kind kind, const std::vector<Actual>& arguments, Span span) {
     const std::string name = kind == Kind::quaternion ? "wp.quaternion()" : "wp.transformation()";
     Type scalar = Type::none();
     std::vector<Actual> parts;
