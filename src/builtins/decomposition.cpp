@@ -7,6 +7,7 @@
 #include "builtins/expression.h"
 #include "builtins/groups.h"
 #include "builtins/scaling.h"
+#include "ir/loop_builder.h"
 
 namespace weft::builtins {
 
@@ -79,17 +80,17 @@ void exchange(Columns& columns, std::size_t p, std::size_t q, E condition) {
 // Runs `body` on the carried values `times` times.
 std::vector<E> repeat(int times, const std::vector<E>& start, const std::function<void(std::vector<E>&)>& body) {
     ir::Builder& b = start[0].builder();
-    ir::Operation* loop =
-        b.for_(b.integer(0), b.integer(times), b.integer(1), std::vector<ir::Value*>(start.begin(), start.end()));
-    std::vector<E> carried, results;
-    for (std::size_t i = 0; i < start.size(); ++i) carried.push_back(start[0].wrap(loop->body().arguments[i + 1]));
-    {
-        ir::Builder::Inside inside(b, loop->body());
-        body(carried);
-        b.yield({carried.begin(), carried.end()});
-    }
-    for (std::size_t i = 0; i < start.size(); ++i) results.push_back(start[0].wrap(loop->result(i)));
-    return results;
+    const auto staged = [&](const std::vector<ir::Value*>& values) {
+        std::vector<E> result;
+        for (ir::Value* value : values) result.push_back(start[0].wrap(value));
+        return result;
+    };
+    return staged(ir::build_for(b, b.integer(0), b.integer(times), b.integer(1), {start.begin(), start.end()},
+                                [&](ir::Value*, const std::vector<ir::Value*>& values) {
+                                    std::vector<E> carried = staged(values);
+                                    body(carried);
+                                    return std::vector<ir::Value*>(carried.begin(), carried.end());
+                                }));
 }
 
 // ---- derivatives ----

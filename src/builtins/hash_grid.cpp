@@ -71,13 +71,9 @@ ir::Value* expand_next(Call& call) {
     const auto around = [](E cell, E dim) { return select(cell >= dim, cell - dim, cell); };
     const auto start_of = [&](E cell) { return starts.wrap(b.load(starts, {cell})); };
 
-    ir::Operation* loop = b.while_({query[kPart], query[kY], query[kZ], query[kAt], query[kEnd]});
-    const auto carried = [&](int region, int i) {
-        return index.wrap(loop->body(static_cast<std::size_t>(region)).arguments[static_cast<std::size_t>(i)]);
-    };
-    {
-        ir::Builder::Inside inside(b, loop->body(0));
-        const E at = carried(0, 3), is_inside = at < carried(0, 4);
+    // Whether the point is one of another group, or the part has no more points and another part follows.
+    const auto goes_on = [&](const std::vector<E>& carried) {
+        const E at = carried[3], is_inside = at < carried[4];
         ir::Operation* passed = b.if_(is_inside && query[kHasGroup] != 0, {bool_type()});
         {
             ir::Builder::Inside arm(b, passed->body(0));
@@ -85,42 +81,43 @@ ir::Value* expand_next(Call& call) {
         }
         {
             ir::Builder::Inside arm(b, passed->body(1));
-            b.yield({!is_inside && carried(0, 2) < counts[2]});
+            b.yield({!is_inside && carried[2] < counts[2]});
         }
-        b.yield({passed->result(0)});
-    }
-    {
-        ir::Builder::Inside inside(b, loop->body(1));
-        // Skips a point of another group; after the last point of a part goes to the next part.
-        const E part = carried(1, 0), y = carried(1, 1), z = carried(1, 2);
-        ir::Operation* step =
-            b.if_(query[kHasGroup] != 0 && carried(1, 3) < carried(1, 4), std::vector<Type>(5, i32_type()));
+        return index.wrap(passed->result(0));
+    };
+    // Skips a point of another group; after the last point of a part goes to the next part.
+    const auto advance = [&](const std::vector<E>& carried) -> std::vector<E> {
+        const E part = carried[0], y = carried[1], z = carried[2];
+        ir::Operation* step = b.if_(query[kHasGroup] != 0 && carried[3] < carried[4], std::vector<Type>(5, i32_type()));
         {
             ir::Builder::Inside arm(b, step->body(0));
-            b.yield({part, y, z, carried(1, 3) + 1, carried(1, 4)});
+            b.yield({part, y, z, carried[3] + 1, carried[4]});
         }
         {
             ir::Builder::Inside arm(b, step->body(1));
             const E row = (around(first[2] + z, dims[2]) * dims[1] + around(first[1] + y, dims[1])) * dims[0];
             const E end = first[0] + counts[0], beyond = end - dims[0];
-            const E is_first = part == 0, goes_on = is_first && beyond > 0;
+            const E is_first = part == 0, wraps = is_first && beyond > 0;
             const E at = start_of(row + select(is_first, first[0], 0));
             const E until = start_of(row + select(is_first, min(end, dims[0]), beyond));
-            const E next_y = select(goes_on, y, y + 1), is_last = next_y == counts[1];
-            b.yield({select(goes_on, part + 1, 0), select(is_last, next_y.zero(), next_y), select(is_last, z + 1, z),
-                     at, until});
+            const E next_y = select(wraps, y, y + 1), is_last = next_y == counts[1];
+            b.yield({select(wraps, part + 1, 0), select(is_last, next_y.zero(), next_y), select(is_last, z + 1, z), at,
+                     until});
         }
-        b.yield({step->results.begin(), step->results.end()});
-    }
-    const auto after = [&](int i) { return index.wrap(loop->result(static_cast<std::size_t>(i))); };
-    const E at = after(3), found = at < after(4);
+        std::vector<E> next;
+        for (ir::Value* value : step->results) next.push_back(index.wrap(value));
+        return next;
+    };
+    const std::vector<E> after =
+        while_loop({query[kPart], query[kY], query[kZ], query[kAt], query[kEnd]}, goes_on, advance);
+    const E at = after[3], found = at < after[4];
     E state = query;
     const auto set = [&](Field field, E value) { state = state.wrap(b.insert(state, value, {field})); };
-    set(kPart, after(0));
-    set(kY, after(1));
-    set(kZ, after(2));
+    set(kPart, after[0]);
+    set(kY, after[1]);
+    set(kZ, after[2]);
     set(kAt, at + 1);
-    set(kEnd, after(4));
+    set(kEnd, after[4]);
 
     ir::Operation* taken = b.if_(found, {i32_type()});
     {

@@ -8,6 +8,7 @@
 #include "builtins/expression.h"
 #include "builtins/groups.h"
 #include "builtins/pcg.h"
+#include "ir/loop_builder.h"
 
 namespace weft::builtins {
 
@@ -116,18 +117,17 @@ ir::Value* expand_curlnoise(Call& call) {
     const std::size_t results = point.components() == 2 ? 2 : 3;
     std::vector<ir::Value*> start = {argument(call, 0), point.number(1), point.number(1)};
     start.resize(3 + results, point.number(0));
-    ir::Operation* loop = b.for_(b.integer(0), octaves, b.integer(1), start);
-    const auto carried = [&](std::size_t i) { return point.wrap(loop->body().arguments[i + 1]); };
-    {
-        ir::Builder::Inside inside(b, loop->body());
-        const E state = pcg(carried(0)), frequency = carried(1), amplitude = carried(2);
+    const auto octave = [&](ir::Value*, const std::vector<ir::Value*>& carried) {
+        const E state = pcg(point.wrap(carried[0])), frequency = point.wrap(carried[1]),
+                amplitude = point.wrap(carried[2]);
         const std::vector<E> velocity = curl(components_of(point * frequency), state);
         std::vector<ir::Value*> next = {state, frequency * lacunarity, amplitude * gain};
-        for (std::size_t i = 0; i < results; ++i) next.push_back(carried(3 + i) + amplitude * velocity[i]);
-        b.yield(next);
-    }
+        for (std::size_t i = 0; i < results; ++i) next.push_back(point.wrap(carried[3 + i]) + amplitude * velocity[i]);
+        return next;
+    };
+    const std::vector<ir::Value*> last = ir::build_for(b, b.integer(0), octaves, b.integer(1), start, octave);
     std::vector<E> sum;
-    for (std::size_t i = 0; i < results; ++i) sum.push_back(point.wrap(loop->result(3 + i)));
+    for (std::size_t i = 0; i < results; ++i) sum.push_back(point.wrap(last[3 + i]));
     return make_vector(sum);
 }
 

@@ -116,20 +116,14 @@ E unit_of(E state) { return cast(cast(state >> 8, Scalar::f32) * 0x1p-24, Scalar
 // The count is the most uniform factors whose product is above exp(-lam) (Knuth, "Seminumerical Algorithms", 3.4.1).
 // Takes about lam steps.
 Drawn few_of_poisson(E state, E lam) {
-    ir::Builder& b = state.builder();
     const E least = exp(-lam), first = pcg(state);
-    ir::Operation* loop = b.while_({first, unit_of(first), state.number(0)});
-    const auto carried = [&](int region, int i) { return state.wrap(loop->body(region).arguments[i]); };
-    {
-        ir::Builder::Inside inside(b, loop->body(0));
-        b.yield({carried(0, 1) > least});
-    }
-    {
-        ir::Builder::Inside inside(b, loop->body(1));
-        const E next = pcg(carried(1, 0));
-        b.yield({next, carried(1, 1) * unit_of(next), carried(1, 2) + 1});
-    }
-    return {state.wrap(loop->result(0)), state.wrap(loop->result(2))};
+    const std::vector<E> last = while_loop(
+        {first, unit_of(first), state.number(0)}, [&](const std::vector<E>& carried) { return carried[1] > least; },
+        [&](const std::vector<E>& carried) -> std::vector<E> {
+            const E next = pcg(carried[0]);
+            return {next, carried[1] * unit_of(next), carried[2] + 1};
+        });
+    return {last[0], last[2]};
 }
 
 // log k! by Stirling's series, evaluated at k + 9, so that it has 12 digits.
@@ -150,15 +144,8 @@ Drawn many_of_poisson(E state, E lam) {
     const E width = 0.931 + 2.53 * sqrt(lam), slope = -0.059 + 0.02483 * width;
     const E inverse_alpha = 1.1239 + 1.1328 / (width - 3.4), quick_below = 0.9277 - 3.6224 / (width - 2);
     const E none = state.wrap(b.boolean(false));
-    ir::Operation* loop = b.while_({state, lam.zero(), none});
-    const auto carried = [&](int region, int i) { return state.wrap(loop->body(region).arguments[i]); };
-    {
-        ir::Builder::Inside inside(b, loop->body(0));
-        b.yield({!carried(0, 2)});
-    }
-    {
-        ir::Builder::Inside inside(b, loop->body(1));
-        const E first = pcg(carried(1, 0)), second = pcg(first);
+    const auto attempt = [&](const std::vector<E>& carried) -> std::vector<E> {
+        const E first = pcg(carried[0]), second = pcg(first);
         const E u = unit_of(first) - 0.5, v = unit_of(second), distance = 0.5 - abs(u);
         const E k = floor((2 * slope / distance + width) * u + lam + 0.43);
         const E is_quick = distance >= 0.07 && v <= quick_below;
@@ -169,9 +156,11 @@ Drawn many_of_poisson(E state, E lam) {
                 const E bound = log(v) + log(inverse_alpha) - log(slope / (distance * distance) + width);
                 return bound <= k * log(lam) - lam - log_factorial(k);
             });
-        b.yield({second, k, accepted});
-    }
-    return {state.wrap(loop->result(0)), cast(state.wrap(loop->result(1)), Scalar::u32)};
+        return {second, k, accepted};
+    };
+    const std::vector<E> last =
+        while_loop({state, lam.zero(), none}, [](const std::vector<E>& carried) { return !carried[2]; }, attempt);
+    return {last[0], cast(last[1], Scalar::u32)};
 }
 
 ir::Value* expand_poisson(Call& call) {

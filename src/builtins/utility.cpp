@@ -8,20 +8,14 @@ namespace weft::builtins {
 
 E lower_bound(E array, E begin, E end, E value) {
     ir::Builder& b = array.builder();
-    ir::Operation* loop = b.while_({begin, end});
-    const auto carried = [&](int region, int i) { return array.wrap(loop->body(region).arguments[i]); };
-    {
-        ir::Builder::Inside inside(b, loop->body(0));
-        b.yield({carried(0, 0) < carried(0, 1)});
-    }
-    {
-        ir::Builder::Inside inside(b, loop->body(1));
-        const E low = carried(1, 0), high = carried(1, 1);
-        const E middle = low + (high - low) / 2;
-        const E is_below = array.wrap(b.load(array, {middle})) < value;
-        b.yield({select(is_below, middle + 1, low), select(is_below, high, middle)});
-    }
-    return array.wrap(loop->result(0));
+    return while_loop(
+        {begin, end}, [](const std::vector<E>& carried) { return carried[0] < carried[1]; },
+        [&](const std::vector<E>& carried) -> std::vector<E> {
+            const E low = carried[0], high = carried[1];
+            const E middle = low + (high - low) / 2;
+            const E is_below = array.wrap(b.load(array, {middle})) < value;
+            return {select(is_below, middle + 1, low), select(is_below, high, middle)};
+        })[0];
 }
 
 namespace {

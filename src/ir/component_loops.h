@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/builder.h"
+#include "ir/loop_builder.h"
 #include "ir/unroll_limit.h"
 
 namespace weft::ir {
@@ -18,12 +19,10 @@ inline std::vector<Value*> over_components(Builder& builder, Type type, std::vec
                                            const OverComponents& step, std::vector<Value*> indices = {}) {
     if (indices.size() == (type.is_matrix() ? 2U : 1U)) return step(start, indices);
     Value *const lo = builder.integer(0), *const hi = builder.integer(indices.empty() ? type.rows() : type.cols());
-    Operation* loop = builder.for_(lo, hi, builder.integer(1), std::move(start));
-    Builder::Inside inside(builder, loop->body());
-    const std::vector<Value*>& arguments = loop->body().arguments;
-    indices.push_back(arguments[0]);
-    builder.yield(over_components(builder, type, {arguments.begin() + 1, arguments.end()}, step, std::move(indices)));
-    return loop->results;
+    return build_for(builder, lo, hi, builder.integer(1), std::move(start), [&](Value* index, const auto& carried) {
+        indices.push_back(index);
+        return over_components(builder, type, carried, step, std::move(indices));
+    });
 }
 
 }  // namespace weft::ir

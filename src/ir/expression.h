@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ir/builder.h"
+#include "ir/loop_builder.h"
 
 namespace weft::ir::staged {
 
@@ -175,6 +176,23 @@ inline E branch(E condition, Type type, const std::function<E()>& then, const st
         b.yield({arm == 0 ? then() : otherwise()});
     }
     return {b, chosen->result()};
+}
+
+// Runs `body` on the carried values, at first `start`, as long as `condition` holds. Returns the last ones.
+inline std::vector<E> while_loop(const std::vector<E>& start, const std::function<E(const std::vector<E>&)>& condition,
+                                 const std::function<std::vector<E>(const std::vector<E>&)>& body) {
+    Builder& b = start[0].builder();
+    const auto staged = [&](const std::vector<Value*>& values) {
+        std::vector<E> carried;
+        for (Value* value : values) carried.emplace_back(b, value);
+        return carried;
+    };
+    return staged(build_while(
+        b, {start.begin(), start.end()}, [&](const auto& values) -> Value* { return condition(staged(values)); },
+        [&](const auto& values) {
+            const std::vector<E> next = body(staged(values));
+            return std::vector<Value*>(next.begin(), next.end());
+        }));
 }
 
 }  // namespace weft::ir::staged

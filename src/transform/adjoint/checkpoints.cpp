@@ -7,6 +7,7 @@
 // which is optimal. With 16 places that is 5 times for 20,000 iterations.
 #include <algorithm>
 
+#include "ir/loop_builder.h"
 #include "ir/loops.h"
 #include "ir/typing.h"
 #include "support/error.h"
@@ -31,19 +32,15 @@ constexpr std::int64_t kFewestPlaces = 2;
 Value* next_distance(ir::Builder& b, Value* length, Value* places) {
     Value *one = b.integer(1, i64_type()), *none = b.integer(0, i64_type());
     // r, and b(places, .) of r, r - 1 and r - 2
-    Operation* search = b.while_({one, b.binary(Op::add, places, one), one, none});
-    {
-        ir::Builder::Inside inside(b, search->body(0));
-        b.yield({b.compare(Op::cmp_lt, search->body(0).arguments[1], length)});
-    }
-    {
-        ir::Builder::Inside inside(b, search->body(1));
-        const std::vector<Value*>& now = search->body(1).arguments;
-        Value* r = b.binary(Op::add, now[0], one);
-        Value* next = b.binary(Op::div, b.binary(Op::mul, now[1], b.binary(Op::add, places, r)), r);
-        b.yield({r, next, now[1], now[2]});
-    }
-    Value *r = search->result(0), *reach = search->result(1), *least = search->result(3);
+    const std::vector<Value*> found = ir::build_while(
+        b, {one, b.binary(Op::add, places, one), one, none},
+        [&](const std::vector<Value*>& now) { return b.compare(Op::cmp_lt, now[1], length); },
+        [&](const std::vector<Value*>& now) -> std::vector<Value*> {
+            Value* r = b.binary(Op::add, now[0], one);
+            Value* next = b.binary(Op::div, b.binary(Op::mul, now[1], b.binary(Op::add, places, r)), r);
+            return {r, next, now[1], now[2]};
+        });
+    Value *r = found[0], *reach = found[1], *least = found[3];
     Value* after = b.binary(Op::div, b.binary(Op::mul, reach, places), b.binary(Op::add, places, r));
     return b.binary(Op::max, b.binary(Op::max, one, least), b.binary(Op::sub, length, after));
 }
@@ -142,14 +139,8 @@ std::vector<Value*> Reverser::recomputed(const Operation& operation, const Saved
     Value* start = b_.load(saved.iterations, {newest});
     std::vector<Value*> carried{start, newest};
     carried.insert(carried.end(), state.begin(), state.end());
-    Operation* way = b_.while_(std::move(carried));
-    {
-        ir::Builder::Inside inside(b_, way->body(0));
-        b_.yield({b_.compare(Op::cmp_lt, way->body(0).arguments[0], t)});
-    }
-    {
-        ir::Builder::Inside inside(b_, way->body(1));
-        const std::vector<Value*>& now = way->body(1).arguments;
+    const auto is_before = [&](const std::vector<Value*>& now) { return b_.compare(Op::cmp_lt, now[0], t); };
+    const auto to_next_checkpoint = [&](const std::vector<Value*>& now) {
         Value *one = b_.integer(1, t->type), *length = b_.binary(Op::add, b_.binary(Op::sub, t, now[0]), one);
         Value* places = b_.binary(Op::sub, b_.integer(saved.places), now[1]);
         Value* distance = b_.cast(next_distance(b_, wide(length), wide(places)), t->type.scalar());
@@ -169,26 +160,27 @@ std::vector<Value*> Reverser::recomputed(const Operation& operation, const Saved
             b_.yield({now[1]});
         }
         next.insert(next.begin(), {at, keep->result(0)});
-        b_.yield(std::move(next));
-    }
-    std::vector<Value*> found(way->results.begin() + 2, way->results.end());
+        return next;
+    };
+    const std::vector<Value*> last = ir::build_while(b_, std::move(carried), is_before, to_next_checkpoint);
+    std::vector<Value*> found(last.begin() + 2, last.end());
     Value* was_it = b_.compare(Op::cmp_eq, start, t);
-    found.push_back(b_.select(was_it, b_.binary(Op::sub, newest, b_.integer(1)), way->result(1)));
+    found.push_back(b_.select(was_it, b_.binary(Op::sub, newest, b_.integer(1)), last[1]));
     return found;
 }
 
 // The state after `steps` more iterations of the loop than `from`.
 std::vector<Value*> Reverser::run_on(const Operation& operation, Value* from, Value* steps, std::vector<Value*> state) {
     const Region& body = body_of(operation);
-    Operation* made = b_.for_(b_.integer(0, steps->type), steps, b_.integer(1, steps->type), std::move(state));
-    ir::Builder::Inside inside(b_, made->body());
-    const std::vector<Value*>& arguments = made->body().arguments;
-    for (std::size_t i = 1; i < arguments.size(); ++i)
-        map_.set(body.arguments[ir::carried_arguments(operation) + i - 1], arguments[i]);
-    set_counter(operation, b_.binary(Op::add, from, arguments[0]));
-    replay(body, /*saves_loops=*/false);
-    b_.yield(copies(body.terminator()->operands));
-    return made->results;
+    const auto iteration = [&](Value* k, const std::vector<Value*>& now) {
+        for (std::size_t i = 0; i < now.size(); ++i)
+            map_.set(body.arguments[ir::carried_arguments(operation) + i], now[i]);
+        set_counter(operation, b_.binary(Op::add, from, k));
+        replay(body, /*saves_loops=*/false);
+        return copies(body.terminator()->operands);
+    };
+    return ir::build_for(b_, b_.integer(0, steps->type), steps, b_.integer(1, steps->type), std::move(state),
+                         iteration);
 }
 
 }  // namespace weft::transform

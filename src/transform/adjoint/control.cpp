@@ -14,6 +14,7 @@
 // A loop that runs more often than its stacks have room for keeps some states only (checkpoints.cpp).
 #include <utility>
 
+#include "ir/loop_builder.h"
 #include "ir/loops.h"
 #include "ir/typing.h"
 #include "support/error.h"
@@ -89,20 +90,18 @@ void Reverser::replay_loop(const Operation& operation) {
         start.push_back(copy(operation.operands[i]));
     open_stacks(operation, saved);
     const Region& body = body_of(operation);
-    Operation* made = b_.for_(b_.integer(0, count->type), count, b_.integer(1, count->type), std::move(start));
-    {
-        ir::Builder::Inside inside(b_, made->body());
-        const std::vector<Value*>& arguments = made->body().arguments;
+    const auto iteration = [&](Value* k, const std::vector<Value*>& now) {
         for (std::size_t i = 0; i < operation.results.size(); ++i)
-            map_.set(body.arguments[ir::carried_arguments(operation) + i], arguments[1 + i]);
-        save_state(operation, saved, arguments[0]);
-        set_counter(operation, arguments[0]);
+            map_.set(body.arguments[ir::carried_arguments(operation) + i], now[i]);
+        save_state(operation, saved, k);
+        set_counter(operation, k);
         replay(body, /*saves_loops=*/false);
-        b_.yield(copies(body.terminator()->operands));
-    }
+        return copies(body.terminator()->operands);
+    };
+    const std::vector<Value*> last =
+        ir::build_for(b_, b_.integer(0, count->type), count, b_.integer(1, count->type), std::move(start), iteration);
     // The counting run has given the results already. So this run is dead code if the loop needs no stack.
-    for (std::size_t i = 0; i < operation.results.size() && !is_counted; ++i)
-        map_.set(operation.results[i], made->result(i));
+    for (std::size_t i = 0; i < operation.results.size() && !is_counted; ++i) map_.set(operation.results[i], last[i]);
     saved_loops_[&operation] = std::move(saved);
 }
 

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "ir/expression.h"
+#include "ir/loop_builder.h"
 #include "ir/typing.h"
 #include "ir/unroll_limit.h"
 #include "support/error.h"
@@ -33,13 +34,13 @@ Value* in_loops(ir::Builder& builder, std::span<Value* const> operands, Value* r
         }
         const int count = axis == 0 ? d->type.rows() : d->type.cols();
         Value *const lo = builder.integer(0), *const hi = builder.integer(count);
-        ir::Operation* loop = builder.for_(lo, hi, builder.integer(1), {whole});
-        ir::Builder::Inside inside(builder, loop->body());
-        indices.push_back(loop->body().arguments[0]);
-        Value* filled = fill(loop->body().arguments[1]);
-        indices.pop_back();
-        builder.yield({filled});
-        return loop->result();
+        const auto fill_axis = [&](Value* index, const std::vector<Value*>& carried) -> std::vector<Value*> {
+            indices.push_back(index);
+            Value* filled = fill(carried[0]);
+            indices.pop_back();
+            return {filled};
+        };
+        return ir::build_for(builder, lo, hi, builder.integer(1), {whole}, fill_axis)[0];
     };
     return fill(builder.zero(d->type));
 }

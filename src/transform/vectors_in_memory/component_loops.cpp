@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ir/loop_builder.h"
 #include "support/error.h"
 #include "transform/vectors_in_memory/large_values.h"
 
@@ -17,18 +18,18 @@ using ir::Op;
 // The number of sums formed together. Their chains are independent, which hides the latency of each.
 static constexpr int kTogether = 8;
 
-VectorsInMemory::Operation* VectorsInMemory::counted(std::int64_t first, std::int64_t end, std::int64_t step,
-                                                     std::vector<Value*> starts) {
+std::vector<VectorsInMemory::Value*> VectorsInMemory::counted(std::int64_t first, std::int64_t end, std::int64_t step,
+                                                              std::vector<Value*> starts, const LoopBody& body) {
     Value* const lo = number(first);
     Value* const hi = number(end);
-    return b_.for_(lo, hi, number(step), std::move(starts));
+    return ir::build_for(b_, lo, hi, number(step), std::move(starts), body);
 }
 
-void VectorsInMemory::for_each(std::int64_t count, const std::function<void(Value*)>& body) {
-    Operation* loop = counted(0, count);
-    ir::Builder::Inside inside(b_, loop->body());
-    body(loop->body().arguments[0]);
-    b_.yield({});
+void VectorsInMemory::for_each(std::int64_t count, const std::function<void(Value*)>& body, std::int64_t step) {
+    counted(0, count, step, {}, [&](Value* k, const std::vector<Value*>&) {
+        body(k);
+        return std::vector<Value*>{};
+    });
 }
 
 void VectorsInMemory::for_each_position(Type type, bool by_rows, const AtPosition& body) {
@@ -167,12 +168,7 @@ void VectorsInMemory::lower_product(const Operation& operation) {
             store_products(operation, along_rows ? other : first, along_rows ? first : other, together);
         };
         const int full = count - count % kTogether;
-        if (full > 0) {
-            Operation* loop = counted(0, full, kTogether);
-            ir::Builder::Inside inside(b_, loop->body());
-            block(loop->body().arguments[0], kTogether);
-            b_.yield({});
-        }
+        if (full > 0) for_each(full, [&](Value* first) { block(first, kTogether); }, kTogether);
         if (full < count) block(number(full), count - full);
     };
     if (along_rows && rows > 1)
@@ -207,13 +203,11 @@ void VectorsInMemory::store_products(const Operation& operation, Value* row, Val
     };
     std::vector<Value*> sums = products(number(0));
     if (inner > 1) {
-        Operation* loop = counted(1, inner, 1, std::move(sums));
-        ir::Builder::Inside inside(b_, loop->body());
-        const std::vector<Value*>& arguments = loop->body().arguments;
-        std::vector<Value*> next = products(arguments[0]);
-        for (std::size_t i = 0; i < next.size(); ++i) next[i] = b_.binary(Op::add, arguments[1 + i], next[i]);
-        b_.yield(std::move(next));
-        sums = loop->results;
+        sums = counted(1, inner, 1, std::move(sums), [&](Value* k, const std::vector<Value*>& carried) {
+            std::vector<Value*> next = products(k);
+            for (std::size_t i = 0; i < next.size(); ++i) next[i] = b_.binary(Op::add, carried[i], next[i]);
+            return next;
+        });
     }
     for (std::size_t i = 0; i < sums.size(); ++i) {
         const Position at =
@@ -227,11 +221,10 @@ void VectorsInMemory::lower_sum(const Operation& operation) {
     const Type type = source->type;
     const auto sum_up = [&](Value* start, std::int64_t first, std::int64_t end,
                             const std::function<Position(Value*)>& place) {
-        Operation* loop = counted(first, end, 1, {start});
-        ir::Builder::Inside inside(b_, loop->body());
-        const std::vector<Value*>& arguments = loop->body().arguments;
-        b_.yield({b_.binary(Op::add, arguments[1], component(source, place(arguments[0])))});
-        return loop->result();
+        const auto add = [&](Value* k, const std::vector<Value*>& carried) -> std::vector<Value*> {
+            return {b_.binary(Op::add, carried[0], component(source, place(k)))};
+        };
+        return counted(first, end, 1, {start}, add)[0];
     };
     Value* sum = component(source, position_of(type, 0));
     if (!large_.needs_rows(source)) {
@@ -240,11 +233,10 @@ void VectorsInMemory::lower_sum(const Operation& operation) {
         const auto along = [](Value* row) { return [row](Value* col) { return Position{nullptr, row, col}; }; };
         sum = sum_up(sum, 1, type.cols(), along(number(0)));
         if (type.rows() > 1) {
-            Operation* loop = counted(1, type.rows(), 1, {sum});
-            ir::Builder::Inside inside(b_, loop->body());
-            const std::vector<Value*>& arguments = loop->body().arguments;
-            b_.yield({sum_up(arguments[1], 0, type.cols(), along(arguments[0]))});
-            sum = loop->result();
+            const auto add_row = [&](Value* row, const std::vector<Value*>& carried) -> std::vector<Value*> {
+                return {sum_up(carried[0], 0, type.cols(), along(row))};
+            };
+            sum = counted(1, type.rows(), 1, {sum}, add_row)[0];
         }
     }
     map_.set(operation.result(), sum);

@@ -62,8 +62,11 @@ private:
     // ---- component_loops.cpp ----
     using AtPosition = std::function<void(const Position&)>;
     Value* number(std::int64_t value) { return b_.integer(value, counter_); }
-    Operation* counted(std::int64_t first, std::int64_t end, std::int64_t step = 1, std::vector<Value*> starts = {});
-    void for_each(std::int64_t count, const std::function<void(Value*)>& body);
+    using LoopBody = std::function<std::vector<Value*>(Value* k, const std::vector<Value*>& carried)>;
+    // Returns the last carried values (ir/loop_builder.h).
+    std::vector<Value*> counted(std::int64_t first, std::int64_t end, std::int64_t step, std::vector<Value*> starts,
+                                const LoopBody& body);
+    void for_each(std::int64_t count, const std::function<void(Value*)>& body, std::int64_t step = 1);
     // Runs `body` for each position of a value of this type, in order.
     void for_each_position(Type type, bool by_rows, const AtPosition& body);
     Position position_of(Type type, std::int64_t flat);
