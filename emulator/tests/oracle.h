@@ -1,5 +1,5 @@
 #pragma once
-// What each opcode should give, written from the PTX manual and without the emulator's tables and functions: integers
+// The right result of each opcode, from the PTX manual and without the emulator's tables and functions: integers
 // by 128-bit numbers, roundings by the host's rounding mode and by numbers of 113 bits, floats of 16 and 8 bits by a
 // search among all of them.
 #include <cmath>

@@ -75,7 +75,7 @@ std::optional<double> moved(const std::string& name, const std::string& rounding
     } else if (name == "mul") {
         rest = a * b - r;
     } else if (name == "fma" || name == "mad") {
-        // exact only where the product has few digits
+        // exact only if the product has few digits
         if (double(float(v[0])) != v[0] || double(float(v[1])) != v[1]) return {};
         if (v[2] == 0 || std::fabs(std::log2(std::fabs(v[0] * v[1]) / std::fabs(v[2]))) > 55) return {};
         rest = a * b + c - r;
@@ -147,7 +147,7 @@ double approximated(const std::string& name, double a, double b) {
     return a / b;
 }
 
-// What the manual grants is about 2^-22; of doubles 2^-20.
+// The manual grants about 2^-22; of doubles 2^-20.
 Oracle approximation(const Words& words) {
     static const char* kNames[] = {"rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh", "div"};
     bool known = false;
@@ -231,7 +231,7 @@ Oracle compare_oracle(const Words& words) {
     if (words[0] != "setp") return {};
     const std::string how = words[1], type = words.back();
     return [=](const Input& in) -> std::optional<Answer> {
-        // −1, 0, 1, or 2 where they have no order
+        // −1, 0, 1, or 2 if they have no order
         int order = 0;
         const auto compared = [](auto a, auto b) { return a < b ? -1 : a > b ? 1 : a == b ? 0 : 2; };
         if (type[0] == 'f' || type == "bf16") {

@@ -1,4 +1,4 @@
-// What each function of the driver does, and how it fails.
+// The effect of each function of the driver, and its failures.
 #include <cstring>
 #include <numeric>
 #include <vector>
@@ -222,7 +222,7 @@ TEST_F(EmulatedDriverTest, parameters_in_one_buffer) {
               CUDA_ERROR_INVALID_VALUE);
 }
 
-// What a launch that packs them wrongly would do.
+// A launch that packs them wrongly would do this.
 TEST_F(EmulatedDriverTest, parameters_one_by_one_that_are_missing_or_in_another_order) {
     CUfunction kernel =
         function(kernel_text("ld.param.b64 %d0, [a]; ld.param.b64 %d1, [c]; st.global.b64 [%d0], %d1; ret;"));
@@ -385,7 +385,7 @@ ret;
     CUdeviceptr pooled_there() {
         return made_there([](CUdeviceptr* address) { EXPECT_OK(cuMemAllocAsync(address, 4, nullptr)); });
     }
-    // What a kernel here reads there; -1 where it is stopped.
+    // The value that a kernel here reads there; -1 if it is stopped.
     int read(CUdeviceptr there) {
         EXPECT_EQ(launch(copy, 1, 1, here, there), CUDA_SUCCESS);
         return driver().cuCtxSynchronize() == CUDA_SUCCESS ? value_at(here) : -1;
@@ -430,7 +430,7 @@ TEST_F(EmulatedPeers, memory_of_a_pool_is_opened_by_the_pool) {
         << driver().last_fault();
 }
 
-// What a graph allocates is of the pool of its device.
+// Memory that a graph allocates is of the pool of its device.
 TEST_F(EmulatedPeers, memory_of_a_graph_is_opened_by_the_pool) {
     CUcontext popped = nullptr;
     CUstream stream = nullptr;

@@ -1,4 +1,4 @@
-// The driver's interface as emulator/src declares it, against cuda.h where that is installed: compiling is most of the
+// The driver's interface as emulator/src declares it, against cuda.h if that is installed: compiling is most of the
 // test.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Instructions that are no rows of a table, each against what the manual says: predicates, parts of registers,
-// addresses, atomics, narrow accesses, what lanes do together.
+// Instructions that are no rows of a table, each against the manual: predicates, parts of registers,
+// addresses, atomics, narrow accesses, operations of several lanes.
 #include <bit>
 #include <cmath>
 
@@ -292,7 +292,7 @@ TEST(EmulatedInstructions, hints_change_nothing) {
     expect_each(words("prefetch.global.L2 [%d0]; fence.acq_rel.gpu; fence.sc.sys; membar.cta; .pragma \"nounroll\"; "
                       "mov.b32 %r9, 3;"),
                 [](uint32_t) { return 3; });
-    // "exit" ends the thread wherever it stands
+    // "exit" ends the thread in any block
     const std::string function =
         ".func leaves(.param .b32 x)\n{ .reg .b32 %r<2>; .reg .pred %p<2>; ld.param.b32 %r0, [x]; setp.lt.u32 %p0, "
         "%r0, 8; @%p0 exit; ret; }\n";

@@ -96,7 +96,7 @@ TEST(EmulatedKernels, a_launch_that_is_left_in_the_middle_goes_on) {
     while (execution.go_on(Deadline(std::chrono::milliseconds(0)))) ++left;
     ASSERT_FALSE(execution.report()) << execution.report()->text;
     EXPECT_EQ(out.get(), expected);
-    EXPECT_GE(left, 4);  // more where there are fewer threads than blocks
+    EXPECT_GE(left, 4);  // more if there are fewer threads than blocks
     EXPECT_FALSE(execution.go_on(Deadline()));
 }
 

@@ -176,7 +176,7 @@ void check(const Row& row, const std::string& opcode, const Oracle& judge, Numbe
         lanes.mask = round % 3 == 2 ? Mask(numbers.next({64, 'u', 64})) | 2 : kAllLanes;
         Instruction instruction;
         instruction.flags = flags_of(opcode);
-        // every third time the result lies where the first source does, if it is as wide
+        // every third time the result replaces the first source, if it is as wide
         const bool in_place = round % 3 == 1 && row.source[0].bits == row.result.bits;
         instruction.result = Frame32::place(in_place ? 0 : 5);
         for (int i = 0; i < sources; ++i) {

@@ -1,4 +1,4 @@
-// The reader: what it says of texts that are wrong, and that no text makes it crash.
+// The reader: its errors for wrong texts, and that no text makes it crash.
 #include <random>
 
 #include "harness.h"
@@ -54,7 +54,7 @@ TEST(EmulatedReader, takes_what_compilers_write) {
     for (const char* name : {"kernels.ptx", "saxpy.ptx"}) EXPECT_EQ(error_of(ptx_file(name)), "") << name;
 }
 
-// Characters and words are exchanged, left out and doubled; what still loads is run, with a limit.
+// Characters and words are exchanged, left out and doubled; texts that still load are run, with a limit.
 TEST(EmulatedReader, mutants_do_not_crash) {
     const std::string texts[] = {
         ptx_file("kernels.ptx"), ptx_file("saxpy.ptx"),

@@ -36,7 +36,7 @@ protected:
     CUresult add_in(CUstream in, uint64_t n, CUdeviceptr to = 0) {
         return launch_in(in, add, 1, 1, to ? to : x, n, uint64_t(0), uint64_t(0));
     }
-    // What is in memory now, without waiting for anybody.
+    // The contents of memory now, without a wait.
     int peek() {
         const CUstream other = stream();
         int value = -1;
@@ -79,7 +79,7 @@ TEST_F(EmulatedStreams, work_is_done_when_somebody_waits) {
     EXPECT_OK(cuStreamSynchronize(a));
     EXPECT_EQ(peek(), 7);
     EXPECT_EQ(add_in(a, 1), CUDA_SUCCESS);
-    EXPECT_OK(cuStreamDestroy_v2(a));  // what is in it will be done
+    EXPECT_OK(cuStreamDestroy_v2(a));  // its work will be done
     EXPECT_OK(cuCtxSynchronize());
     EXPECT_EQ(peek(), 8);
 }

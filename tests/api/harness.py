@@ -11,7 +11,7 @@ FILES = sorted((HERE / "probes").glob("*.py"))
 
 
 def expected_answers(path):
-    """What 1.19 answers to the probes of a file, by their names."""
+    """The answers of 1.19 to the probes of a file, by their names."""
     stored = HERE / "expected" / f"{Path(path).stem}.json"
     return json.loads(stored.read_text()) if stored.exists() else {}
 

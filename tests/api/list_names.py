@@ -2,7 +2,7 @@
 
     python tests/api/list_names.py
 
-prints JSON: for each module and class its names, and for each name the names of its parameters, or null where it takes
+prints JSON: for each module and class its names, and for each name the names of its parameters, or null if it takes
 none or Python cannot tell. Nothing but ``dir()`` and ``inspect.signature`` is looked at.
 """
 

@@ -4,8 +4,8 @@
 
 runs the probes of a file, all or those named, with the ``warp`` that this interpreter imports, and prints two lines of
 JSON for each: its name, then its answer. Every function of a probe file is a probe, but those whose names begin with an
-underscore, those decorated by anything but the marks below and those that it imports. What a probe returns becomes text
-that is the same for equal behaviour, whatever the classes are called: numbers to six digits, arrays with dtype and
+underscore, those decorated by anything but the marks below and those that it imports. The result of a probe becomes
+text that is the same for equal behaviour under any names of classes: numbers to six digits, arrays with dtype and
 shape, exceptions as the classes of Python that they derive from.
 """
 
@@ -161,7 +161,7 @@ def python_classes(kind):
 
 
 def run(probe):
-    """What the probe answers: ``{"value": text}``, or ``{"raises": [classes], "message": text}``."""
+    """The probe's answer: ``{"value": text}``, or ``{"raises": [classes], "message": text}``."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -207,9 +207,9 @@ def settings_kept():
 
 
 def main(path, *names):
-    sys.modules["probing"] = sys.modules["__main__"]  # what the probe file imports is this module, not a copy
+    sys.modules["probing"] = sys.modules["__main__"]  # the probe file imports this module, not a copy
     out = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what a probe prints must not be taken for an answer
+    os.dup2(2, 1)  # output of a probe must not be taken for an answer
 
     import warp as wp
 

@@ -404,7 +404,7 @@ def test_map_says_what_is_wrong():
 
 
 def test_threads_begin_at_the_same_time():
-    """What is imported and compiled at the first use is so once, and nobody waits for ever."""
+    """Threads that use it first import and compile it once, and none waits for ever."""
     code = """
 import threading
 import numpy as np

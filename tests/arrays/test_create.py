@@ -141,7 +141,7 @@ def test_numpy_data_is_copied_and_converted():
     assert r.dtype == np.float64 and a.dtype is b.dtype is wp.float32
     r[:] = 0
     assert np.array_equal(a.numpy(), r0) and np.array_equal(b.numpy(), r0)
-    same = wp.array(r0, dtype=float)  # a copy too where nothing is converted
+    same = wp.array(r0, dtype=float)  # a copy too if nothing is converted
     r0[:] = 0
     assert np.array_equal(same.numpy(), a.numpy())
 

@@ -1,4 +1,4 @@
-"""What array data become: dtype and shape from lists, NumPy arrays and Weft values, fill values, strides, views."""
+"""Array data: dtype and shape from lists, NumPy arrays and Weft values, fill values, strides, views."""
 
 import numpy as np
 import pytest

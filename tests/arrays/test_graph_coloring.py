@@ -26,7 +26,7 @@ def test_neighbours_have_different_colours(algorithm):
         count = wp.utils.graph_coloring_assign(wp.array(edges, dtype=int), colors, algorithm)
         check(edges, colors, count)
         degrees = [len(set(edges[(edges == i).any(axis=1)].ravel().tolist()) - {i}) for i in range(60)]
-        assert count <= max(degrees) + 1  # what taking the lowest free colour promises
+        assert count <= max(degrees) + 1  # the bound of taking the lowest free colour
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

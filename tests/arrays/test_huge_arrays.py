@@ -1,4 +1,4 @@
-"""More than 2^31 elements along a dimension: memory that nobody touches costs nothing, nor do strides of 0."""
+"""More than 2^31 elements along a dimension: untouched memory costs nothing, nor do strides of 0."""
 
 from __future__ import annotations
 

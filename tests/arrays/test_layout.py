@@ -1,4 +1,4 @@
-"""Shape, strides, ndim, size, ptr and the like of an array can be set where that is a view of its memory."""
+"""Shape, strides, ndim, size, ptr and the like of an array can be set if the result is a view of its memory."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def read_write_read(src: wp.array[float], dst: wp.array[float], out: wp.array[fl
     i = wp.tid()
     first = src[i + at]
     dst[i] = first + 1.0
-    out[i] = src[i + at] * 10.0  # the store just made, where both show that element
+    out[i] = src[i + at] * 10.0  # the store just made, if both show that element
 
 
 @pytest.mark.parametrize("shift", [0, 1, 3, 8])

@@ -1,4 +1,4 @@
-"""What array data of any shape become."""
+"""Arrays from data of any shape."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What arrays can do on the host, against NumPy."""
+"""Use of arrays on the host, against NumPy."""
 
 import ctypes
 import gc

@@ -167,7 +167,7 @@ def test_scan_says_what_is_wrong():
 
 
 def sorted_pairs(keys, values):
-    """What a stable sort gives: NumPy's, in which -0 equals 0 and NaNs come last."""
+    """The result of a stable sort by NumPy, in which -0 equals 0 and NaNs come last."""
     order = np.argsort(keys, kind="stable")
     return keys[order], values[order]
 
@@ -334,7 +334,7 @@ def test_cast_of_vectors_views_and_counts():
 
 
 def two_on_one_device():
-    """Calls whose arrays are all where they should be, with the name of the array that each of them begins with."""
+    """Calls whose arrays are all on the right device, with the name of the array that each of them begins with."""
     line, keys, ends = (
         [wp.zeros(4) for _ in range(2)],
         [wp.zeros(4, dtype=int) for _ in range(2)],

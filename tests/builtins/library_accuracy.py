@@ -16,7 +16,7 @@ DEVICE = "cuda:0"
 COUNT = 1500
 mpmath.mp.prec = 400
 
-# The range that is drawn from; the true value; what says how special values come out.
+# The range that is drawn from; the true value; a function that gives the results of special values.
 FUNCTIONS = {
     "cbrt": ((1e-30, 1e30), lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)), np.cbrt),
     "sin": ((1e-6, 1e6), mpmath.sin, np.sin),

@@ -85,7 +85,7 @@ def _mutate(tree, choose):
     elif kind in ("expression", "swap"):
         old = choose.choice([n for n in nodes if isinstance(n, ast.expr)])
         others = [n for n in nodes if isinstance(n, ast.expr) and n is not old]
-        # A copy: what holds `old` would come to hold itself.
+        # A copy: a list that holds `old` would hold itself.
         new = _expression(choose) if kind == "expression" else copy.deepcopy(choose.choice(others))
         return _Swap(old, new).visit(tree)
     elif kind == "operator":

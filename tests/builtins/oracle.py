@@ -1,4 +1,4 @@
-"""What every builtin should give: formulas in NumPy and SciPy, with the error that is allowed.
+"""The right result of every builtin: formulas in NumPy and SciPy, with the error that is allowed.
 
 ORACLE maps a name and signature of the table to an Oracle; a name alone stands for all its overloads. References take
 one array per argument, (rows,) for scalars, (rows, n) for vectors, (rows, r, c) for matrices, (rows, 4) and (rows, 7)
@@ -125,7 +125,7 @@ def find(table, name, signature):
 
 
 def float_function(formula, to_f64=False):
-    """Of one argument: longdouble where NumPy has the function for it."""
+    """Of one argument: in longdouble if NumPy has the function for it."""
     return (lambda x: formula(x.astype(np.float64))) if to_f64 else formula
 
 
@@ -525,7 +525,7 @@ oracle("pos", lambda x: x, signed_zero=True)
 oracle("neg", np.negative, signed_zero=True)
 oracle("unot", lambda a: a == 0)
 
-# What the sweep cannot call with one value per row.
+# Builtins that the sweep cannot call with one value per row.
 elsewhere(
     "test_atomics.py",
     "atomic_add atomic_sub atomic_min atomic_max atomic_cas atomic_exch atomic_and atomic_or atomic_xor",

@@ -22,7 +22,7 @@ def like(q, reference):
 
 
 def canonical(q):
-    """As the table gives a quaternion made of a matrix: the greatest component positive, w where w is not the least."""
+    """As the table gives a quaternion made of a matrix: the greatest component positive, w if w is not the least."""
     greatest = np.argmax(np.abs(q), axis=1)
     trace_is_positive = 4 * q[:, 3] ** 2 >= 1
     lead = np.where(trace_is_positive, 3, np.where(greatest == 3, 3, greatest))
@@ -127,7 +127,7 @@ def from_matrix4(m):
 
 
 def any_matrices(rng, types, rows):
-    """Rotations, and matrices that are none: where rounding cannot change the row that is taken."""
+    """Rotations, and matrices that are none, for which rounding cannot change the row that is taken."""
     found = rigid(rng, types, rows)[0].astype(np.float64)
     others = rng.normal(size=(rows // 2, 3, 3))
     diagonal = np.sort(others[:, [0, 1, 2], [0, 1, 2]], axis=1)

@@ -556,14 +556,14 @@ class Vec3:
 
 
 class Vectors(list):
-    """An array of vectors: what is stored is a copy."""
+    """An array of vectors: a stored value is a copy."""
 
     def __setitem__(self, i, value):
         super().__setitem__(i, Vec3(*value.parts))
 
 
 class Wp:
-    """What the programs use of `wp`."""
+    """The part of `wp` that the programs use."""
 
     vec3 = Vec3
     min, max, abs, floor = min, max, abs, staticmethod(lambda x: float(math.floor(x)))
@@ -586,7 +586,7 @@ def _range(*bounds):
 
 
 class _TypedLiterals(ast.NodeTransformer):
-    """3 -> int(3), where `int` will be Int."""
+    """3 -> int(3); `int` will be Int."""
 
     def visit_Constant(self, node):
         if type(node.value) is not int:
@@ -610,7 +610,7 @@ def by_python(source, x, n, p):
         "sum": lambda values: sum(values, Int(0)),
         "reversed": lambda values: list(values)[::-1],
     }
-    # What is assigned on some paths only is zero on the others.
+    # A name that is assigned on some paths only is zero on the others.
     source = source.replace("    i = wp.tid()\n", "    i = wp.tid()\n    late, far = 0, 0.0\n")
     tree = ast.fix_missing_locations(_TypedLiterals().visit(ast.parse(source)))
     exec(compile(tree, "program", "exec"), names)

@@ -21,7 +21,7 @@ from warp import _weft
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 FLOATS = ["float16", "float32", "float64"]
 CLASSES = {"S": INTEGERS + FLOATS, "F": FLOATS, "I": INTEGERS}
-# What the sizes in signatures stand for; a matrix is not square unless its pattern says so.
+# The values of the sizes in signatures; a matrix is not square unless its pattern says so.
 SIZES = {"n": 3, "r": 2, "c": 3}
 VARIADIC_COUNT = 2
 LANES_ROWS = 37  # no multiple of any lane count: the last vector is masked
@@ -281,7 +281,7 @@ def ulps(got, expected, scale):
     magnitude = np.clip(magnitude, wide.type(limits.smallest_normal), wide.type(limits.max))
     _, exponent = np.frexp(magnitude)
     unit = np.ldexp(wide.type(1), exponent - 1 - limits.nmant)
-    # What rounds to infinity may be infinite, or as far from the greatest number as the tolerance says.
+    # A result that rounds to infinity may be infinite, or as far from the greatest number as the tolerance says.
     overflows = np.isinf(got) & (np.sign(got) == np.sign(expected)) & (np.abs(expected) >= wide.type(limits.max))
     both_nan = np.isnan(got) & np.isnan(expected)
     equal = got.astype(wide) == expected

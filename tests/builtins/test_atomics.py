@@ -81,7 +81,7 @@ def test_many_threads_at_few_elements(name, tmp_path):
                 expected = start[element] - total if name == "atomic_sub" else REDUCTIONS[name](start[element], total)
                 assert np.array_equal(array.numpy()[element], expected.astype(kind.numpy)), (name, kind)
                 if name in ("atomic_min", "atomic_max"):
-                    # What was found never gets worse than the start, nor better than the end.
+                    # The values found never get worse than the start, nor better than the end.
                     found = old.numpy()[element::ELEMENTS]
                     assert np.array_equal(REDUCTIONS[name](found, start[element]), found), (name, kind)
                     assert np.array_equal(REDUCTIONS[name](found, expected), np.broadcast_to(expected, found.shape))
@@ -189,7 +189,7 @@ def test_exchange_and_compare(scalar, tmp_path):
     taken = np.concatenate([old.numpy(), array.numpy()])
     assert np.array_equal(np.sort(given), np.sort(taken))
 
-    # A value is stored where, and only where, the element equals what is expected.
+    # A value is stored if, and only if, the element equals the expected one.
     n = 1000
     start = rng.integers(0, 3, n).astype(kind.numpy)
     compare = rng.integers(0, 3, n).astype(kind.numpy)
@@ -396,7 +396,7 @@ def test_what_a_kernel_looks_at_is_not_kept_back(lanes, tmp_path):
     group = np.arange(n) // lanes * lanes + lanes
     assert np.array_equal(seen.numpy(), np.minimum(group, n))
 
-    # The same memory as two arguments: what goes in by one is seen by the other.
+    # The same memory as two arguments: a write through one is seen by the other.
     total, seen = wp.zeros(3, dtype=int), wp.zeros(n, dtype=int)
     wp.launch(module.through_another, dim=n, inputs=[total, total, seen])
     assert seen.numpy()[-1] == np.sum(np.arange(n) % 3 == 0)

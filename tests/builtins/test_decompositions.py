@@ -85,7 +85,7 @@ def sized(m, dtype):
 
 
 def call(tmp_path, name, scalar, n, results, matrices, out_form=False):
-    """What a builtin gives for each matrix; also checks that vectors and scalar code give the same bits."""
+    """The result of a builtin for each matrix; also checks that vectors and scalar code give the same bits."""
     matrix = Type("matrix", scalar, (n, n))
     kinds = {"m": matrix, "v": Type("vector", scalar, (n,)), "s": Type("scalar", scalar)}
     outputs = [kinds[r] for r in results]
@@ -155,7 +155,7 @@ def test_singular_values(tmp_path, scalar, n):
     check_rotation(v, given, 16 * eps, "V")
     worst(relative(u * sigma[:, None, :] @ v.transpose(0, 2, 1) - a, a), given, 24 * eps, "the product is not A")
     expected = np.linalg.svd(a, compute_uv=False)
-    # LAPACK's own error reaches 40 eps where values are nearly repeated; by the residual above ours are closer.
+    # LAPACK's own error reaches 40 eps if values are nearly repeated; by the residual above ours are closer.
     worst(relative(np.abs(sigma) - expected, a), given, 64 * eps, "other singular values than NumPy's")
     assert (np.abs(sigma[:, :-1]) >= np.abs(sigma[:, 1:])).all()
     assert (sigma[:, :-1] >= 0).all()

@@ -41,7 +41,7 @@ INSTRUCTIONS = {
 
 
 def range_and_bound(name, scalar):
-    """Where the function is tried, and how many units in the last place it may be off, by x and what one unit is."""
+    """The range in which the function is tried, and its allowed error by x and the unit in the last place."""
     low, high, _ = FUNCTIONS[name]
     if name in INSTRUCTIONS and scalar == "float32" and wp.get_device().is_cuda:
         return INSTRUCTIONS[name]

@@ -42,7 +42,7 @@ def test_neither_lanes_nor_the_device_change_a_bit():
         np.testing.assert_array_equal(run(make(lanes), ends), alone)
 
 
-# What release 1.19 gives, in float32: a segment that is a point, the other one, both, parallel, opposite, a short one.
+# The results of release 1.19, in float32: a segment that is a point, the other one, both, parallel, opposite, short.
 SPECIAL = [
     ((0, 1, 2), (0, 1, 2), (0, 0, 0), (0, 0, 2), (0.0, 1.0, 1.0)),
     ((0, 0, 0), (4, 0, 0), (1, 2, 0), (1, 2, 0), (0.25, 0.0, 2.0)),

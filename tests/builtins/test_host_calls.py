@@ -21,7 +21,7 @@ def typed(kind, row):
 
 
 def call_rows(call, arguments):
-    """(the rows that have a result, what each gives and assigns): an integer division by zero is an error here."""
+    """(the rows with a result; results and assigned values): an integer division by zero is an error here."""
     rows, columns = [], [[] for _ in call.outputs]
     for row in range(len(arguments[0])):
         values = [typed(kind, a[row]) for kind, a in zip(call.types, arguments)]
@@ -239,7 +239,7 @@ def test_calls_of_huge_values_are_an_error_at_once():
                 function()
     with pytest.raises(ValueError, match="may have 16384 operations, this one has 4"):
         wp.mul(square, square)
-    # What is done by components needs no code and has no limit; NumPy has the rest, as the message says.
+    # An operation by components needs no code and has no limit; NumPy has the rest, as the message says.
     np.testing.assert_array_equal(np.array(vector + vector * 2.0), np.full(60000, 3.0))
     np.testing.assert_array_equal(np.array(-matrix), np.full(60000, -1.0))
     assert np.dot(np.array(vector), np.array(vector)) == 60000.0

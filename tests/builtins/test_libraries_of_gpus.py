@@ -20,7 +20,7 @@ USUAL = 2.0
 
 @pytest.fixture(scope="module", params=["libdevice", "libclc"])
 def measured(request):
-    """What library_accuracy.py says of a library."""
+    """The output of library_accuracy.py for a library."""
     if request.param == "libclc" and not LIBCLC.exists():
         pytest.skip("needs libclc, of the Debian package libclc-22")
     environment = {**os.environ, "WARP_LIBDEVICE": "libclc" if request.param == "libclc" else ""}
@@ -69,7 +69,7 @@ def test_a_kernel_is_compiled_with_the_library_that_is_named(tmp_path):
 @pytest.mark.skipif(not LIBCLC.exists(), reason="needs libclc, of the Debian package libclc-22")
 @pytest.mark.large
 def test_the_table_of_builtins_with_libclc():
-    """What they say of libdevice holds for libclc, but that its exp of float32, and so erfc, makes no subnormal numbers
+    """The figures of libdevice hold for libclc, but that its exp of float32, and so erfc, makes no subnormal numbers
     (docs/cuda.md)."""
     table = "tests/builtins/test_table.py"
     without = [f"--deselect={table}::test_values_and_bits[{name}]" for name in ("exp", "erfc")]

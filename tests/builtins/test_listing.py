@@ -40,7 +40,7 @@ NAMED = {"f": "float32", "d": "float64", "h": "float16"}
 
 
 def listed_kinds(pattern):
-    """What a pattern of the list may stand for: (shape, sizes, scalar) each."""
+    """The meanings of a pattern of the list: (shape, sizes, scalar) each."""
     pattern = re.sub(r"=[^|]*", "", pattern)
     kinds = []
     for part in pattern.split("|"):

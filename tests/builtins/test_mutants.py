@@ -12,14 +12,14 @@ from sweep import load
 pytestmark = pytest.mark.cpu_only("runs no kernel: names, syntax trees, errors of the compiler")
 
 DECORATOR = "@wp.func\n"
-# What Python and wp.array[...] say of a module that cannot be read: of names, calls and numbers in annotations and
+# Errors of Python and wp.array[...] for a module that cannot be read: of names, calls and numbers in annotations and
 # defaults, of files. Anything else is a fault of ours.
 UNREADABLE = (NameError, AttributeError, TypeError, ValueError, ArithmeticError, OSError, wp.UsageError)
 
 
 def refused(source, path, name, listing):
-    """Whether the kernel of this text is a mistake; fails where that comes out as anything but a Weft exception."""
-    # The functions are declared here, not by the text: what fails before that is Python's own, as an annotation
+    """Whether the kernel of this text is a mistake; fails if that gives anything but a Weft exception."""
+    # The functions are declared here, not by the text: an earlier failure is Python's own, as an annotation
     # that makes no sense.
     text = "from typing import Any, Callable\n\nimport warp as wp\n\n\n" + source.replace(DECORATOR, "")
     try:
@@ -52,7 +52,7 @@ def check(first, count, folder):
     found = 0
     for seed in range(first, first + count):
         choose = random.Random(seed)
-        # Down to machine code for some; what sema lets pass, the rest has to take.
+        # Down to machine code for some: later stages must take every program that sema accepts.
         listing = "assembly" if seed % 20 == 0 else "ir"
         found += refused(mutant(Program(choose).source(), choose), folder, f"mutant_{seed}", listing)
     return found

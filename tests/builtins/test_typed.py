@@ -1,4 +1,4 @@
-"""Random kernels over the whole type system: what NumPy computes, or a Weft exception at the line with the mistake."""
+"""Random kernels over the whole type system: the results of NumPy, or a Weft exception at the line with the mistake."""
 
 import random
 
@@ -57,7 +57,7 @@ def check_mistake(seed, folder):
 
 
 def check_call(seed, folder):
-    """A call of any function with anything is right or refused; what is right can be compiled."""
+    """A call of any function with anything is right or refused; a right one can be compiled."""
     program = Wrong(random.Random(seed), BUILTINS)
     module, text = compiled(program, folder, f"call_{seed}")
     try:

@@ -48,8 +48,8 @@ class Typed(Expressions, Forms):
         self.arrays = [t for t in c.sample(self.types, 4) if t.scalar not in ("bfloat16", "bool")]
         self.arrays = [t for t in self.arrays if "bfloat16" not in str(t)]
         self.roots, self.known_parts = [], {}
-        self.functions, self.results_of = [], []  # those defined so far; of the functions around, what they return
-        self.shared = []  # elements that all threads add to, and none reads
+        self.functions, self.results_of = [], []  # defined so far; result types of the functions around
+        self.shared = []  # elements that all threads add to and none reads
         for k, t in enumerate(self.arrays):
             self.shared += [Place(f"c{k}[0]", t, f"c{k}", [0]), Place(f"c{k}[1 - (i & 1)]", t, f"c{k}", [OTHER])]
             self.roots += [Place(f"a{k}[i]", t, f"a{k}"), Place(f"b{k}[i, 1]", t, f"b{k}", [1])]
@@ -89,7 +89,7 @@ class Typed(Expressions, Forms):
         return found
 
     def by_numpy(self):
-        """What the threads write to `out`, and the contents of each shared array."""
+        """The values that the threads write to `out`, and the contents of each shared array."""
         rows = []
         shared = {f"c{k}": [t.zero(), t.zero()] for k, t in enumerate(self.arrays)}
         with np.errstate(all="ignore"):
@@ -199,7 +199,7 @@ class Typed(Expressions, Forms):
         return [f"{y.text}, {x.text} = second({arguments})"], run
 
     def inner(self):
-        """A block of its own: what it declares is gone behind it."""
+        """A block of its own: its declarations end with it."""
         outside, functions = len(self.roots), len(self.functions)
         self.depth += 1
         body = self.block(self.choose.randint(1, 3))

@@ -9,7 +9,7 @@ from typed_values import BOOL, DYNAMIC, INT32, NUMPY, Place, scalar
 
 
 class Returned(Exception):
-    """What a function within the function returns before its end."""
+    """The value that a function within the function returns before its end."""
 
     def __init__(self, value):
         self.value = value
@@ -38,7 +38,7 @@ class Forms:
         return self.choose.choice(options)(t, depth)
 
     def applied(self, t, depth):
-        """A lambda that is called where it stands, with a default value that may be left out."""
+        """A lambda that is called in place, with a default value that may be left out."""
         c = self.choose
         x, y = self.new_name(c.choice(self.types)), self.new_name(c.choice(self.types))
         (a_text, a), (b_text, b) = self.value(x.type, depth - 1), self.value(y.type, depth - 1)
@@ -101,7 +101,7 @@ class Forms:
         return f"[{', '.join(text for text, _ in values)}][{index}]", lambda env: values[at(env)][1](env)
 
     def iterable(self, depth, static):
-        """What a comprehension goes over: the name, the text, how many it gives if that is known, and the values."""
+        """The sequence of a comprehension: the name, the text, its length if that is known, and the values."""
         c = self.choose
         kind = c.choice(["vector", "range", "values"] + ["any_range", "array"] * (not static))
         self.in_iterable += 1

@@ -1,4 +1,4 @@
-"""What tests of several files here share."""
+"""Fixtures that several files here share."""
 
 import pytest
 from emulated_driver import other_library

@@ -164,7 +164,7 @@ def test_managed_memory(cuda):
 
 
 class DeviceBuffer:
-    """What the package rmm has of this name, as far as it is used."""
+    """The class of this name in the package rmm, as far as it is used."""
 
     own = None
 

@@ -42,7 +42,7 @@ REFUSES, NAME_OF_REFUSES = class_without_a_usable_buffer()
 
 
 class ShownLikeCupy(Shown, REFUSES):
-    """What NumPy cannot read, in a way that is an error of its own."""
+    """Interfaces that NumPy cannot read; each is an error of its own."""
 
     def __array__(self, *given, **named):
         raise TypeError("Implicit conversion to a NumPy array is not allowed")
@@ -67,7 +67,7 @@ def double_all(x: wp.array(dtype=Any)):
 
 @pytest.mark.parametrize("kind", [Shown, ShownLikeCupy, ShownByDlpack])
 def test_memory_of_others_goes_into_arrays_and_launches(kind):
-    """Also where the object has the buffer protocol, and says by a TypeError that its memory is not the host's."""
+    """Also if the object has the buffer protocol, and says by a TypeError that its memory is not the host's."""
     a = wp.array(np.arange(12), dtype=float, device=DEVICE)
     if kind is not Shown:
         with pytest.raises(TypeError, match="no len"):

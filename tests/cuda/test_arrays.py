@@ -1,4 +1,4 @@
-"""What the contract says of devices, arrays and launches where there are GPUs: the halves that a CPU cannot show."""
+"""The contract on devices, arrays and launches with GPUs: the halves that a CPU cannot show."""
 
 import gc
 
@@ -177,7 +177,7 @@ def test_more_threads_than_32_bits_count():
 
 @pytest.mark.seed("S-LCH-009")
 def test_a_launch_returns_before_its_work_is_done(run):
-    """What the kernel does wrong is found by who waits for it, and not by the launch."""
+    """A fault of the kernel is raised by the next wait, and not by the launch."""
     # An address that no allocation has. A little beyond an array there may be other memory of the device.
     printed = run("""
         @wp.kernel

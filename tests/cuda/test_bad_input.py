@@ -1,5 +1,5 @@
-"""What goes wrong on CUDA devices is a clear error, before anything runs, and everything goes on. docs/cuda.md lists
-all cases and where each is tested; here are those that have no place elsewhere."""
+"""A mistake on CUDA devices is a clear error, before anything runs, and everything goes on. docs/cuda.md lists
+all cases and the test of each; here are those that have no place elsewhere."""
 
 import re
 import shutil
@@ -45,7 +45,7 @@ def test_arrays_of_two_gpus(two_gpus):
 @on_gpu
 @pytest.mark.parametrize("times_before", [0, 2])
 def test_operators_and_maps_of_arrays_on_two_devices(times_before):
-    """In the words of who wrote it, also where the operator has had a kernel before."""
+    """In the writer's words, also if the operator has had a kernel before."""
     here, there = wp.ones(3, dtype=float, device=DEVICE), wp.ones(3, dtype=float, device="cpu")
 
     def product(x: float, y: float):
@@ -96,7 +96,7 @@ def test_a_graph_on_another_gpu(two_gpus):
 
 @on_gpu
 def test_an_exception_that_leaves_a_capture_open():
-    """Without ScopedCapture nobody ends it: what cannot be done then says so, and capture_end() helps."""
+    """Without ScopedCapture it does not end by itself: errors say so, and capture_end() helps."""
     x, stream = wp.zeros(3, dtype=float, device=DEVICE), wp.Stream(DEVICE)
 
     def broken():
@@ -252,7 +252,7 @@ def test_a_copy_that_another_gpu_would_do(two_gpus, copy):
 
 @on_gpu
 def test_a_copy_from_another_gpu_is_in_the_graph(two_gpus):
-    """What the other one does is done before the graph can run."""
+    """The work of the other one ends before the graph can run."""
     x, y = wp.zeros(4, dtype=float, device=DEVICE), wp.zeros(4, dtype=float, device=OTHER)
     y.fill_(3.0)
     with wp.ScopedCapture(device=DEVICE) as capture:

@@ -19,7 +19,7 @@ def add_one(x: wp.array[float]):
 
 
 class Contexts:
-    """What another library does: makes contexts, and destroys them."""
+    """Acts as another library: makes contexts, and destroys them."""
 
     def __init__(self):
         self.driver = ctypes.CDLL(str(Path(wp._weft.__file__).with_name("weft-emulated-cuda.so")))

@@ -1,5 +1,5 @@
-"""What is special about CUDA devices. `make test` runs this on the emulated one (WARP_CUDA_DRIVER=emulated), where the
-suites of arrays, launches and gradients run too, with --device cuda:0."""
+"""The special features of CUDA devices. `make test` runs this on the emulated one (WARP_CUDA_DRIVER=emulated), and the
+suites of arrays, launches and gradients too, with --device cuda:0."""
 
 import subprocess
 
@@ -225,7 +225,7 @@ def test_arrays_of_the_other_device_are_an_error_before_anything_runs():
 def test_builtins_called_from_python_do_not_take_arrays_of_a_gpu():
     sorted_numbers = wp.array(np.arange(0.0, 20.0), dtype=float, device=DEVICE)
     why = r"lower_bound\(\): argument 1 is an array on 'cuda:0', .*help: pass array.to\('cpu'\)"
-    for _ in range(2):  # also where the overload is known
+    for _ in range(2):  # also if the overload is known
         with pytest.raises(RuntimeError, match=why):
             wp.lower_bound(sorted_numbers, 4.5)
         assert wp.lower_bound(sorted_numbers.to("cpu"), 4.5) == 5

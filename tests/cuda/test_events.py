@@ -40,7 +40,7 @@ def two(two_gpus):
 
 
 def orders(make_wait):
-    """Whether work on cuda:0 reads what work on cuda:1 has left, where `make_wait(first, second)` orders two streams.
+    """Whether work on cuda:0 reads the results of work on cuda:1, if `make_wait(first, second)` orders two streams.
 
     On the emulated device work that nothing orders is done in the wrong order.
     """

@@ -62,7 +62,7 @@ def calls_of(scenario, emulator):
 
 
 def fail_once(scenario, emulator, name, call, code):
-    """The error, or None where the scenario did without that call."""
+    """The error, or None if the scenario did without that call."""
     emulator.weftEmulatedFail(name.encode(), call, code)
     error = None
     try:
@@ -72,7 +72,7 @@ def fail_once(scenario, emulator, name, call, code):
         error = found.with_traceback(None)
     emulator.weftEmulatedFail(None, 0, 0)
     try:
-        at_rest()  # what was left of the run may report the failure once more
+        at_rest()  # the rest of the run may report the failure once more
     except RuntimeError:
         at_rest()
     return error
@@ -149,7 +149,7 @@ AT_THE_START = {
 
 
 def started(fail=""):
-    """What a process says that makes its first array twice, and the functions that the first one called."""
+    """The output of a process that makes its first array twice, and the functions that the first one called."""
     done = subprocess.run(
         [sys.executable, "-c", START % FUNCTIONS],
         capture_output=True,

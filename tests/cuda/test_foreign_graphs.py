@@ -143,7 +143,7 @@ def test_what_kernels_of_a_foreign_graph_say_comes_with_the_next_wait(other, cap
         with pytest.raises(IndexError, match="index 3 is out of bounds"):
             wp.synchronize_device(DEVICE)
     wp.synchronize_device(DEVICE)
-    assert capfd.readouterr().out.split() == ["5", "0"]  # what was read out of bounds
+    assert capfd.readouterr().out.split() == ["5", "0"]  # the value that was read out of bounds
     other.call("cuGraphExecDestroy", graph)
 
 

@@ -1,4 +1,4 @@
-"""Captures, conditions and checks of CUDA devices: what the CPU cannot show of them."""
+"""Captures, conditions and checks of CUDA devices that the CPU cannot show."""
 
 import ctypes
 import gc

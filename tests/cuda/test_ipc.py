@@ -56,7 +56,7 @@ def test_another_process_sees_and_changes_the_memory(run, plain):
     assert said[0] == "[1.0, 2.0, 3.0, 4.0, 5.0] [[1.0, 2.0], [3.0, 4.0]]"
     assert said[1:3] == ["True", "True"]
     assert said[3] == "[7.0, 7.0, 7.0, 7.0, 10.0]"
-    assert a.list() == [7.0, 7.0, 7.0, 7.0, 10.0]  # what the other process has left
+    assert a.list() == [7.0, 7.0, 7.0, 7.0, 10.0]  # the other process's result
 
 
 def test_what_has_no_handle_says_so(plain):

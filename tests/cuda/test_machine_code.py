@@ -1,4 +1,4 @@
-"""What NVIDIA's compiler makes of kernels: for every architecture that both know, and the lines that debuggers show."""
+"""NVIDIA's machine code of kernels: for every architecture that both know, and the lines that debuggers show."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Memory of CUDA devices: pools, access between devices, pinned memory, and what happens where there is no more. On the
+"""Memory of CUDA devices: pools, access between devices, pinned memory, and exhausted memory. On the
 emulated devices, which stop a kernel that touches memory which is not open to it."""
 
 import gc
@@ -294,7 +294,7 @@ def test_pinned_memory_that_nobody_has_any_more_is_freed_after_its_copies():
     assert there.numpy().tolist() == [4.0] * 1000
 
 
-# ---- where there is no more ----
+# ---- exhausted memory ----
 
 
 BUSY = """
@@ -319,7 +319,7 @@ import os; os._exit(0)
 
 
 def test_memory_is_given_back_while_a_kernel_runs_that_does_not_end(run):
-    """The driver frees pinned and plain memory when all work is done: nobody waits for that, with Python's lock held
+    """The driver frees pinned and plain memory when all work is done: no thread waits for that, with Python's lock held
     and deaf to Ctrl-C."""
     assert "went on" in run(BUSY, WARP_CUDA_DRIVER="emulated")
 

@@ -57,7 +57,7 @@ def test_four_points_of_a_stencil_load_what_they_share_once():
     assert accesses(text, "st").count("st.global.b32") == 4 + 1
     # The point by itself takes its number apart by two divisions, of 32 or of 64 bits; the four take none apart.
     assert text.count("mul.hi.u32") == text.count("mul.hi.u64") == 2
-    # ptxas waits between the loads where it is not told that it may have the registers.
+    # ptxas waits between the loads unless it is told that it may have the registers.
     assert ".maxnreg 64" in text
 
 
@@ -446,7 +446,7 @@ def test_atomics_of_a_warp_at_one_address_are_one():
     out = wp.zeros(1, dtype=float, device=DEVICE)
     wp.launch(total, 10_000, inputs=[wp.array(x, device=DEVICE), out], device=DEVICE)
     np.testing.assert_allclose(out.numpy()[0], x.astype(np.float64).sum(), rtol=1e-5)
-    # Where somebody looks at the old value each thread has an atomic of its own.
+    # If the old value is used, each thread has an atomic of its own.
     assert not accesses(text_of(tickets), "shfl")
     place, out = wp.zeros(100, dtype=int, device=DEVICE), wp.zeros(1, dtype=int, device=DEVICE)
     wp.launch(tickets, 100, inputs=[out, place], device=DEVICE)

@@ -1,4 +1,4 @@
-"""PTX in files, for tools: what a run leaves there, and what it takes from there; kernels that are compiled and loaded
+"""PTX in files, for tools: files that a run writes, and files that it reads; kernels that are compiled and loaded
 before their first launch."""
 
 import os
@@ -42,7 +42,7 @@ print(most.numpy().tolist(), x.grad.numpy().tolist())
 
 
 def run(folder, program=PROGRAM, **environment):
-    """What the program prints; its disk cache stays in the folder."""
+    """The output of the program; its disk cache stays in the folder."""
     file = folder / "program.py"
     file.write_text(program)
     settings = {**os.environ, "WARP_CACHE_PATH": str(folder / "cache"), **environment}
@@ -85,7 +85,7 @@ def test_a_text_in_a_folder_is_taken_in_place_of_the_compiler_s(tmp_path):
     # Past the disk cache, which has the compiler's, and which does not get the other one.
     assert run(tmp_path, WEFT_TAKE_PTX=str(texts)) == "[5.0, 10.0] [3.0, 3.0]"
     assert run(tmp_path) == "[3.0, 6.0] [3.0, 3.0]"
-    # What the folder does not have comes from the compiler.
+    # Kernels that the folder lacks come from the compiler.
     file.unlink()
     assert run(tmp_path, WEFT_TAKE_PTX=str(texts)) == "[3.0, 6.0] [3.0, 3.0]"
 

@@ -1,6 +1,6 @@
 """Launches on CUDA devices of so many threads that one thread has several elements
 (codegen/cuda/thread_coarsening.cpp): each
-element is done once, with the results of one thread for each, whatever the shape and what is left over at its ends.
+element is done once, with the results of one thread for each, for any shape and any rest at its ends.
 """
 
 import numpy as np

@@ -29,7 +29,7 @@ def next_number(x: wp.array[float], n: float):
 
 
 def after(launches):
-    """What next_number makes of 0 where launches with these numbers come in this order; exact in float32."""
+    """The result of next_number for 0 if launches with these numbers come in this order; exact in float32."""
     number = 0.0
     for n in launches:
         number = (3.0 * number + n) % 1009.0
@@ -246,7 +246,7 @@ def test_work_of_two_threads_in_one_stream_is_in_the_order_of_each():
 
 
 def test_captures_of_one_thread_and_work_of_another_in_one_stream_do_not_mix():
-    """The other thread's launches are done in their order, whatever the moments at which captures begin and end."""
+    """The other thread's launches are done in their order, at whatever moments captures begin and end."""
     stream, stop = wp.Stream(DEVICE), threading.Event()
     x, a = wp.zeros(8, dtype=float, device=DEVICE), wp.zeros(8, dtype=float, device=DEVICE)
     for y in (x, a):
@@ -337,7 +337,7 @@ def test_calls_of_other_threads_while_one_captures(mode):
 
 
 def interrupted(program, tmp_path):
-    """What a program prints whose waits Ctrl-C ends: `interrupt_soon()` sends one later, after a second."""
+    """The output of a program whose waits Ctrl-C ends: `interrupt_soon()` sends one later, after a second."""
     file = tmp_path / "program.py"
     file.write_text(
         """
@@ -459,7 +459,7 @@ end_it()
     ids=["a launch", "a graph", "a loop in a condition in a graph"],
 )
 def test_ctrl_c_ends_a_wait_for_one_kernel_that_runs_on(start, order, tmp_path, monkeypatch):
-    """The kernel goes on where it was, when it is waited for again."""
+    """The kernel continues when it is waited for again."""
     monkeypatch.setenv("WEFT_EMULATED_STREAMS", order)
     printed = interrupted(
         f"""
@@ -521,7 +521,7 @@ except KeyboardInterrupt:
 
 
 def test_ctrl_c_ends_a_wait_for_launches(tmp_path, stoppable):
-    """What kernels of the launches raise is told to nobody who has gone on."""
+    """Faults of kernels of the launches are not raised in a thread that has gone on."""
     printed = interrupted(
         """
 wp.config.mode = "debug"

@@ -64,7 +64,7 @@ def run_sample(tmp_path):
 
 @pytest.fixture
 def run_cuda_sample(run_sample):
-    """The same for samples that name "cuda": as they are printed where there is such a device. Elsewhere that is an
+    """The same for samples that name "cuda": as they are printed if there is such a device. Elsewhere that is an
     error, and they run on the CPU."""
 
     def run(text, **names):
@@ -79,6 +79,6 @@ def run_cuda_sample(run_sample):
 
 @pytest.fixture
 def on_the_cpu():
-    """The CPU is the default device: what the test is about is not on GPUs yet."""
+    """The CPU is the default device: GPUs lack the feature under test."""
     with wp.ScopedDevice("cpu"):
         yield

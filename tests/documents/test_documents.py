@@ -1,6 +1,6 @@
 """The seeds' samples, read from the documents and run line by line as they are printed.
 
-Where a sample names "cuda" and there is none, it must fail with an error that names the device, and pass with "cpu" in
+If a sample names "cuda" and there is none, it must fail with an error that names the device, and pass with "cpu" in
 its place; on the emulated device it runs as it is printed. Samples that are the body of a kernel get a
 header.
 """
@@ -16,7 +16,7 @@ HEADER = "import warp as wp\nimport numpy as np\n"
 
 
 def without_output(text):
-    """A sample's code: what it prints is shown behind '>'."""
+    """A sample's code: its output is shown behind '>'."""
     return "".join(line + "\n" for line in text.splitlines() if not line.startswith(">"))
 
 
@@ -114,7 +114,7 @@ def test_allocation(load_seed, run_cuda_sample, seed, first, last):
 @pytest.mark.parametrize(("seed", "first", "last"), [(3, 63, 72), (4, 48, 57)])
 def test_p47_three_ways_to_wrap(load_seed, run_cuda_sample, seed, first, last):
     sample = HEADER + load_seed(seed).text(first, last)
-    # All three are called a: what each statement made is kept.
+    # All three are called a: the result of each statement is kept.
     parts = sample.split("\na = ")
     assert len(parts) == 4
     numbered = parts[0] + "".join(f"\na{n} = {part}" for n, part in enumerate(parts[1:], 1))
@@ -146,7 +146,7 @@ def test_p48_vectors_from_rows(load_seed, run_cuda_sample, seed, first, last):
         run_cuda_sample(HEADER + repaired.replace("rand(1024, 3)", "rand(10, 4)"))
 
 
-# What the page calls `a` where the samples of P-49 and P-50 begin: an array of vec3. Others are tried too.
+# The `a` of the page at the samples of P-49 and P-50: an array of vec3. Others are tried too.
 WRAPPED = {
     "vectors": lambda: wp.array(np.arange(3072.0).reshape(1024, 3), dtype=wp.vec3, device="cpu"),
     "floats": lambda: wp.array([1.0, 2.0, 3.0], dtype=float, device="cpu"),
@@ -201,7 +201,7 @@ def compute1(a: wp.array(dtype=float), b: wp.array(dtype=float)):
 @pytest.mark.seed("P-51", "P-52", "S-GRF-001", "S-GRF-002", "S-GRF-003", "S-GRF-004")
 @pytest.mark.parametrize(("number", "first", "last", "launch"), [(3, 110, 118, 123), (4, 824, 832, 837)])
 def test_p51_and_p52_a_hundred_launches_in_a_graph(load_seed, run_sample, number, first, last, launch):
-    """As printed where the default device is a GPU; the CPU takes the place of "cuda" elsewhere."""
+    """As printed if the default device is a GPU; the CPU takes the place of "cuda" elsewhere."""
     seed = load_seed(number)
     capture = seed.text(first, last)
     assert capture.count('device="cuda"') == 1
@@ -290,7 +290,7 @@ def fragment(seed, first, last, results, **parameters):
 
 
 def stored_before(text, comment, store):
-    """The kernel with a store of what a variable has before the comment, which stands where it gets another value."""
+    """The kernel with a store of a variable's value before the comment at which it gets another value."""
     assert text.count(comment) == 1
     return text.replace(comment, f"{store}\n    {comment}")
 
@@ -371,7 +371,7 @@ def test_p70_one_variable_three_types(load_seed, run_sample):
 
 
 def angle_of(array):
-    """What a kernel got from degrees(30.0): a float32 at most one unit in the last place beside the exact angle."""
+    """The result of degrees(30.0) in a kernel: a float32 at most one unit in the last place beside the exact angle."""
     angle = array.numpy()[0]
     assert abs(angle - np.degrees(30.0)) <= np.spacing(angle)
     return float(angle)

@@ -21,7 +21,7 @@ pytestmark = [
 
 @pytest.fixture
 def run(tmp_path):
-    """A function: what a program prints, alone or under mpirun."""
+    """A function: the output of a program, alone or under mpirun."""
 
     def run(text: str, processes: int = 0) -> str:
         program = tmp_path / "program.py"

@@ -1,5 +1,5 @@
-"""Our own counterparts of the seeds' programs: each runs what the sample shows and checks the
-numbers that the contract states. The samples themselves run in test_documents.py where the documents lie beside us."""
+"""Our own counterparts of the seeds' programs: each runs the sample's kernels and checks the
+numbers that the contract states. The samples themselves run in test_documents.py if the documents lie beside us."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-// What the programs of this folder check with: they say what failed, go on, and end with the number of failures.
+// The checks of this folder's programs: they print failures, go on, and end with the number of failures.
 #pragma once
 
 #include <cstdio>
@@ -14,7 +14,7 @@ inline void check(bool holds, const std::string& what) {
     std::printf("FAILED: %s\n", what.c_str());
 }
 
-// What the call throws, which must have all of these parts.
+// The text that the call throws, which must have all of these parts.
 template <typename Call>
 void expect_error(const Call& call, std::initializer_list<const char*> parts) {
     try {

@@ -56,7 +56,7 @@ void closed_form(const weft::Program& program) {
     }
 }
 
-// A simulation in place: what each step overwrites, the tape keeps.
+// A simulation in place: the tape keeps the values that each step overwrites.
 double simulate(const weft::Program& program, const std::vector<double>& start, weft::Tape* tape,
                 weft::Array* at_start) {
     const int count = static_cast<int>(start.size());
@@ -248,7 +248,7 @@ void structs_in_arrays(const weft::Program& program) {
                  {"'all_loads'", "(3,)", "'loads'", "overwritten"});
 }
 
-// What the program writes itself, between launches.
+// Writes of the program itself, between launches.
 void writes(const weft::Program& program) {
     const weft::Array x = weft::Array::of({1.0f, 2.0f}), y = weft::Array::zeros("float32", {2}),
                       z = weft::Array::zeros("float32", {2});
@@ -321,7 +321,7 @@ void mistakes(const weft::Program& program, const weft::Program& without) {
     expect_error([&] { tape.copy(x, weft::Array()); }, {"the source", "no array"});
     check(tape.size() == 0, "a copy that failed is not on the tape");
 
-    // What was kept, and written by somebody else since.
+    // Kept memory that was written from elsewhere since.
     const weft::Array v = with_gradient({1.0}), position = with_gradient({0.5});
     for (int i = 0; i < 2; ++i) tape.launch(program.kernel("advance"), 1, {0.1, v, position});
     tape.launch(program.kernel("push"), 1, {0.1, position, v});

@@ -1,5 +1,5 @@
-// loaded FILE DEVICE: what the code of the kernel 'total' in the file is on a device, and what it computes there. Exits
-// with 1 where the device cannot run it, which standard error explains.
+// loaded FILE DEVICE: the properties and the results of the kernel 'total' in the file on a device. Exits
+// with 1 if the device cannot run it, which standard error explains.
 #include <cstdint>
 #include <cstdio>
 #include <stdexcept>

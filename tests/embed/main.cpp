@@ -1,5 +1,5 @@
 // Runs the kernels of kernels.py from the file that is named on the command line, those of native.py from a second file
-// where one is named, and checks what they compute against loops written here. Exits with the number of failed checks.
+// if one is named, and checks their results against loops written here. Exits with the number of failed checks.
 #include <sys/mman.h>
 
 #include <algorithm>

@@ -27,7 +27,7 @@ def run(*command, **options):
 
 
 def pythonpath():
-    """For programs that run elsewhere: where this Weft was imported from."""
+    """For programs that run elsewhere: the folder from which this Weft was imported."""
     return str(Path(wp.__file__).parents[1])
 
 
@@ -233,7 +233,7 @@ EMULATED = Path(wp.__file__).parent / "weft-emulated-cuda.so"
 
 @pytest.fixture(scope="module")
 def files_for_gpus(tmp_path_factory):
-    """(kernels, slopes, kernels for the CPU), written where there is no driver."""
+    """(kernels, slopes, kernels for the CPU), written without a driver."""
     folder = tmp_path_factory.mktemp("gpus")
     files = [folder / name for name in ("kernels.weft", "slopes.weft", "cpu.weft")]
     compile_kernels(files[0], arch=75, WARP_CUDA_DRIVER="none")
@@ -265,7 +265,7 @@ def test_files_for_gpus_say_what_is_missing(embed, files_for_gpus, tmp_path):
 
 
 def test_the_architecture_is_that_of_the_device_that_is_named(tmp_path):
-    """Where there is one: the file is for it."""
+    """With a driver: the file is for its GPU."""
     program = f"import kernels, warp as wp; wp.compile_aot_module(kernels, {str(tmp_path / 'x')!r}, device='cuda')"
     environment = {**os.environ, "WARP_CUDA_DRIVER": str(EMULATED), "WEFT_EMULATED_ARCH": "86"}
     run(sys.executable, "-c", program, cwd=HERE, env=environment)
@@ -302,7 +302,7 @@ def compile_machine_code(path, arch, **environment):
 
 
 def run_loaded(embed, path, device="cuda:0", **environment):
-    """(what the code was made of, what it computes, standard error)"""
+    """(the source of the code, its results, standard error)"""
     environment = {**os.environ, "WARP_CUDA_DRIVER": str(EMULATED), **environment}
     result = subprocess.run([embed / "build/loaded", path, device], capture_output=True, text=True, env=environment)
     return (*[*result.stdout.splitlines(), "", ""][:2], result.stderr)
@@ -378,7 +378,7 @@ def test_what_compiles_machine_code_is_named_where_it_fails(tmp_path):
 @pytest.mark.skipif(not CLANG, reason="there is no clang on this machine")
 @pytest.mark.parametrize("fails", ["", "Create", "AddData", "Complete", "GetLinkedCubinSize", "GetLinkedCubin"])
 def test_the_library_is_called_as_it_wants_it(embed, tmp_path, fails):
-    """One of our own in nvJitLink's place: what it is given, in which order, and each of its functions fails once."""
+    """One of our own in nvJitLink's place: its inputs and their order; each of its functions fails once."""
     library, path = tmp_path / "libnvJitLink.so.12", tmp_path / "kernels.weft"
     define = [f"-DFAILS={fails}"] if fails else []
     run(CLANG, "-std=c++17", "-shared", "-fPIC", *define, HERE / "fake_nvjitlink.cpp", "-o", library)

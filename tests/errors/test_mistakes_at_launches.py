@@ -1,4 +1,4 @@
-"""Mistakes around launches: each text says what was found, what was expected and what works."""
+"""Mistakes around launches: each text names the value found, the expected one and a remedy."""
 
 import sys
 import types
@@ -108,7 +108,7 @@ def test_complex_numbers_are_pairs():
         with pytest.raises(TypeError, match="kernels have no complex numbers") as caught:
             wp.array(x, device="cpu")
         shown = str(caught.value).split("its memory: ")[1]
-        a = eval(shown, {"wp": wp, "x": x})  # what the message says works
+        a = eval(shown, {"wp": wp, "x": x})  # the remedy of the message works
         assert a.dtype is vector and a.shape == (1, 2)
         assert a.numpy().tolist() == [[[1.0, 2.0], [3.0, -4.0]]]
 

@@ -29,7 +29,7 @@ OWN = re.compile(r"no overload of wp\.|takes one argument|takes two|argument 'y'
 
 @pytest.fixture(scope="module")
 def messages(tmp_path_factory):
-    """By name, the error of a kernel that calls it with one float; None where the call is right."""
+    """By name, the error of a kernel that calls it with one float; None if the call is right."""
     text = "import math, random\nimport numpy as np\nimport warp as wp\n"
     for number, name in enumerate(NAMES):
         text += f"@wp.kernel\ndef k{number}(o: wp.array(dtype=float)):\n    x = o[0]\n    y = {name}(x)\n"

@@ -18,7 +18,7 @@ MARK = re.compile(r"\s*# (error|note|help): ((?:(?!  # (?:error|note|help): ).)*
 
 @pytest.fixture(autouse=True)
 def own_launch(monkeypatch):
-    """What programs call `wp.launch` is Weft's, also where the tests' own copies arrays of NumPy."""
+    """`wp.launch` of the programs is Weft's, also if the tests' own copies arrays of NumPy."""
     monkeypatch.setattr(wp, "launch", inspect.unwrap(wp.launch))
 
 

@@ -1,4 +1,4 @@
-"""The cloth's physics: what its constraints keep, what contact forbids, what the search for neighbours finds."""
+"""The cloth's physics: lengths that its constraints keep, depths that contact forbids, the search for neighbours."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The examples that follow gradients: slopes are those of central differences, and descent gets where it should."""
+"""The examples that follow gradients: slopes are those of central differences, and descent reaches its aim."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_the_slope_of_the_splash_through_all_steps_of_the_lagoon(splash):
     rng = np.random.default_rng(5)
     at = 0.05 * rng.standard_normal(splash.shape)
     _, gradient = splash.gradient(at)
-    # the splash is softened over two cells each way, and poured where the water is deep
+    # the splash is softened over two cells each way, and poured into deep water
     deepest_near = minimum_filter(splash.water.floor.numpy(), 5)
     assert (gradient[deepest_near >= -shape_wave.DEEP] == 0.0).all() and (gradient == 0.0).any()
     assert abs(gradient).max() > 0.01
@@ -132,7 +132,7 @@ def test_the_slope_of_pixels_by_balls_and_light(kind, first, end):
     direction = np.zeros(at.size)
     direction[first:end] = rng.standard_normal(end - first)
 
-    # every pixel's slope by forward mode, but where a ray leaves one ball for another, or a march to the light takes a
+    # every pixel's slope by forward mode, unless a ray leaves one ball for another, or a march to the light takes a
     # step more, it is that of central differences
     towards = still_life.Studio(at, 36)
     towards.arrange(direction)

@@ -68,7 +68,7 @@ def test_example_writes_its_pictures(name, tmp_path):
 
 
 def run_examples(*arguments, hidden=()):
-    """The output of `python -m warp.examples` where some packages are missing."""
+    """The output of `python -m warp.examples` without some packages."""
     program = (
         f"import runpy, sys; sys.modules.update(dict.fromkeys({list(hidden)})); "
         f"sys.argv = ['examples', *{list(map(str, arguments))}]; runpy.run_module('warp.examples', run_name='__main__')"

@@ -1,4 +1,4 @@
-"""The labyrinth: marching cubes, what is measured of its surface, and how the fluids part."""
+"""The labyrinth: marching cubes, measures of its surface, and the separation of the fluids."""
 
 import numpy as np
 import pytest
@@ -207,7 +207,7 @@ def test_the_gaussian_curvature_of_a_labyrinth_adds_up_to_its_topology():
     edges = _mesh.edge_table(triangles)
     found = _mesh.parts(points, triangles, edges)
     assert _mesh.audit(edges)[1] == 0 and found.euler.min() < -6
-    # angles that are missing around the points of a closed mesh: 2π times its Euler characteristic, whatever its shape
+    # angles that are missing around the points of a closed mesh: 2π times its Euler characteristic for any shape
     corners = points.numpy().astype(np.float64)[triangles.numpy()]
     sides = np.roll(corners, -1, axis=1) - corners
     sides /= np.linalg.norm(sides, axis=2)[:, :, None]

@@ -1,4 +1,4 @@
-"""Rigid bodies: what they keep in flight, where they touch, how they rest, slide and bounce."""
+"""Rigid bodies: their invariants in flight, contacts, rest, sliding and bounces."""
 
 import itertools
 
@@ -82,7 +82,7 @@ def test_pairs_are_those_of_a_full_search():
 
 
 def gap_along_axes(a, b):
-    """Greatest gap between two bricks along the 15 axes that can part them; negative where they overlap."""
+    """Greatest gap between two bricks along the 15 axes that can part them; negative if they overlap."""
     (ha, pa, ra), (hb, pb, rb) = a, b
     axes = [*ra.T, *rb.T, *(np.cross(u, v) for u in ra.T for v in rb.T)]
     axes = [n / np.linalg.norm(n) for n in axes if np.linalg.norm(n) > 1e-3]

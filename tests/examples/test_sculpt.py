@@ -1,4 +1,4 @@
-"""Fitting a mesh by gradients: its slope, what it fits, and meshes of other libraries' objects."""
+"""Fitting a mesh by gradients: its slope, the fit, and meshes of other libraries' objects."""
 
 from types import SimpleNamespace
 

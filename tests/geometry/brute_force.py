@@ -74,7 +74,7 @@ def winding_number(p, corners):
 
 
 def ray_hits(start, direction, corners):
-    """t of each face (rays, faces), inf where the ray misses it, in float64; and how far the hit is from an edge."""
+    """t of each face (rays, faces), inf if the ray misses it, in float64; and how far the hit is from an edge."""
     a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
     e1, e2 = b - a, c - a
     h = np.cross(direction[:, None], e2[None])

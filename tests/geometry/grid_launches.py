@@ -39,7 +39,7 @@ def pairs(points):
 
 
 def sums(points, factor):
-    """What `new_kernel` computes."""
+    """The result of `new_kernel`."""
     a, b = pairs(points).T
     d = (points[a].astype(np.float64) - points[b]) * factor
     out = np.zeros((len(points), 3))

@@ -1,5 +1,5 @@
-"""Launches whose threads run in the order of a hash grid: they give what launches in their own order give, and run so
-where that is quicker and nobody can tell."""
+"""Launches whose threads run in the order of a hash grid: they give the results of launches in their own order, and run
+so if that is quicker and cannot be observed."""
 
 import threading
 
@@ -214,7 +214,7 @@ def test_groups_are_counted_the_same_in_the_order_of_a_grid(ordered):
     a, b = pairs(points.numpy()).T
     same = groups[a] == groups[b]
     found = np.bincount(np.concatenate([a[same], b[same]]), minlength=COUNT)
-    # What lies at the rim may round the other way.
+    # Points at the rim may round the other way.
     assert np.count_nonzero(out.numpy() != weight * (1 + found)) <= 2
 
 
@@ -261,7 +261,7 @@ def new_mix(number):
                 if points[index][k] > x[k]:
                     total += weight[index] * wp.float64(bodies[index].mass) + wp.float64(names[index])
             total += wp.float64(rows[index, 1])
-        # Whatever stands in index now, and what stands beside it.
+        # The present value of index, and the values beside it.
         total += weight[index] + wp.float64(names[(index + 1) % COUNT])
         for j in wp.hash_grid_query(grid, points[i], 0.5 * radius):
             total += weight[j] * wp.float64(number)

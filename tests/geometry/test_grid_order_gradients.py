@@ -161,7 +161,7 @@ def test_gradients_of_members_of_a_struct(ordered):
 
 @pytest.mark.parametrize("smooth", [False, True])
 def test_gradients_of_a_kernel_that_asks_two_grids(ordered, smooth):
-    """Where the first is only counted in, the adjoint does not ask it; the order may be its all the same."""
+    """If the first query only counts, the adjoint does not ask it; its order may be used all the same."""
     scale = float(next(fresh))
 
     @wp.kernel
@@ -258,7 +258,7 @@ def test_several_grids_in_a_struct_and_more_points_in_one_than_in_an_array(order
 @pytest.mark.parametrize("moving", [("x", "q"), ("x",), ("q",)], ids=" ".join)
 @pytest.mark.parametrize("strided", [False, True])
 def test_gradients_in_float32_of_some_members(ordered, moving, strided):
-    """What is added to gradients of neighbours is summed up in the order of the grid, where there is a gradient."""
+    """Additions to gradients of neighbours are summed up in the order of the grid, if there is a gradient."""
     scale = 1e6 * next(fresh)  # so that gradients are some ones
 
     @wp.struct

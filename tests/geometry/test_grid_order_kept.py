@@ -8,7 +8,7 @@ from grid_launches import COUNT, RADIUS, by_cells, check_sums, fresh, launch, ne
 pytestmark = [pytest.mark.cpu_only("geometry comes to GPUs later"), pytest.mark.usefixtures("usual_options")]
 
 
-# ---- where threads keep their order ----
+# ---- threads keep their order ----
 def test_points_in_the_order_of_their_cells(ordered):
     kernel, factor = new_kernel()
     axis = np.arange(27) / 27
@@ -161,7 +161,7 @@ def test_launches_in_a_graph(ordered):
     expected = launch_in_own_order(kernel, grid, points)
     wp.capture_launch(capture.graph)
     np.testing.assert_array_equal(out.numpy(), expected)
-    assert ordered() <= 1  # what runs in its own order may be compiled by now
+    assert ordered() <= 1  # the code for its own order may be compiled by now
     del grid
     out.zero_()
     wp.capture_launch(capture.graph)

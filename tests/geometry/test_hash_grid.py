@@ -61,7 +61,7 @@ def check(grid, points, places, radius):
     """Every neighbour is found, and nothing twice."""
     count, numbers, seen = run(grid, points, places, radius)
     expected = near(points, places, radius)
-    # What lies at the rim may round the other way in one of the two.
+    # Points at the rim may round the other way in one of the two.
     d = np.linalg.norm(places[:, None, :].astype(np.float64) - points[None], axis=2)
     rim = np.abs(d - radius) <= 1e-6 * radius
     clear = ~rim.any(axis=1)

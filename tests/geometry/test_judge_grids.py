@@ -1,5 +1,5 @@
-"""What hash grids give, against brute force in float64 (`judge/`): no point within the radius is missing, none comes
-twice, none is of another group; wherever the points are, and of every type.
+"""Results of hash grids, against brute force in float64 (`judge/`): no point within the radius is missing, none comes
+twice, none is of another group; for points at any place, and of every type.
 
 `make test` does it for few points, `make test-long` for a million in all.
 """
@@ -33,7 +33,7 @@ def make_kernels(vec, real):
         count: wp.array(dtype=int),
         given: wp.array(dtype=int),
     ):
-        """Counts what a query gives; where there is room for it, writes it down."""
+        """Counts the results of a query, and writes them down as far as there is room."""
         i = wp.tid()
         index = int(-1)
         n = int(0)

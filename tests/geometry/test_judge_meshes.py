@@ -1,13 +1,13 @@
 """Rays and closest points on fifty meshes against brute force in float64: `judge/` has the meshes and the oracle.
 
-What counts as right, where u is the unit in the last place of the largest coordinate that takes part:
+These rules define a right result. u is the unit in the last place of the largest coordinate that takes part:
 
 * A ray must meet the first face that it passes further than 16 u inside of, or one before it that it passes at most
-  16 u outside of. Where there is no face of the second kind it must meet nothing. Its distance is where it meets the
+  16 u outside of. If there is no face of the second kind it must meet nothing. Its distance is where it meets the
   plane of the face.
-* A ray that starts inside a closed mesh meets it, wherever it goes: through corners and edges too.
+* A ray that starts inside a closed mesh meets it in any direction: through corners and edges too.
 * A distance is right to 1e-5 of itself and 4 u.
-* A sign is that of the exact winding number where the surface is further away than 1e-5 of the mesh's size and 4 u.
+* A sign is that of the exact winding number if the surface is further away than 1e-5 of the mesh's size and 4 u.
 
 `make test` asks few questions of small meshes, `make test-long` half a million of each kind and type.
 """
@@ -95,7 +95,7 @@ class Case:
             wp.array(shape.faces.ravel(), dtype=int),
             support_winding_number=True,
         )
-        # What is thin is flattened by rounding where coordinates are large.
+        # Thin meshes are flattened by rounding if coordinates are large.
         flattened = dtype == np.float32 and shape.name in ("thin_far", "needle_far")
         self.is_simple = shape.is_simple and not flattened
 

@@ -1,5 +1,5 @@
 """Samples of volumes beside NanoVDB's own (Debian's headers), of grids that NanoVDB made and of grids that Weft made:
-the same bits for the nearest voxel and between voxels, where products are fused with sums in both.
+the same bits for the nearest voxel and between voxels, if products are fused with sums in both.
 
 `make test` takes few samples, `make test-long` a million of each type.
 """
@@ -111,7 +111,7 @@ def compare(name, volume, data, places, dtype, value):
     nearest, linear, cubic = samples_of_nanovdb(name, data, places, value)
     modes = [wp.Volume.CLOSEST, wp.Volume.LINEAR, wp.Volume.CUBIC]
     ours = samples_of_weft(volume, dtype, places, modes)
-    # What is stored in 8 bits is a product and a sum, which are fused there and not here.
+    # A value stored in 8 bits is a product and a sum, which are fused there and not here.
     slack = 1e-6 if name in ("fp8", "fpn") else 0.0
     np.testing.assert_allclose(ours[0], nearest, rtol=0, atol=slack)
     np.testing.assert_allclose(ours[1], linear, rtol=0, atol=slack)

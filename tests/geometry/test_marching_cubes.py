@@ -1,4 +1,4 @@
-"""Surfaces of fields: closed, turned the right way, where the field has the value; and their gradients."""
+"""Surfaces of fields: closed, turned the right way, at the places with the value; and their gradients."""
 
 from collections import Counter
 
@@ -40,7 +40,7 @@ def test_a_ball_is_enclosed():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_every_surface_is_closed_and_separates_the_values(seed):
-    """Random values have all 256 cubes: what is below lies inside, which the winding number says."""
+    """Random values have all 256 cubes: lower values lie inside, as the winding number shows."""
     rng = np.random.default_rng(seed)
     values = np.ones((9, 8, 10), np.float32)
     values[1:-1, 1:-1, 1:-1] = rng.uniform(-1, 1, (7, 6, 8))

@@ -97,7 +97,7 @@ def gradient(function, points, weights):
 
 
 def check_most(found, expected, atol, least):
-    """Where the closest feature changes within the step, differences say nothing."""
+    """If the closest feature changes within the step, differences prove nothing."""
     smooth = np.abs(found - expected) <= atol + 1e-4 * np.abs(expected)
     assert smooth.mean() > 0.85, f"{np.count_nonzero(~smooth)} of {smooth.size} differ"
     assert np.abs(expected).max() > least
@@ -213,7 +213,7 @@ def test_a_mesh_whose_points_are_an_input_of_the_kernel():
     wp.jvp(both, inputs=[mesh.id, points, place], input_tangents=[None, vectors(along), None], **forward)
     h = 1e-6
     check_most(tangent.numpy(), (values(h) - values(-h)) / (2 * h), 1e-6, 0.1)
-    # Other points move by themselves: the mesh stays where it is.
+    # Other points move by themselves: the mesh does not move.
     wp.jvp(both, inputs=[mesh.id, vectors(POINTS), place], input_tangents=[None, vectors(along), None], **forward)
     np.testing.assert_allclose(tangent.numpy(), np.full(QUERIES, along[0, 0]), rtol=1e-12)
     with pytest.raises(ValueError, match="a part of an input that moves"):

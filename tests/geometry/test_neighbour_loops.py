@@ -1,5 +1,5 @@
-"""Loops over neighbours that lanes go through run by run (transform/passes/neighbour_rows.cpp): whatever their bodies
-do, they do what brute force does, and to the bit what one lane does."""
+"""Loops over neighbours that lanes go through run by run (transform/passes/neighbour_rows.cpp): with any bodies
+they give the results of brute force, and the bits of one lane."""
 
 import re
 
@@ -48,7 +48,7 @@ def leaves(
     radius: float,
     out: wp.array(dtype=int, ndim=2),
 ):
-    """After three that are near; then the query goes on where it was left."""
+    """After three that are near; then the query continues."""
     i = wp.tid()
     query = wp.hash_grid_query(grid, places[i], radius)
     index = int(0)
@@ -120,7 +120,7 @@ def ends(
     radius: float,
     out: wp.array(dtype=int, ndim=2),
 ):
-    """Something is done where there is nothing more. One query again and again, and in turns."""
+    """Work without further neighbours. One query again and again, and in turns."""
     i = wp.tid()
     for turn in range(3):
         query = wp.hash_grid_query(grid, places[i], radius * float(turn))
@@ -143,7 +143,7 @@ def near(points, places, radius):
 
 
 def is_clear(points, places, radius):
-    """Places at whose rim nothing lies, where the one rounds in this way and the other in that."""
+    """Places without points at the rim, which may round either way."""
     d = np.linalg.norm(places[:, None, :].astype(np.float64) - points[None], axis=2)
     rims = [radius * factor for factor in (0.5, 1.0, 2.0)]
     return ~np.any([np.abs(d - rim) <= 1e-5 * rim + 1e-12 for rim in rims], axis=(0, 2))
@@ -197,7 +197,7 @@ def launch(kernel, grid, points, places, radius):
     return out.numpy()
 
 
-# A query that goes on where it was left is asked item by item.
+# A query that continues is asked item by item.
 RUNS = {"sums": 1, "leaves": 1, "returns": 2, "nested": 2, "ends": 3, "of_groups": 1, "of_two_grids": 2}
 KERNELS = {}
 
@@ -394,7 +394,7 @@ def weight(d: wp.vec3d, radius: wp.float64):
 
 
 def carries(grid: wp.uint64, x: wp.array(dtype=wp.vec3d), radius: wp.float64, out: wp.array(dtype=wp.float64)):
-    """What one item leaves is what the next one starts with."""
+    """Each item starts with the values that the previous one left."""
     i = wp.tid()
     total = wp.float64(0.1)
     for j in wp.hash_grid_query(grid, x[i], radius):

@@ -146,7 +146,7 @@ def test_what_a_face_has(of, asked):
     wp.launch(ask, len(FACES), [mesh.id, wp.array(weights, dtype=F), out, index])
     every = np.arange(len(FACES))
     weights = weights.astype(np.float64)
-    # What is float64 all the way is exact to its last digits.
+    # Values that are float64 all the way are exact to their last digits.
     exact = 1e-14 if (of, asked) == ("float64", "float64") else 1e-6
     for n, (expected, allowed) in enumerate(
         [
@@ -325,7 +325,7 @@ def test_boxes_that_meet_a_shape(of, asked, loop):
 
 @kinds
 def test_queries_in_float64_are_exact(of):
-    """Boxes 10^-12 apart do not meet, whatever type the tree is of."""
+    """Boxes 10^-12 apart do not meet, for trees of each type."""
 
     @wp.kernel(module="unique")
     def ask(bvh: wp.uint64, mesh: wp.uint64, gap: wp.float64, n: wp.array(dtype=int)):

@@ -265,7 +265,7 @@ def test_a_write_that_the_tape_does_not_see_is_an_error():
     with pytest.raises(RuntimeError, match="written outside of the tape"):
         tape.backward(out)
 
-    # Also where it came between two launches, and the later one overwrote it.
+    # Also if it came between two launches, and the later one overwrote it.
     def write(mesh):
         tape = wp._weft.active_tape()
         wp._weft.set_active_tape(None)
@@ -300,7 +300,7 @@ def test_a_gradient_that_comes_late():
 
 @pytest.mark.parametrize("changes", [False, True])
 def test_gradients_that_come_when_the_mesh_has_changed(changes):
-    """Where nothing has one, nothing is kept."""
+    """If nothing has one, nothing is kept."""
     values = given_arrays(8)
     place, out = vectors(values["place"], False), wp.zeros(1, dtype=f64)
     mesh = wp.Mesh(vectors(values["points"], False), wp.array(FACES, dtype=int))

@@ -91,7 +91,7 @@ def test_triangles_on_a_lattice_meet_as_exact_arithmetic_says(edge, dtype, vec):
     found = ask(corners, dtype, vec)
     np.testing.assert_array_equal(found, expected)
     assert 0.05 < np.mean(expected) < 0.99
-    # Which is first, and the order of the corners, does not matter; nor where they are.
+    # Which is first, and the order of the corners, does not matter; nor do their places.
     np.testing.assert_array_equal(ask(corners[:, [5, 3, 4, 1, 0, 2]], dtype, vec), expected)
     np.testing.assert_array_equal(ask(corners + 512, dtype, vec), expected)
 

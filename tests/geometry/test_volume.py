@@ -72,7 +72,7 @@ def test_closest_samples_are_those_of_the_nearest_voxel():
     ties = np.float32([[0.5, 1.5, 2.5], [-0.5, 0, 0], [0.49999997, 0, 0]])
     at = np.concatenate([places(2000).astype(np.float32), ties])
     nearest = np.where(at < 0, np.ceil(at - 0.5), np.floor(at + 0.5)).astype(np.int64)
-    nearest[-1] = 0  # where adding a half would round up
+    nearest[-1] = 0  # adding a half would round up here
     np.testing.assert_array_equal(run_sample_f(volume, at, CLOSEST), lattice(values, np.float32(-1), nearest))
 
 

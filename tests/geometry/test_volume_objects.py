@@ -1,4 +1,4 @@
-"""wp.Volume as an object: files, bytes, building, rebuilding, what it tells of itself."""
+"""wp.Volume as an object: files, bytes, building, rebuilding, and its properties."""
 
 import io
 import os

@@ -39,7 +39,7 @@ def numeric(function, values, eps):
 
 
 def weights_of(shape, rng):
-    """Random numbers; where there are some more of them 0 and 1 too, which adjoints may treat in a way of their own."""
+    """Random numbers; if there are a few more of them 0 and 1 too, which adjoints may treat in a way of their own."""
     weights = rng.standard_normal(shape)
     if weights.size >= 8:
         weights.flat[1::5], weights.flat[3::5] = 0.0, 1.0
@@ -67,7 +67,7 @@ def check_program(program, values, *, dtypes=None, eps=1e-6, rtol=1e-6, atol=1e-
     Hessian times a random direction with central differences of the gradient. So is its tangent by wp.jvp. On another
     device than the CPU the output is compared with the CPU's: differences do not see a number that is added to all.
 
-    Two zeros prove nothing: the output has to depend on each array but those at the places `unused`; where that is
+    Two zeros prove nothing: the output has to depend on each array but those at the places `unused`; if that is
     None, as for random programs, on one of them."""
     rng = np.random.default_rng(12345)
     gradients, weights, tape = _gradients(program, values, lambda shape: weights_of(shape, rng), dtypes)

@@ -1,7 +1,7 @@
 """Runs the text of a kernel as plain Python, on numbers that carry their derivatives: forward mode without a compiler.
 
 The text sees a `wp` of this file. Floats are Dual: a value and its derivative by each of the inputs; or, in
-frameworks.py, numbers of JAX or PyTorch. What the kernel compares is what Python compares, so the derivative is that of
+frameworks.py, numbers of JAX or PyTorch. Python compares the same numbers as the kernel, so the derivative is that of
 the program that ran. A decision that rounding could turn over (a comparison of nearly equal numbers) is remembered in
 `Trace.margin`: such a run proves nothing.
 """
@@ -31,7 +31,7 @@ class Trace:
     def decide(cls, a, b):
         if a is not b and isinstance(a, Number) | isinstance(b, Number):
             a, b = value(a), value(b)
-            # Two zeros tie as well: one that came out of cancellation is 1e-17 where products and sums are contracted.
+            # Two zeros tie as well: one that came out of cancellation is 1e-17 if products and sums are contracted.
             cls.margin = min(cls.margin, abs(a - b) / max(1e-3, abs(a) + abs(b)))
 
 
@@ -40,7 +40,7 @@ def value(x):
 
 
 class Number:
-    """A float of the program: what has a `value`, and is decided by it."""
+    """A float of the program: it has a `value`, which decides comparisons."""
 
     __slots__ = ()
 
@@ -285,7 +285,7 @@ def _atomic_sub(array, i, x):
 
 
 class Module:
-    """What the kernel's text calls `wp`."""
+    """The `wp` of the kernel's text."""
 
     array = array2d = _Annotation()
     float64, vec3d, mat22d = staticmethod(_float64), staticmethod(_vec3d), staticmethod(_mat22d)

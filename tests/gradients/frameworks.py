@@ -57,12 +57,12 @@ class Traced(Number):
 
 
 def plain(x):
-    """What a framework computes with: its own number, or a float where the text has a literal."""
+    """The numbers of a framework: its own, or a float for a literal of the text."""
     return x.number if isinstance(x, Traced) else x.value
 
 
 def jax_in_doubles():
-    """The module; imported where it is used, in a process of its own."""
+    """The module; imported only in the process that uses it."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -115,7 +115,7 @@ def around_a_program(x):
         a, b, tape = recorded.pop()
         seed = doubles(np.asarray(gradient))
         tape.backward(grads={b: seed})
-        assert (seed.numpy() == np.asarray(gradient)).all()  # what the caller gives is never written
+        assert (seed.numpy() == np.asarray(gradient)).all()  # the caller's gradient is never written
         return (jax.numpy.asarray(a.grad.numpy()),)
 
     middle.defvjp(forward, backward)

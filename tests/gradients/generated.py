@@ -46,7 +46,7 @@ def shrink(a: wp.vec3d):
 
 @dataclass
 class Scope:
-    """What can be named: variables by type, and what the surroundings allow."""
+    """The names in scope: variables by type, and the statements that the surroundings allow."""
 
     floats: list = field(default_factory=list)
     vectors: list = field(default_factory=list)
@@ -57,7 +57,7 @@ class Scope:
     functions: list = field(default_factory=list)
     arrays: bool = False  # in the kernel itself
     loops: int = 0
-    result: str = ""  # of an early return; "" where there is none
+    result: str = ""  # of an early return; "" if there is none
 
 
 class Program:
@@ -104,7 +104,7 @@ class Program:
         return self.tickets and scope.arrays
 
     def ticket(self, scope):
-        # Few enough that no product of what they add up to is beyond 32 bits, where Python's integers go on.
+        # Few enough that no product of their sums is beyond 32 bits; Python's integers have no limit.
         return f"wp.atomic_add(n, i, ({self.int_expression(scope, 0)}) % 5)"
 
     def leaf(self, scope):

@@ -1,7 +1,7 @@
-"""Where the gradients of builtins are compared: for each entry of the table, arguments in float64, random and awkward.
+"""The arguments at which gradients of builtins are compared: for each entry of the table, float64, random and awkward.
 
 POINTS maps a name, or a name with the start of a signature, to a function (random generator, types, rows) -> arrays;
-what is not in it takes ordinary numbers. ELSEWHERE names the tests of entries that the sweep cannot call.
+other entries take ordinary numbers. ELSEWHERE names the tests of entries that the sweep cannot call.
 """
 
 import numpy as np
@@ -161,7 +161,7 @@ def rotations(rng, types, rows):
 
 
 def two_rotations(rng, types, rows):
-    """Of any length; the same one twice in a quarter of the rows; none half a turn apart, where the arc changes."""
+    """Of any length; the same one twice in a quarter of the rows; none half a turn apart, at which the arc changes."""
     a, b = rng.normal(size=(rows, 4)), rng.normal(size=(rows, 4))
     b[: rows // 4] = a[: rows // 4] * rng.uniform(0.5, 2, (rows // 4, 1))
     b = np.where(np.abs(np.sum(unit(a) * unit(b), axis=1, keepdims=True)) < 0.2, b + a, b)

@@ -73,7 +73,7 @@ def add_in_array(x: wp.array[wp.float64], pairs: wp.array[Pair]):
 
 @wp.kernel
 def sweep(x: wp.array[wp.float64], y: wp.array[wp.float64], rounds: int):
-    """One thread; where the two overlap, it reads what it wrote."""
+    """One thread; if the two overlap, it reads its own writes."""
     s = wp.float64(0.0)
     for r in range(rounds):
         for i in range(x.shape[0]):

@@ -31,7 +31,7 @@ def moved(text, choose, by):
     return head + "".join(made) + body
 
 
-# What threads add up in any order: their parts of `total`, and the adjoints of what they all read. `added` and `taken`
+# Sums over threads in any order: their parts of `total`, and the adjoints of values that all read. `added` and `taken`
 # have the adjoints of += and -=.
 ABSOLUTE = """
 @wp.func
@@ -78,7 +78,7 @@ KERNEL = "\n@wp.kernel\n"
 
 
 def closing(text, opening):
-    """Where the bracket that opens there is closed."""
+    """The position at which the bracket that opens there is closed."""
     depth = 0
     for at in range(opening, len(text)):
         depth += (text[at] in "([") - (text[at] in ")]")
@@ -88,8 +88,8 @@ def closing(text, opening):
 
 
 def absolute(text):
-    """With absolute values of all that is added to `total`, and to the adjoints of `x` and `v`: of the sums there, what
-    their terms amount to. All else is as it was."""
+    """With absolute values of all that is added to `total`, and to the adjoints of `x` and `v`: of the sums there, the
+    absolute sums of their terms. All else is as it was."""
     head, *kernels = text.split(KERNEL)
     body = "".join(KERNEL + kernel for kernel in kernels)
     for name, call in (("x", "term"), ("v", "terms")):

@@ -12,7 +12,7 @@ from sweep import load
 
 # The optimiser, which takes most of the time, has no part in what is tested here.
 OPTIONS = [f'{{"optimization_level": 0, "lanes": {lanes}}}' for lanes in (1, 4, 1, 8, 1)] + ["{}"]
-# What loops may keep: all states, or two of them.
+# The states that loops may keep: all, or two of them.
 ROOMS = (1 << 24, 1)
 # Programs whose numbers grow beyond this, or that decide by less than this, prove nothing.
 LARGE, NARROW = 1e7, 1e-7
@@ -79,7 +79,7 @@ def run_weft(program, module, values, weights, threads):
 
 
 def run_forward(program, module, values, directions, threads):
-    """(values, tangents) of all arrays by forward mode, where the numbers of the arrays move in these directions."""
+    """(values, tangents) of all arrays by forward mode, as the numbers of the arrays move in these directions."""
     arrays = arrays_of_weft(values, module.Body)
     tangents = arrays_of_weft({**directions, "n": values["n"]}, module.Body)
     for kernel in program.launches:
@@ -117,7 +117,7 @@ def run_python(program, values, inputs, threads):
 
 
 def run_duals(program, values, weights, threads):
-    """By dual numbers; None where the program proves nothing."""
+    """By dual numbers; None if the program proves nothing."""
     flat = np.concatenate([values[name].ravel() for name in weights])
     inputs = [duals.Dual(x, slope) for x, slope in zip(flat, np.eye(len(flat)))]
     duals.Trace.reset()
@@ -147,7 +147,7 @@ def compiled(program, folder, name, options):
 
 
 def assert_same(found, expected, title, text, tolerance=1e-9):
-    """A failure where values or gradients are not as they should be."""
+    """Fails if values or gradients are wrong."""
     for kind, got, want in zip(("value", "gradient"), found, expected):
         scale = max(1.0, *(float(np.abs(a).max()) for a in want.values()))
         for name in want:
@@ -161,7 +161,7 @@ def assert_same(found, expected, title, text, tolerance=1e-9):
 
 
 def check(seed, folder, framework=None, threads=THREADS, longest=None, tickets=False):
-    """Whether the program with this number could be compared: with dual numbers, and a framework where one is given."""
+    """Whether the program with this number could be compared: with dual numbers, and a framework if one is given."""
     program = Program(random.Random(seed), rereads=tickets or seed % 2 == 0, tickets=tickets)
     values, weights = numbers(seed)
     expected = run_duals(program, values, weights, threads)

@@ -1,4 +1,4 @@
-"""Gradients of builtins for many rows of arguments at once, against differences: what test_builtins.py compares.
+"""Gradients of builtins for many rows of arguments at once, against differences, for test_builtins.py.
 
 A call runs with its arguments in many rows. Rows do not know of each other, so one launch gives the values at all
 points of all difference quotients, and one adjoint launch the gradients of all rows.
@@ -73,7 +73,7 @@ def gradients(calls, built, inputs, weights):
 
 
 def tangents(calls, built, inputs, directions):
-    """For each call the tangents of its outputs, by forward mode, where its arguments move in these directions; None
+    """For each call the tangents of its outputs, by forward mode, as its arguments move in these directions; None
     for outputs without one."""
     found = [None] * len(calls)
     for kernel, group in built:
@@ -124,7 +124,7 @@ def products(calls, built, inputs, weights, directions):
 
 def second_differences(calls, built, inputs, weights, directions, step):
     """For each call (products as of products(), errors, gradients) from difference quotients of gradients along the
-    directions; None for arguments without one. An error is infinite where the quotients do not tell."""
+    directions; None for arguments without one. An error is infinite if the quotients prove nothing."""
     ends = [side * step / 2**k for k in range(STEPS) for side in (1.0, -1.0)] + [0.0]
     at = []
     for c, values in zip(calls, inputs):
@@ -181,7 +181,7 @@ def _extrapolated(ends, centre, step):
 
 def differences(inputs, types, weights, step, outputs):
     """(gradients, errors) of sum(weights * outputs) by each argument from difference quotients; `outputs` are those of
-    moved(). An error is infinite where the quotients do not tell: at kinks and steps."""
+    moved(). An error is infinite if the quotients prove nothing: at kinks and steps."""
     with np.errstate(invalid="ignore"):
         return _differences(inputs, types, weights, step, outputs)
 

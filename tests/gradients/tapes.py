@@ -1,4 +1,4 @@
-"""What tests of tapes begin with: kernels that have to be undone, arrays of doubles, and one launch there and back."""
+"""The start of tests of tapes: kernels that have to be undone, arrays of doubles, and one launch there and back."""
 
 import numpy as np
 import warp as wp

@@ -126,7 +126,7 @@ def test_the_gradient_of_an_extreme_goes_to_who_gave_it():
         i = 1 + np.argmin(values[1:, j])
         expected[i, j] -= seeds[1][j, 1]
     np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-12)
-    # What was there before keeps the gradient where nobody was below.
+    # The earlier value keeps the gradient if no thread was below it.
     np.testing.assert_allclose(least.grad.numpy(), np.where(start == -5.0, seeds[0], 0.0))
     np.testing.assert_allclose(result[1], 3 * np.sin(values[:, 1]).min())
 
@@ -250,7 +250,7 @@ def test_results_of_an_array_without_gradient_are_numbers():
 
 @pytest.mark.parametrize("n", [3, 40, 700, 3000])
 def test_every_thread_adds_to_every_element(n):
-    """Small gradients are private to each chunk of threads where the loops bring them much; large ones are not."""
+    """Small gradients are private to each chunk of threads if the loops add much to them; large ones are not."""
 
     @wp.kernel
     def pull(x: wp.array[wp.vec3], weight: wp.array[float], count: int, force: wp.array[wp.vec3]):

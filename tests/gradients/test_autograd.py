@@ -238,7 +238,7 @@ def test_every_launch_of_a_tape_is_checked_from_what_its_arrays_held(capsys):
         wp.launch(jumps, dim=3, inputs=[x, y])
         wp.launch(cubes, dim=(3, 2), inputs=[y, z])
         wp.copy(z, y)
-        x.fill_(0.5)  # where nothing jumps
+        x.fill_(0.5)  # away from the jump
     with pytest.raises(ValueError, match=r"'jumps'.*by x\[1\] is 3,"):
         wp.autograd.gradcheck_tape(tape, show_summary=False)
     assert wp.autograd.gradcheck_tape(tape, blacklist_kernels=["jumps"])

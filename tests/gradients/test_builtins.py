@@ -2,7 +2,7 @@
 differences to 1e-6, at random and at awkward points; in float32 and float16 against the gradient in float64.
 
 Forward mode moves all arguments at once, by different amounts, so that one number for each row compares all entries of
-the Jacobian; and where differences do not tell, at kinks, it must be what reverse mode is."""
+the Jacobian; and if differences prove nothing, at kinks, it must agree with reverse mode."""
 
 from pathlib import Path
 
@@ -114,7 +114,7 @@ def directed(call, rows=ROWS):
 
 
 def along(call, directions, quotients):
-    """Those directions with zeros where the difference quotients do not tell."""
+    """Those directions with zeros if the difference quotients prove nothing."""
     pairs = zip(directions, quotients)
     return [d if pair is None else np.where(told(*pair)[1], d, 0.0) for d, pair in pairs]
 
@@ -129,7 +129,7 @@ def against_sums(call, inputs, weights, tangents, directions, gradients, toleran
     """Messages about rows where the tangents of the outputs, weighted, are not the gradients along the directions."""
     with np.errstate(invalid="ignore", over="ignore"):
         found, _ = summed(weights, tangents)
-        # Where the numbers stand still, slopes do not count, be they infinite.
+        # If the numbers do not move, slopes do not count, even infinite ones.
         still = [None if g is None else np.where(d == 0, 0.0, g) for d, g in zip(directions, gradients)]
         expected, scale = summed(directions, still)
         wrong = np.isfinite(expected) & ~(np.abs(found - expected) <= tolerance * np.maximum(scale, least))

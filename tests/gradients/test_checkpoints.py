@@ -1,4 +1,4 @@
-"""Loops that run more often than they may keep states: the gradient has the bits that it has where all are kept."""
+"""Loops that run more often than they may keep states: the gradient has the same bits as with all states kept."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Arrays that a branch chooses: what their elements were has to be there in the backward pass, whichever it was."""
+"""Arrays that a branch chooses: the backward pass needs the earlier elements of the chosen one."""
 
 import numpy as np
 import pytest

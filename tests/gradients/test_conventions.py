@@ -172,7 +172,7 @@ def test_the_gradient_is_that_of_the_program_that_ran(monkeypatch):
     tape = wp.Tape()
     with tape:
         wp.launch(scale_by_global, dim=1, inputs=[x], outputs=[y])
-    monkeypatch.setitem(globals(), "SCALE", 3.0)  # what the name means by now plays no part
+    monkeypatch.setitem(globals(), "SCALE", 3.0)  # the later meaning of the name plays no part
     tape.backward(y)
     assert y.numpy()[0] == 3.0 and x.grad.numpy()[0] == 2.0
     dy = wp.zeros(1)

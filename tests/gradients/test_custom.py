@@ -329,7 +329,7 @@ def area_gradient(v: wp.array2d[wp.float64], r: int, adj: wp.float64):
 
 @pytest.mark.parametrize(("threads", "rows"), [(8, 8), (100_000, 3), (100_000, 1000)])
 def test_a_gradient_adds_to_that_of_an_array_that_the_kernel_writes(threads, rows):
-    """It sees the array as it is after the launch; what it adds must arrive all the same."""
+    """It sees the array as it is after the launch; its additions must arrive all the same."""
 
     @wp.kernel
     def areas(v: wp.array2d[wp.float64], y: wp.array[wp.float64], rows: int):

@@ -1,9 +1,9 @@
 """Random programs on a CUDA device and on the CPU at one lane, in float64 and float32.
 
-Where only + - * / and square roots occur, fused or not, values and gradients have the same bits, but for what several
-threads add to one number: the order of such sums is no one's, and they agree to a few units in the last place of their
+With only + - * / and square roots, fused or not, values and gradients have the same bits, except sums of several
+threads in one number: their order is not fixed, and they agree to a few units in the last place of their
 terms' absolute sum. With other functions results agree as far as the functions do (test_libraries_of_gpus.py): as far
-as the CPU's results move where each call of a function moves by that.
+as the CPU's results move if each call of a function moves by that.
 """
 
 import random
@@ -95,8 +95,8 @@ def same_bits(a, b, dtype):
 
 @pytest.mark.parametrize("first", [0, 20])
 def test_arithmetic_has_the_same_bits(tmp_path, dtype, first):
-    """Of one thread and of several. What one thread alone adds to the gradient of `x` or `v` the CPU may fuse with the
-    product before it, where atomics of GPUs do not: these are sums in either case."""
+    """Of one thread and of several. The CPU may fuse an addition of one thread alone to the gradient of `x` or `v` with
+    the product before it, and atomics of GPUs do not: these are sums in either case."""
     equal, rounded = 0, 0
     for seed in range(6 * 10**7 + first, 6 * 10**7 + first + 20):
         case, sizes = Case(seed, tmp_path, dtype, exact), None
@@ -140,7 +140,7 @@ def test_functions_agree_to_their_units_in_the_last_place(tmp_path, dtype, first
 
 
 def test_the_bits_are_those_of_the_arrays(tmp_path):
-    """What is compared is not empty: every array of a program is there on both devices, and has gone through it."""
+    """The comparison is not empty: every array of a program exists on both devices, and has gone through it."""
     case = Case(6 * 10**7, tmp_path, wp.float64, exact)
     cpu, gpu = (case.run(device, 1) for device in DEVICES)
     assert set(cpu["value"]) == set(gpu["value"]) == set(case.weights)

@@ -79,7 +79,7 @@ def weighted(program, module, values, weights):
 
 @pytest.mark.parametrize("seed", range(1, 60, 12))
 def test_programs_have_the_gradient_of_differences(tmp_path, seed):
-    """Of twelve numbers of each program; where two step sizes disagree a decision is near, and nothing is proved."""
+    """Of twelve numbers of each program; if two step sizes disagree a decision is near, and nothing is proved."""
     program = Program(random.Random(seed), rereads=seed % 2 == 0)
     values, weights = numbers(seed)
     if run_duals(program, values, weights, THREADS) is None:

@@ -111,7 +111,7 @@ def test_hessians_of_arrays_that_are_chosen_at_run_time():
     x, z, v, w = (RNG.standard_normal(4) for _ in range(4))
     inputs, vectors = [doubles(x), doubles(z)], [doubles(v), doubles(w)]
     found = wp.autograd.hvp(one_of_two, 4, inputs, [doubles(np.zeros(4))], vectors=vectors)
-    odd = np.arange(4) % 2 == 1  # 2 x² or z² besides: x² + x z, and z² + x² where i is odd
+    odd = np.arange(4) % 2 == 1  # 2 x² or z² besides: x² + x z, and z² + x² for odd i
     np.testing.assert_allclose(found[0].numpy(), np.where(odd, 2 * v, 2 * v + w))
     np.testing.assert_allclose(found[1].numpy(), np.where(odd, 2 * w, v))
 

@@ -494,7 +494,7 @@ def through_a_field(s: Memories, x: wp.array[wp.float64], y: wp.array[wp.float64
     i = wp.tid()
     s.a[i] = x[i] * x[i]
     s.b[i] = s.a[i] * x[i]
-    y[i] = s.a[i] * s.b[i]  # x^3 * x^3, where both fields are one array
+    y[i] = s.a[i] * s.b[i]  # x^3 * x^3, if both fields are one array
 
 
 @wp.kernel
@@ -596,7 +596,7 @@ def test_parameters_that_show_each_others_memory(shift, later):
 def write_deep_and_read(stored: wp.array[Memories], x: wp.array[wp.float64], y: wp.array[wp.float64]):
     i = wp.tid()
     stored[0].a[i] = x[i] * x[i]
-    y[i] = x[i] * x[i]  # another value, where the array in memory is x
+    y[i] = x[i] * x[i]  # another value, if the array in memory is x
 
 
 def test_an_array_in_memory_may_be_any_other():

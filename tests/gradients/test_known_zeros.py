@@ -1,4 +1,4 @@
-"""Gradients that a backward pass leaves zero are known to be zero and not cleared again, until somebody else may have
+"""Gradients that a backward pass leaves zero are known to be zero and not cleared again, until other code may have
 written to them."""
 
 import ctypes
@@ -367,7 +367,7 @@ class Model:
             if not np.shares_memory(one[1], other[1]):
                 return one, other
 
-    # Each records (what was read, what was written, how the gradient of the latter goes back).
+    # Each records (the array read, the array written, the backward step of the latter's gradient).
 
     def launch(self, kernel, back):
         (x, x_gradient), (y, y_gradient) = self.pair()
@@ -496,5 +496,5 @@ def run_random_program(seed, device):
 
 def test_random_programs(device):
     for seed in range(60):
-        print("seed", seed)  # shown where it fails
+        print("seed", seed)  # shown if it fails
         run_random_program(seed, device)

@@ -1,4 +1,4 @@
-"""Gradients of decompositions and inverses where differences do not tell: equal and nearly equal singular values,
+"""Gradients of decompositions and inverses for which differences prove nothing: equal and nearly equal singular values,
 nearly singular matrices, rotations close to each other. Against closed forms."""
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Arrays that lie in structs that lie in arrays, at any depth: what kernels do to them through that memory."""
+"""Arrays that lie in structs that lie in arrays, at any depth, and kernels that use them through that memory."""
 
 import numpy as np
 import pytest
@@ -288,7 +288,7 @@ def test_a_gradient_that_comes_after_the_struct_was_stored(assigned):
         values.grad = wp.zeros(2, dtype=wp.float64)
     else:
         values.requires_grad = True
-    wp.launch(take, dim=2, inputs=[holders, y])  # without a tape nobody asks
+    wp.launch(take, dim=2, inputs=[holders, y])  # without a tape it does not matter
     with pytest.raises(ValueError, match="got its gradient after it was stored there"), wp.Tape():
         wp.launch(take, dim=2, inputs=[holders, y])
     holders[0] = Holder(values, 1.0)

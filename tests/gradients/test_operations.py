@@ -278,7 +278,7 @@ def test_segmented_sorts():
         starts = wp.array(np.array([0, 2, 6], dtype=np.int32))
         work = wp.clone(values)
         wp.utils.segmented_sort_pairs(keys, work, 6, starts)
-        starts.fill_(0)  # what was sorted stays sorted
+        starts.fill_(0)  # the sorted ones stay sorted
         return work * work
 
     check_program(program, [RNG.standard_normal(6)])

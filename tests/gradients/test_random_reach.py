@@ -103,7 +103,7 @@ def started(values):
 
 
 def pool_of(arrays):
-    """What the program works on."""
+    """The arrays of the program."""
     wide = wp.clone(arrays[2].reshape((3, 4))[:, :3], requires_grad=True)
     return [wp.clone(array, requires_grad=True) for array in (arrays[0], arrays[1])], wide
 
@@ -115,7 +115,7 @@ def weighted(outputs, weights):
 def gradient(program, values, weights, way):
     arrays = started(values)
     tapes = [wp.Tape(), wp.Tape()]
-    if way == "again":  # what was recorded before and forgotten leaves nothing
+    if way == "again":  # a recording that was forgotten leaves nothing
         with tapes[0]:
             pool, wide = pool_of(arrays)
             program.run(pool, wide, 0, STEPS)

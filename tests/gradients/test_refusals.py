@@ -1,4 +1,4 @@
-"""What has no gradient is an error at its line, in the words of what stands there.
+"""Code without a gradient is an error at its line, in the words of that line.
 
 A comment `# error: <text>` stands on the guilty line of each kernel or of a function that it calls. Where the text ends
 in `...`, the message goes on.

@@ -52,7 +52,7 @@ def expected(x, weight, ends, factor, seed):
 @pytest.mark.parametrize("strided", [False, True])
 @pytest.mark.parametrize("points, threads", [(3, 40), (500, 70_000), (30_000, 70_000), (200_000, 5_000)])
 def test_scattered_gradients_of_springs_equal_numpy(points, threads, strided, workers):
-    """Few points and many threads, and many points and few threads, where no worker has a gradient of its own."""
+    """Few points and many threads, and many points and few threads, for which no worker has a gradient of its own."""
     x, seed = RNG.normal(size=(points, 3)), RNG.normal(size=threads)
     weight = RNG.uniform(0.5, 1.5, (4, 3)).astype(np.float32)
     ends = RNG.integers(-1, points, (threads, 4)).astype(np.int32)

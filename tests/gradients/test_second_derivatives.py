@@ -83,7 +83,7 @@ def test_second_derivatives_of_what_has_float32_alone(name, tmp_path):
     assert not messages, "\n".join(messages)
 
 
-# ---- where a gradient is zero, and does not stay so ----
+# ---- gradients that are zero, and do not stay so ----
 
 quantile = np.vectorize(NormalDist().inv_cdf)  # sqrt(2) * erfinv(2 * x - 1)
 # Functions, and their slopes.

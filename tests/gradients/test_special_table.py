@@ -89,7 +89,7 @@ def wrong_rows(found, expected, moved, scale=0):
         whole = np.maximum(whole, scale)
         allowed = roundings * limits.eps * np.maximum(whole, np.abs(expected)) + 32 * spread + 64 * float(limits.tiny)
         told = np.isfinite(expected) & np.isfinite(spread) & (np.abs(expected) < float(limits.max) / 8)
-        # Where rounding of the arguments decides, as at a kink, neither number is the right one.
+        # If rounding of the arguments decides, as at a kink, neither number is the right one.
         told &= spread < 0.1 * np.abs(expected) + 1e-30
         wrong = told & ~(np.abs(found.astype(np.float64) - expected) <= allowed)
     return np.flatnonzero(wrong.reshape(len(wrong), -1).any(axis=1))

@@ -192,7 +192,7 @@ def test_a_part_of_an_output_without_a_gradient_cannot_be_given_one():
 
 
 def test_retained_gradients_are_those_of_the_last_contents_and_leak_nothing():
-    """y is written twice: what it held first has a gradient of its own."""
+    """y is written twice: its first contents have a gradient of their own."""
     x, y, z = (doubles([2.0], requires_grad=True) for _ in range(3))
     y.retain_grad = True
     with wp.Tape() as tape:

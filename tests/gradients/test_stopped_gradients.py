@@ -27,7 +27,7 @@ class Heard:
 
 @pytest.fixture
 def heard(monkeypatch):
-    """What was warned of; what other tests have warned of counts as new."""
+    """The warnings; those that other tests have caused count as new."""
     from warp._gradients import tape
 
     monkeypatch.setattr(tape, "_stops_told", set())

@@ -1,5 +1,5 @@
-"""Gradients that the caller supplies: read where they lie if the array is overwritten as a whole, copied otherwise,
-never written, whatever else they share memory with."""
+"""Gradients that the caller supplies: read in place if the array is overwritten as a whole, copied otherwise,
+never written, also if they share memory with other arrays."""
 
 import numpy as np
 import pytest
@@ -141,7 +141,7 @@ def test_a_gradient_that_lies_in_the_gradient_of_another_array():
     with tape:
         wp.launch(whole, (3, 5), [shared, y])
     tape.backward(grads={y: same})
-    before = given.reshape(3, 5)  # what the memory held, to which the gradient is added
+    before = given.reshape(3, 5)  # the memory's contents, to which the gradient is added
     np.testing.assert_allclose(shared.grad.numpy(), before + 2 * x.numpy() * given.T, rtol=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""wp.Tape: what it records, what it keeps, what it refuses."""
+"""wp.Tape: its records, the memory that it keeps, and refused uses."""
 
 import numpy as np
 import pytest
@@ -83,7 +83,7 @@ def test_gradients_add_up_until_they_are_zeroed():
     tape.backward(grads={y: seed})
     np.testing.assert_array_equal(tape.gradients[a].numpy(), [4.0, 32.0])
     assert tape.adjoints[a] is a.grad and tape.get_adjoint(a) is a.grad
-    for one in (c, y):  # what the backward pass has used up
+    for one in (c, y):  # those that the backward pass has used up
         one.grad.fill_(7.0)
     assert all(one.grad.numpy().all() for one in (a, b, c, y))
     tape.zero()

@@ -36,7 +36,7 @@ def test_an_exception_inside_leaves_no_tape_behind():
             raise ZeroDivisionError
     wp.launch(square, dim=1, inputs=[x])
     assert len(tape.launches) == 1
-    with tape:  # goes on where it was
+    with tape:  # continues the recording
         wp.launch(square, dim=1, inputs=[x])
     assert len(tape.launches) == 2
 
@@ -497,7 +497,7 @@ def double_nested(rows: wp.array[Rows]):
 
 
 NUMBERS = [3.0, 1.0, 2.0, 5.0]
-# Each writes the array of four numbers `a`, which is of float64 or, where the name says so, of int32.
+# Each writes the array of four numbers `a`, which is of float64 or, if the name says so, of int32.
 WRITERS = {
     "launch": lambda a: wp.launch(double, dim=4, inputs=[a]),
     "recorded launch": lambda a: wp.launch(double, dim=4, inputs=[a], record_cmd=True).launch(),
@@ -532,7 +532,7 @@ WRITERS = {
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_whoever_writes_an_array_counts_it(name):
-    """Earlier contents are kept, the last ones are read where they are, and what is written later is noticed."""
+    """Earlier contents are kept, the last ones are read in place, and later writes are noticed."""
     dtype, write = (int if name.endswith("int") else wp.float64), WRITERS[name]
 
     @wp.kernel
@@ -575,7 +575,7 @@ def in_a_cycle(how):
 def test_tapes_that_lead_to_themselves_are_collected(how):
     gone, launch = in_a_cycle(how)
     gc.collect()
-    # Whoever holds a launch holds its arrays, as they are.
+    # A held launch keeps its arrays, as they are.
     assert launch.values[0].grad is not None
     del launch
     gc.collect()

@@ -94,7 +94,7 @@ def test_what_was_there_before_is_not_blamed_on_the_launch():
     x[0, 0] = 0.0
     y[0, 0] = np.nan
     wp.launch(reciprocal, dim=(1, 1), inputs=[x, y])
-    assert y.numpy().tolist() == [[np.inf, np.inf]]  # it has run; what it wrote was not finite before either
+    assert y.numpy().tolist() == [[np.inf, np.inf]]  # it has run; the elements were not finite before either
 
 
 @wp.struct

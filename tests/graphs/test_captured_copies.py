@@ -1,4 +1,4 @@
-"""Copies to the host and operations that count, in graphs: what they give is that of each launch of the graph."""
+"""Copies to the host and operations that count, in graphs: each launch of the graph gives their results anew."""
 
 import gc
 
@@ -79,7 +79,7 @@ def test_what_is_gone_stays_for_the_graph():
     def work():
         wp.launch(add_one, dim=3, inputs=[a])
         wp.copy(wp.array(memory, copy=False, device="cpu"), a)
-        wp.copy(on_host(np.zeros(3)), a)  # which nobody else has
+        wp.copy(on_host(np.zeros(3)), a)  # which is held nowhere else
 
     graph = captured(work)
     gc.collect()

@@ -81,7 +81,7 @@ def test_host_data_are_those_of_the_capture():
 
     graph = captured(work)
     host[:], values[:] = 50.0, [0.0, 0.0, 0.0]
-    for _ in range(2):  # what was made inside begins anew
+    for _ in range(2):  # objects made inside begin anew
         wp.capture_launch(graph)
         assert a.list() == [6.0, 9.0, 12.0]
 

@@ -1,4 +1,4 @@
-"""Neighbouring launches of a graph that run piece by piece over large grids: nobody may tell, but by the time."""
+"""Neighbouring launches of a graph that run piece by piece over large grids: only the time may differ."""
 
 import numpy as np
 import pytest
@@ -67,7 +67,7 @@ def joined(graph, tmp_path):
 
 
 def run(steps, values, graph):
-    """What the memory holds after the launches: one by one, or as a graph that is launched twice."""
+    """The memory after the launches: one by one, or as a graph that is launched twice."""
     memory = wp.array(values, dtype=float, device="cpu")
 
     def launch():
@@ -122,8 +122,8 @@ def test_launches_on_elements_of_their_own_are_joined(tmp_path):
 @pytest.mark.parametrize(
     "steps, count",
     [
-        ([("scale", "a", "b", 0.5), ("shift", "b", "c", 1.0)], 0),  # reads what neighbours write
-        ([("shift", "a", "b", 0.5), ("scale", "b", "c", 1.0)], 1),  # nobody writes what it reads of neighbours
+        ([("scale", "a", "b", 0.5), ("shift", "b", "c", 1.0)], 0),  # reads the neighbours' writes
+        ([("shift", "a", "b", 0.5), ("scale", "b", "c", 1.0)], 1),  # neighbours do not write what it reads
         ([("shift", "a", "b", 0.5), ("scale", "b", "a", 1.0)], 0),
         ([("scatter", "a", "b", 0.5), ("scale", "b", "c", 1.0)], 0),
         ([("scatter", "a", "b", 0.5), ("scale", "a", "c", 1.0)], 1),  # nothing in common but what is read

@@ -88,7 +88,7 @@ class Scene:
 
 
 def asks(kind):
-    """Kernels that ask an object of this kind; the answer is not 0 where the object is there."""
+    """Kernels that ask an object of this kind; the answer is not 0 if the object exists."""
 
     @wp.func
     def ask_mesh(id: wp.uint64):
@@ -143,7 +143,7 @@ def test_a_graph_keeps_the_objects_that_it_only_asks(kind):
         id = thing.id
         del thing
         gc.collect()
-        others = [OBJECTS[kind]() for _ in range(3)]  # where its memory and its place were
+        others = [OBJECTS[kind]() for _ in range(3)]  # may take its memory and its slot
         fresh = [wp.full(1000, 77.0, dtype=float) for _ in range(50)]
         for _ in range(2):
             out.zero_()

@@ -51,7 +51,7 @@ OF_CHOSEN_ELEMENTS = {
 
 @pytest.mark.parametrize("name", list(OF_CHOSEN_ELEMENTS))
 def test_work_with_chosen_elements_is_captured(device, name):
-    """What the graph does is what the same calls do outside of it, with the numbers of that moment."""
+    """The graph has the effect of the same calls outside of it, with the numbers of that moment."""
     with wp.ScopedDevice(device):
         numbers = [np.arange(6.0), np.array([10.0, 20.0, 30.0]), np.zeros(3)]
         a, b, out = (wp.array(data, dtype=float) for data in numbers)

@@ -1,4 +1,4 @@
-"""What the tests of interop share: the frameworks, each as the functions that tests need of it."""
+"""Shared by the tests of interop: the frameworks, each as the functions that tests need of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for all libraries: none is imported by Weft, none has to be there, all can be there at once."""
+"""Common to all libraries: none is imported by Weft, none has to be there, all can be there at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PACKAGES = {"torch": "torch", "jax": "jax", "paddle": "paddlepaddle"}
 
 
 def run(program: str) -> str:
-    """What a program of its own process prints."""
+    """The output of a program in a process of its own."""
     result = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=300
     )
@@ -81,7 +81,7 @@ def test_a_library_that_is_not_installed_is_named_with_its_package(library):
     missing = f"ModuleNotFoundError {library} is not installed in this Python. help: pip install {PACKAGES[library]}"
     found = dict(line.split(" ", 1) for line in output.splitlines())
     assert set(found) == set(names)
-    # What needs nothing of the library: names of devices, and devices of JAX, which say what they are.
+    # Without the library: names of devices, and devices of JAX, which name their kind.
     without = {f"device_to_{library}", f"stream_to_{library}", "device_from_jax"} - {"device_to_jax"}
     assert {name: text for name, text in found.items() if name not in without} == {
         name: missing for name in names if name not in without

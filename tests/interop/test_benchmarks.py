@@ -1,4 +1,4 @@
-"""The benchmarks of interop by their names: what they print."""
+"""The benchmarks of interop by their names, and their output."""
 
 import re
 import subprocess

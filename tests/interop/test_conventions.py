@@ -1,4 +1,4 @@
-"""docs/gradients.md says what the gradient is, in PyTorch and in JAX, where there is no derivative."""
+"""docs/gradients.md defines the gradient at points without a derivative, in PyTorch and in JAX."""
 
 import numpy as np
 import pytest

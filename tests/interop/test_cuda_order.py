@@ -1,8 +1,8 @@
 """In which order our work and that of other libraries is done on a CUDA device: DLPack and the legacy default stream.
 
 The libraries here are built for the CPU. Objects with the methods of the protocol, which use the driver by themselves,
-stand for them. The streams of the emulated device do their work as late as they may: where an order is missing, whoever
-looks finds old numbers. A test beside each says so.
+stand for them. The streams of the emulated device do their work as late as they may: if an order is missing, a reader
+finds old numbers. A test beside each says so.
 """
 
 import ctypes
@@ -89,7 +89,7 @@ def seen_in(stream, x, y):
 @pytest.mark.seed("S-STM-006")
 @pytest.mark.parametrize("which", ["default", "new"])
 def test_our_streams_and_the_legacy_default_stream_are_in_one_order(other, which):
-    """What PyTorch and CuPy do in their default stream needs nobody who waits."""
+    """Work of PyTorch and CuPy in their default stream needs no wait."""
     ours = wp.get_stream(DEVICE) if which == "default" else wp.Stream(DEVICE)
     legacy = wp.Stream(DEVICE, cuda_stream=0)
     y = zeros()
@@ -194,7 +194,7 @@ def test_nothing_stays_of_an_exchange(other):
     for _ in range(100):
         wp.from_dlpack(x.__dlpack__(stream=consumer.cuda_stream))
         wp.from_dlpack(theirs)
-        x.__dlpack__(stream=None, copy=True)  # nobody takes it
+        x.__dlpack__(stream=None, copy=True)  # it is not consumed
     assert alive() == before
 
 

@@ -151,7 +151,7 @@ def test_a_stream_of_ours_that_comes_back_stays_alive():
 
 
 def test_a_stream_of_another_library_that_is_gone_is_an_error_and_no_crash():
-    """Drivers of GPUs are not as kind as the emulated one where it is used; to let go of it is safe with them, too."""
+    """Its release makes no call with the handle, at which drivers of GPUs may crash."""
     driver = other_library()
     handle = driver.made("cuStreamCreate", 0)
     lent = wp.Stream(DEVICE, cuda_stream=handle.value)

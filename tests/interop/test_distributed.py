@@ -22,7 +22,7 @@ TIMEOUT = 240  # seconds, for machines on which other work runs
 
 
 def run(*command: object, **environment: str) -> str:
-    """What the command prints; its own processes end with it."""
+    """The output of the command; its own processes end with it."""
     result = subprocess.run(
         [str(part) for part in command],
         capture_output=True,
@@ -78,7 +78,7 @@ def test_the_stencil_of_two_processes_is_that_of_one():
 
 
 def test_messages_are_read_and_written_in_place(tmp_path):
-    """Rows of vectors, of other numbers, and views, without a copy; what has gaps or is read-only is refused."""
+    """Rows of vectors, of other numbers, and views, without a copy; memory that has gaps or is read-only is refused."""
     program = tmp_path / "messages.py"
     program.write_text("""
 import numpy as np

@@ -1,7 +1,7 @@
 """PyTorch and CuPy on a GPU: one process, one context, shared memory, streams, graphs and gradients.
 
-They need builds of these for CUDA, so only `make gpu-check` on a machine that has them runs this file. What it shows is
-shown with stand-ins everywhere (test_cuda_streams.py, test_cuda_order.py, cuda/test_graphs.py).
+They need builds of these for CUDA, so only `make gpu-check` on a machine that has them runs this file. Other files show
+the same with stand-ins everywhere (test_cuda_streams.py, test_cuda_order.py, cuda/test_graphs.py).
 """
 
 import importlib.util
@@ -16,7 +16,7 @@ COUNT = 1 << 20
 
 
 def framework(name):
-    """The module, where this machine has a GPU and a build of it that uses it."""
+    """The module, if this machine has a GPU and a build of it that uses it."""
     is_here = wp.is_cuda_available() and not wp.get_device(DEVICE).is_emulated and importlib.util.find_spec(name)
     module = importlib.import_module(name) if is_here else None
     if module is None or (name == "torch" and not module.cuda.is_available()):
@@ -186,7 +186,7 @@ def test_dlpack_both_ways(torch):
 
 
 def test_memory_of_both_comes_and_goes(torch):
-    """What one gives back the other can take, and where there is none an error leaves everything usable."""
+    """Memory that one gives back the other can take, and if there is none an error leaves everything usable."""
     size = wp.get_device(DEVICE).free_memory // 2
     wp.set_mempool_release_threshold(DEVICE, 0)
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Kernels on several devices of JAX, in processes with two host devices; what is asked of XLA's structures."""
+"""Kernels on several devices of JAX, in processes with two host devices; the fields that XLA's structures must have."""
 
 import os
 import socket
@@ -155,7 +155,7 @@ print_on_process_0(f"Allclose: {allclose}")
 
 
 def run(program: str, folder: Path, devices: int = 2) -> str:
-    """What the program prints, in a process where JAX makes so many devices of the CPU."""
+    """The output of the program, in a process in which JAX makes so many devices of the CPU."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.cpu_only("other frameworks are built for the CPU here; 
 
 
 def run(program: str, folder) -> str:
-    """What a program prints in a process of its own."""
+    """The output of a program in a process of its own."""
     path = folder / "main.py"
     path.write_text(textwrap.dedent(program))
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True)
@@ -184,7 +184,7 @@ def test_nothing_of_ours_starts_a_backend(tmp_path):
 
 
 def flags_of_memory(address: int) -> list[str]:
-    """What the kernel of Linux says of the pages at an address."""
+    """The facts that the kernel of Linux gives about the pages at an address."""
     is_there = False
     for line in Path("/proc/self/smaps").read_text().splitlines():
         name, _, rest = line.partition(" ")

@@ -65,7 +65,7 @@ def direct():
     wp.launch(square, dim=256, inputs=[torch.zeros(256)], outputs=[torch.zeros(256)])
 
 
-# What is done many times, and by how many times less it is done, as it takes longer.
+# Calls that are repeated, and the factor by which slower ones are repeated less.
 ACTIONS = {
     "from torch": (lambda: wp.from_torch(torch.zeros(256)), 1),
     "from torch, with a gradient": (lambda: wp.from_torch(torch.zeros(256, requires_grad=True)), 1),
@@ -98,6 +98,6 @@ def test_memory_stays_as_it_is(name, times):
         return resident_bytes() - before
 
     counted = objects()
-    # A tensor that was kept would be at least 1 KiB each time; what other threads of the process take comes once.
+    # A tensor that was kept would be at least 1 KiB each time; other threads of the process take memory once.
     assert any(growth() < max(4 << 20, 256 * (times // less)) for _ in range(3))
     assert not objects() - counted

@@ -36,7 +36,7 @@ def double_of(holder: Holder, y: wp.array[float]):
 def test_the_experiment_succeeds_with_this_pytorch():
     places = places_of_memory()
     assert places is not None
-    # Also where the first tensor comes in one of these.
+    # Also if the first tensor comes in one of these.
     with torch.inference_mode(), FakeTensorMode(), torch.device("meta"):
         assert places_of_memory() == places
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.cpu_only("other frameworks are built for the CPU here; 
 
 @pytest.fixture(autouse=True)
 def device_of_the_test(request, device_of_the_run):
-    """The CPU, whatever `--device` says, but for tests of GPUs: Numba's functions are for its memory."""
+    """The CPU, for any `--device`, but for tests of GPUs: Numba's functions are for its memory."""
     if request.node.get_closest_marker("gpu"):
         yield
         return
@@ -112,7 +112,7 @@ class OnGpu:
 
 
 class CpuOnly:
-    """What torch and CuPy do: the property is there, and says why it has nothing to give."""
+    """As torch and CuPy do: the property exists, and its error gives the reason."""
 
     def __init__(self, values):
         self.values = np.asarray(values, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""NumPy: arrays as buffers, compared with what NumPy's own arrays answer; structured types; what is zero-copy."""
+"""NumPy: arrays as buffers, compared with NumPy's own arrays; structured types; conversions without a copy."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Buffer(ctypes.Structure):
 
 
 def asked(source, flags):
-    """What an object answers to a request for its buffer; None where it refuses."""
+    """The answer of an object to a request for its buffer; None if it refuses."""
     get = ctypes.pythonapi.PyObject_GetBuffer
     get.argtypes = [ctypes.py_object, ctypes.POINTER(Buffer), ctypes.c_int]
     buffer = Buffer()
@@ -63,7 +63,7 @@ def asked(source, flags):
 
 
 def views(a):
-    """Views of an array of shape (4, 6), of both kinds: what Weft calls transpose is NumPy's."""
+    """Views of an array of shape (4, 6), of both kinds: Weft's transpose is NumPy's."""
     return {
         "all": a,
         "rows": a[1:3],

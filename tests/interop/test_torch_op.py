@@ -444,7 +444,7 @@ def test_graphs_and_tensors_are_freed():
         torch.func.vmap(lambda x: wave_op(1.0, x))(torch.ones(2, 4, dtype=torch.float64))
         x.grad = None
         del y, slope
-    assert alive() <= before  # what earlier tests left may go meanwhile
+    assert alive() <= before  # objects of earlier tests may go meanwhile
 
 
 def test_mistakes_in_making_and_calling():

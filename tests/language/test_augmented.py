@@ -1,4 +1,4 @@
-"""`a[i] += x` in memory: an atomic, so that no thread's part is lost, and plain where nobody else has the element."""
+"""`a[i] += x` in memory: an atomic, so that no thread's part is lost, and plain if no other thread has the element."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Lambdas, functions within functions, comprehensions, match and := in kernels: what they give in Python itself.
+"""Lambdas, functions within functions, comprehensions, match and := in kernels: the results of Python itself.
 
 Each program is a plain Python function of a number of the thread and a float64. It is run by Python and, as a @wp.func,
 by a kernel; its gradient is compared with differences of what Python computes. `type(x)(k)` makes a float of an integer

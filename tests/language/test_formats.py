@@ -47,7 +47,7 @@ def test_a_failed_assert_shows_values():
     x, out, done = wp.array([1.0, 1.5, 2.0, 2.5], dtype=float), wp.zeros(4, dtype=int), wp.zeros(4, dtype=int)
     with pytest.raises(AssertionError, match=r"x\[2\] is 2.00, 2 times, in kernel 'counted', thread \(2,\)"):
         wp.launch(counted, dim=4, inputs=[x, out, done])
-    # What the thread would have done after it is not done.
+    # The thread does nothing after it.
     assert out.numpy()[:3].tolist() == [3, 3, 2] and done.numpy()[:3].tolist() == [1, 1, 0]
     out = wp.array([0, 5], dtype=int)
     with pytest.raises(AssertionError, match=r"8 of 3, in kernel 'counted', thread \(1,\)"):

@@ -1,4 +1,4 @@
-"""From Python functions to syntax trees and names: finding the source, places, what names mean."""
+"""From Python functions to syntax trees and names: the search for the source, places, the meaning of names."""
 
 import enum
 import linecache

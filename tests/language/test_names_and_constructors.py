@@ -1,4 +1,4 @@
-"""What names, literals and constructors mean in kernels as of release 1.19; the values are those that it gives."""
+"""Names, literals and constructors in kernels as of release 1.19, with its values."""
 
 import ctypes
 import math
@@ -10,7 +10,7 @@ import warp as wp
 
 
 def written(function, *inputs, dtype=wp.float64, count=8):
-    """What one thread writes to the kernel's last parameter."""
+    """The value that one thread writes to the kernel's last parameter."""
     out = wp.zeros(count, dtype=dtype)
     wp.launch(wp.kernel(function), dim=1, inputs=[*inputs, out])
     return out.numpy().tolist()

@@ -1,4 +1,4 @@
-"""@wp.func_native: functions whose body is C++, compiled by a clang of the machine where there is one."""
+"""@wp.func_native: functions whose body is C++, compiled by a clang of the machine if it has one."""
 
 import inspect
 from pathlib import Path
@@ -233,7 +233,7 @@ def test_16_bit_floats_convert_as_numpy_and_kernels_do():
         back[i] = from_brain(brain[i])
 
     halves = np.arange(65536, dtype=np.uint16).view(np.float16)
-    # Every half, what lies between two, and any bits.
+    # Every half, the values between two, and any bits.
     between = halves.view(np.uint16).astype(np.uint32) << 13
     random = np.random.default_rng(2)
     x = np.concatenate([halves.astype(np.float32), (between + 0x38000FFF).view(np.float32)])

@@ -1,4 +1,4 @@
-"""Kernels so large that their functions stay functions: the same results as where every call is inlined."""
+"""Kernels so large that their functions stay functions: the same results as with every call inlined."""
 
 import linecache
 
@@ -29,7 +29,7 @@ class Answer:
 
 @wp.func
 def polynomial(x: wp.float64):
-    # Long enough to be worth a call, whatever simplification makes of it.
+    # Long enough to be worth a call, also after simplification.
     total = x
     for i in range(3):
         k = wp.float64(i)
@@ -278,7 +278,7 @@ def test_arrays_that_are_none_are_errors_in_functions_that_stay():
     in_debug = wp.kernel(reads_none.func, enable_backward=False, module_options={"mode": "debug"})
     x = wp.array(np.linspace(-2.0, 2.0, 9), dtype=wp.float64)
     out, plain = wp.zeros(9, dtype=wp.float64), wp.zeros(9, dtype=wp.float64)
-    wp.launch(reads_none, dim=9, inputs=[x, out])  # where it is not indexed
+    wp.launch(reads_none, dim=9, inputs=[x, out])  # it is not indexed here
     wp.launch(in_debug, dim=9, inputs=[x, plain])
     np.testing.assert_allclose(out.numpy(), plain.numpy(), rtol=1e-12)
     assert np.any(out.numpy() != 0.0)

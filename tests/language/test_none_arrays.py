@@ -1,4 +1,4 @@
-"""Arrays that are None where a kernel indexes them: an exception in release mode too."""
+"""Arrays that are None when a kernel indexes them: an exception in release mode too."""
 
 import re
 

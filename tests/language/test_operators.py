@@ -189,7 +189,7 @@ def test_and_or_not_short_circuit():
     @wp.kernel
     def k(n: wp.array[int], x: wp.array[float], out: wp.array[int]):
         i = wp.tid()
-        # x[n[i]] is outside of x where n[i] is past its end: it must not be read
+        # x[n[i]] is outside of x if n[i] is past its end: it must not be read
         if n[i] < x.shape[0] and x[n[i]] > 0.5:
             out[i] = 1
         if not (n[i] >= x.shape[0] or x[n[i]] <= 0.5):

@@ -1,4 +1,4 @@
-"""What only some paths assign or return is zero on the others."""
+"""A name or result that only some paths give is zero on the others."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""wp.ref[T]: what a function assigns to such a parameter, the caller's variable gets, as in release 1.19."""
+"""wp.ref[T]: an assignment to such a parameter changes the caller's variable, as in release 1.19."""
 
 from typing import Any
 

@@ -400,7 +400,7 @@ def test_overlapping_slices_of_one_array():
         i = wp.tid()
         first = src[i]
         dst[i] = first + 1.0
-        dst[i] = src[i] * 10.0  # sees its own store where src and dst are one element
+        dst[i] = src[i] * 10.0  # sees its own store if src and dst are one element
 
     a = wp.array([1.0, 2.0, 3.0], dtype=float)
     wp.launch(shift, dim=3, inputs=[a, a])
@@ -451,7 +451,7 @@ def test_first_launches_of_one_kernel_from_eight_threads():
 
 @pytest.fixture
 def control_c():
-    """Ctrl-C as Python has it where it was started in the foreground."""
+    """Ctrl-C as Python has it if it was started in the foreground."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

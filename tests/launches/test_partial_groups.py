@@ -1,7 +1,7 @@
 """Groups of lanes of which some are off: the last ones of a launch, and those on one side of an `if`.
 
 Every kernel runs with several numbers of lanes over sizes that no number of lanes divides; `x[i]` is neighbours in
-memory, `x[(i + 1) % n]` nearly always. What no thread writes must stay as it was.
+memory, `x[(i + 1) % n]` nearly always. Elements that no thread writes must stay as they were.
 """
 
 import numpy as np

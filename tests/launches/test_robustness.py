@@ -1,4 +1,4 @@
-"""What a hostile program may try: nothing of it ends the process, and each gets an answer."""
+"""Attempts of hostile programs: none ends the process, and each gets an answer."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""wp.tid() where it has more or fewer names than the launch has dimensions."""
+"""wp.tid() with more or fewer names than the launch has dimensions."""
 
 import re
 

@@ -54,7 +54,7 @@ def test_a_value_that_changed_makes_another_kernel():
     holder.value = 5.0
     second = holder.make()
     assert second is not first and value_of(second) == 5.0
-    # The first was never compiled: what it means has changed too, and nothing else may be taken for it.
+    # The first was never compiled: its meaning has changed too, and no other kernel may be taken for it.
     holder.value = 2.0
     assert value_of(holder.make()) == 2.0
 
@@ -94,7 +94,7 @@ def test_generic_kernels_are_one_where_their_captured_values_are_plain():
     values = [1.0]
     first = make(2.0, values)
     values[0] = 7.0
-    assert make(2.0, values) is not first  # a list can change: nobody knows
+    assert make(2.0, values) is not first  # a list can change at any time
 
 
 def test_a_mistake_in_a_unique_kernel_shows_at_its_launch():

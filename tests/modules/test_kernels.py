@@ -87,7 +87,7 @@ def test_any_number_of_threads(count):
 
 
 def adjoint_of(kernel):
-    """What the backward version of `kernel(x, y)` adds to the gradient of x, for a gradient of 2 of y."""
+    """The addition of the backward version of `kernel(x, y)` to the gradient of x, for a gradient of 2 of y."""
     x, y, adj_x, adj_y = wp.full(3, 5.0), wp.zeros(3), wp.ones(3), wp.full(3, 2.0)
     launch = {"dim": 3, "inputs": [x], "outputs": [y], "adj_inputs": [adj_x], "adj_outputs": [adj_y]}
     wp.launch(kernel, adjoint=True, **launch)

@@ -1,4 +1,4 @@
-"""wp.config.mode = "check": launches on the CPU raise where threads race, and where memory is read that was never
+"""wp.config.mode = "check": launches on the CPU raise if threads race, and if memory is read that was never
 written, with the argument, the element and the line of each access."""
 
 import re
@@ -22,7 +22,7 @@ def mode(monkeypatch):
 
 
 def line_of(text, nth=0):
-    """Where a line of this file stands that holds the text and is no test's own."""
+    """The number of the line of this file that holds the text and is no test's own."""
     lines = Path(__file__).read_text().splitlines()
     return [n for n, line in enumerate(lines, 1) if line.strip() == text][nth]
 

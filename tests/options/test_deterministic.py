@@ -85,7 +85,7 @@ def test_runs_give_the_same_bits(deterministic, kernel):
 
 
 def test_order_shows_without_it():
-    """What the test above proves nothing without."""
+    """The control of the test above, which proves nothing without it."""
     threads, wp.config.cpu_threads = wp.config.cpu_threads, 4
     x, at = inputs()
     found = set()
@@ -123,7 +123,7 @@ def test_gradients_have_the_same_bits(deterministic, size):
 
 
 def in_order(x, **launch):
-    """What `tickets` makes of x where threads run in order: x itself."""
+    """The result of `tickets` for x if threads run in order: x itself."""
     numbers, results = wp.zeros(N, dtype=float), wp.zeros(N + 1000, dtype=int)
     wp.launch(launch.pop("kernel", tickets), dim=N, inputs=[x, x, numbers, results], **launch)
     return (numbers.numpy() == x.numpy()).all()

@@ -1,4 +1,4 @@
-"""What Weft says about its own work: wp.config.log_level and its older names verbose and quiet."""
+"""Messages about Weft's own work: wp.config.log_level and its older names verbose and quiet."""
 
 import logging
 import os
@@ -258,7 +258,7 @@ def test_a_cache_that_cannot_be_written_is_a_warning_once(tmp_path):
     assert line.startswith("Warp UserWarning: the folder of the kernel cache, " + str(file))
     assert "cannot be written" in line and "wp.config.kernel_cache_dir" in line
 
-    # What lies there is run: a folder that others can write to is not used.
+    # Its files are executed: a folder that others can write to is not used.
     assert line_for(tmp_path / "shared") == ""
     (folder,) = (tmp_path / "shared").iterdir()
     names = sorted(one.name for one in folder.iterdir())

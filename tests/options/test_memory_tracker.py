@@ -1,4 +1,4 @@
-"""wp.ScopedMemoryTracker, wp.print_memory_report and wp.config.track_memory: what arrays take of memory."""
+"""wp.ScopedMemoryTracker, wp.print_memory_report and wp.config.track_memory: the memory of arrays."""
 
 import gc
 import io

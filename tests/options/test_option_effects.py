@@ -1,4 +1,4 @@
-"""What options of wp.config, modules and kernels do; those that do nothing say so; the compiler's own arithmetic."""
+"""Effects of options of wp.config, modules and kernels; those without one say so; the compiler's own arithmetic."""
 
 import ctypes
 import mmap

@@ -1,4 +1,4 @@
-"""wp.config and the options of decorators: what cannot be is refused when it is set."""
+"""wp.config and the options of decorators: impossible values are refused when they are set."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Structs of dataclasses: what @dataclass says of a class holds in Python and in kernels, or is refused."""
+"""Structs of dataclasses: the properties that @dataclass gives hold in Python and in kernels, or are refused."""
 
 import copy
 import dataclasses

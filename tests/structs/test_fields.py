@@ -303,7 +303,7 @@ def test_annotations_that_are_strings_see_local_names():
 def test_names_documentation_and_methods_stay():
     @wp.struct
     class Documented:
-        """What it is."""
+        """Holds one number."""
 
         x: float
 
@@ -314,7 +314,7 @@ def test_names_documentation_and_methods_stay():
         def half(self):
             return 0.5 * self.x
 
-    assert Documented.__doc__ == "What it is." and Documented.__name__ == "Documented"
+    assert Documented.__doc__ == "Holds one number." and Documented.__name__ == "Documented"
     assert Documented.__module__ == __name__
     s = Documented(x=3.0)
     assert s.twice() == 6.0 and s.half == 1.5

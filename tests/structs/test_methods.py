@@ -1,4 +1,4 @@
-"""Methods, properties and inheritance of structs in kernels, and dataclasses: what they give in Python itself."""
+"""Methods, properties and inheritance of structs in kernels, and dataclasses: the results of Python itself."""
 
 import dataclasses
 

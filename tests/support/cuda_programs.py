@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def run(code, **environment):
-    """What a Python process prints that runs this code with other settings."""
+    """The output of a Python process that runs this code with other settings."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "program.py")
         file.write_text(code)

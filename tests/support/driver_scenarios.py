@@ -142,7 +142,7 @@ def imports():
 
 
 def full_memory():
-    """What the pool keeps is given back before memory is said to be used up."""
+    """Memory that the pool keeps is given back before an error reports that memory is exhausted."""
     try:
         wp.empty(1 << 50, dtype=float, device=DEVICE)
     except MemoryError:

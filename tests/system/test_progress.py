@@ -1,4 +1,4 @@
-"""The line about long work: when it is shown, where, and that it goes."""
+"""The line about long work: the time and place at which it is shown, and its end."""
 
 import io
 import os

@@ -82,7 +82,7 @@ def configured():
 
 
 def instructions(kernel, stage):
-    """What a listing of LLVM's has for the kernel itself, without declarations and metadata."""
+    """The part of an LLVM listing for the kernel itself, without declarations and metadata."""
     return [line for line in kernel.listing(stage).splitlines() if line.startswith("  ")]
 
 

@@ -1,4 +1,4 @@
-"""The scripts of tools/ as modules, for their tests. They may import each other, as they do where they run."""
+"""The scripts of tools/ as modules, for their tests. They may import each other, as they do when they run."""
 
 import importlib.util
 import sys

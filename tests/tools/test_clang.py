@@ -14,7 +14,7 @@ HELP = ("apt-get install clang-22", "-DWEFT_CLANG=", "--config-settings=cmake.de
 
 
 def configured(definition, script=SCRIPT, path=os.environ["PATH"]):
-    """(whether the build goes on, what is said, in one line)"""
+    """(whether the build goes on, the message in one line)"""
     done = subprocess.run(
         [CMAKE, definition, "-P", str(script)], capture_output=True, text=True, env={**os.environ, "PATH": str(path)}
     )

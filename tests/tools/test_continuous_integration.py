@@ -1,4 +1,4 @@
-"""What continuous integration runs sees what a newcomer sees, in folders of any name."""
+"""Continuous integration runs the commands of a newcomer, in folders of any name."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""What the pictures of the guide to geometry show is what a search through everything finds."""
+"""The pictures of the guide to geometry show the results of a search through everything."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def test_signs_in_the_picture(draw):
         clear = abs(winding - 0.5) > 0.05
         assert (inside[2] == (winding > 0.5))[clear].all()
         differ[name] = (inside[:2] != inside[2]).mean(axis=1)
-        if name == "meeting itself":  # a ray meets both balls where the winding number is 2
+        if name == "meeting itself":  # a ray meets both balls at places with the winding number 2
             np.testing.assert_array_equal(inside[1], np.round(winding) % 2 == 1)
     assert (differ["closed"] == 0.0).all()
     assert (differ["with a hole"] > 0.01).all() and (differ["meeting itself"] > 0.02).all()

@@ -1,4 +1,4 @@
-"""The page of other libraries: what the documents are asked to have, and that its links and names lead somewhere."""
+"""The page of other libraries: its required contents, and that its links and names exist."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""metadata_wheel.py: packages that look for the distribution warp-lang find Weft, where it was asked for."""
+"""metadata_wheel.py: packages that look for the distribution warp-lang find Weft, if that was asked for."""
 
 import importlib.metadata
 import importlib.util

@@ -1,4 +1,4 @@
-"""tools/mutation/mutate.py: which mutants are drawn, what becomes of them, what is kept. Nothing is built here."""
+"""tools/mutation/mutate.py: the choice of mutants, their results, and kept records. Nothing is built here."""
 
 import itertools
 import json
@@ -14,7 +14,7 @@ FILES = {
 
 
 class Tree:
-    """Files in a folder, and tests that look for words in them: a test fails where its word is gone."""
+    """Files in a folder, and tests that look for words in them: a test fails if its word is gone."""
 
     def __init__(self, folder, tests, refuses="~"):
         self.folder, self.tests, self.refuses = folder, tests, refuses

@@ -20,7 +20,7 @@ def exists(name):
         if not hasattr(value, part):
             return False
         value = getattr(value, part)
-    # Some names can be imported only, and say so where they are used.
+    # Some names can be imported only, and say so when they are used.
     return not (value.__doc__ or "").startswith("Not there yet")
 
 

@@ -22,7 +22,7 @@ def test_files_of_other_devices_are_there(tool):
     assert len(named) > 50 and all((ROOT / name).exists() for name in named)
 
 
-# What a file holds that stays on the CPU for this reason. A reason that is true no longer has no such file.
+# The text of a file that stays on the CPU for this reason. A reason that is true no longer has no such file.
 REASONS = {
     "geometry comes to GPUs later": r"mesh|bvh|hash_?grid|volume|warp\.examples",
     "other frameworks are built for the CPU here; their GPUs come later": (

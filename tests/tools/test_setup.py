@@ -6,7 +6,7 @@ import pytest
 
 @pytest.fixture
 def setup_tool(tool, monkeypatch, tmp_path):
-    """tools/setup.py on a Debian where nothing is installed, with a record of the commands that it would run."""
+    """tools/setup.py on a Debian with nothing installed, with a record of the commands that it would run."""
     module = tool("setup")
     module.commands = []
     monkeypatch.setattr(module.shutil, "which", lambda name: f"/usr/bin/{name}")

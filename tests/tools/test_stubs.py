@@ -1,4 +1,4 @@
-"""What editors and type checkers make of the stub: mypy and pyright over the forms of annotations, over a file of
+"""The stub in editors and type checkers: mypy and pyright over the forms of annotations, over a file of
 typical mistakes and over the examples."""
 
 import json
@@ -168,7 +168,7 @@ FILES = {"annotations.py": ANNOTATIONS, "calls.py": CALLS, "types_of.py": TYPES,
 
 
 def expected(text):
-    """{line: what stands behind '#' in it}"""
+    """{line: the text behind '#' in it}"""
     found = {number: line.partition("  # ")[2] for number, line in enumerate(text.splitlines(), 1)}
     return {number: words for number, words in found.items() if words}
 
@@ -183,7 +183,7 @@ def write_files(folder):
 
 @pytest.fixture(scope="module")
 def complaints(tmp_path_factory):
-    """What mypy says about all files, in one run: {file: {line: text}}, and "gallery" for the examples."""
+    """The messages of mypy about all files, in one run: {file: {line: text}}, and "gallery" for the examples."""
     folder = tmp_path_factory.mktemp("mypy")
     write_files(folder)
     (folder / "mypy.ini").write_text(CONFIGURATION)

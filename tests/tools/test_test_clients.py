@@ -1,4 +1,4 @@
-"""tools/clients/test_clients.py: what the page says of what the compiler said. Nothing is installed here."""
+"""tools/clients/test_clients.py: the page's lines about the compiler's messages. Nothing is installed here."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a wheel is made of is built for it, and small enough."""
+"""The parts of a wheel are built for it, and small enough."""
 
 import re
 import shutil

@@ -86,8 +86,8 @@ def test_all_256_numbers_are_written_back(dtype, source):
 
 
 def near_halfway(peer):
-    """As float32: between every two neighbours the middle and what lies next to it, on both sides of zero; what is
-    beyond the greatest number; numbers smaller than any."""
+    """As float32: between every two neighbours the middle and the numbers next to it, on both sides of zero; those
+    beyond the greatest one; numbers smaller than any."""
     numbers = np.unique(ALL_BITS.view(peer).astype(np.float32))
     numbers = numbers[np.isfinite(numbers)]
     step = numbers[-1] - numbers[-2]

@@ -1,5 +1,5 @@
-"""Matrices and vectors of hundreds of components that are parameters, alone and in structs: kernels read them where
-they lie, and never number by number.
+"""Matrices and vectors of hundreds of components that are parameters, alone and in structs: kernels read them in
+place, and never number by number.
 """
 
 import numpy as np

@@ -16,7 +16,7 @@ class Body:
 
 
 INDEXED = wp.indexedarray(wp.zeros(3), [wp.array([0], dtype=int)])
-# The answers of release 1.19: what a type is, and what its instance is.
+# The answers of release 1.19 for a type, and for its instance.
 KINDS = [
     (float, 2.5, "float scalar value"),
     (int, 3, "int scalar value"),

@@ -1,4 +1,4 @@
-"""Types in Python: names, scalar values, conversions, what dtype= accepts."""
+"""Types in Python: names, scalar values, conversions, the arguments of dtype=."""
 
 import copy
 import math

@@ -178,7 +178,7 @@ def test_a_spatial_vector_is_made_of_two_halves():
 
 def test_truth_follows_pythons_rules_for_numbers_and_sequences():
     assert not wp.float32(0.0) and wp.int8(-1) and not wp.bool(False)
-    assert wp.vec3() and wp.mat22()  # not empty, whatever the components are
+    assert wp.vec3() and wp.mat22()  # not empty, with any components
 
 
 def test_scalars_are_keys_and_aggregates_are_not():
@@ -290,7 +290,7 @@ def test_values_and_their_types_leak_no_references():
 
     v = wp.vec3(1, 2, 3)
     made = type(v)
-    gc.collect()  # what earlier tests left behind
+    gc.collect()  # objects of earlier tests
     before = sys.getrefcount(made)
     for _ in range(100):
         w = v + v
@@ -324,4 +324,4 @@ def test_byref_of_other_objects_is_that_of_ctypes():
     with pytest.raises(TypeError, match="byref"):
         ctypes.byref(3)
     with pytest.raises(TypeError, match="byref"):
-        ctypes.byref(wp.int16(7))  # a number: what is written to it would be lost
+        ctypes.byref(wp.int16(7))  # a number: a write to it would be lost

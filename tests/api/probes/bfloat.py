@@ -1,4 +1,4 @@
-"""API-1.19, section 4.3: bfloat16 and NumPy, where the package ml_dtypes is not installed."""
+"""API-1.19, section 4.3: bfloat16 and NumPy, without the package ml_dtypes."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""API-1.19, section 1: what kernels mean."""
+"""API-1.19, section 1: the meaning of kernels."""
 
 import math
 from typing import Any

@@ -9,7 +9,7 @@
 namespace weft::builtins {
 namespace {
 
-// What one variable of a signature may stand for: types, or sizes.
+// The values of one variable of a signature: types, or sizes.
 struct Variable {
     std::vector<Type> types;
     std::vector<std::int64_t> sizes;
@@ -171,7 +171,7 @@ TEST_P(Expansion, is_valid_ir_of_the_stated_type) {
         const Variables variables = variables_of(parsed(entry));
         std::size_t combinations = 1;
         for (const auto& [name, variable] : variables) combinations *= variable.choices();
-        // Where there are too many, every so-manieth; a prime stride meets all choices of every variable.
+        // If there are too many, one of every few; a prime stride meets all choices of every variable.
         const std::size_t stride = combinations > 2000 ? 97 : 1;
         std::size_t taken = 0;
         for (std::size_t n = 0; n < combinations; n += stride) {

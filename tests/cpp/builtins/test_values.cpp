@@ -1,4 +1,4 @@
-// What composed builtins compute, held against their defining properties and against plain C++.
+// The results of composed builtins, held against their defining properties and against plain C++.
 #include <gtest/gtest.h>
 
 #include <algorithm>

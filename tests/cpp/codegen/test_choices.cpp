@@ -1,4 +1,4 @@
-// What code is chosen where results are the same either way: each choice made, and not made where it does not hold.
+// Choices between codes with the same results: each is made if it holds, and not made otherwise.
 #include <gtest/gtest.h>
 
 #include "codegen/harness.h"

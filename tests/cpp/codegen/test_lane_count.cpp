@@ -126,7 +126,7 @@ TEST(LaneCount, one_where_lanes_would_gather_and_wait) {
     EXPECT_EQ(choice(arithmetic(9), 256, false).why, "");
 }
 
-// Loads elements that lie apart, and does something where a comparison says so.
+// Loads elements that lie apart, and does something if a comparison says so.
 std::string after_a_test(const std::string& condition) {
     return "  %q = load %p[%i]\n  %a = load %m[%q, %zero]\n  %b = load %m[%q, %one]\n  %c = load %m[%q, %n]\n"
            "  %e2 = load %m[%n, %q]\n  %f2 = load %m[%zero, %q]\n  %small = constant 0.1 : f32\n  %which = " +

@@ -1,4 +1,5 @@
-// Code for machines other than this one: what an older one lacks is written out, what a newer one has is used.
+// Code for other machines than this one: it does without the instructions that an older one lacks, and uses those of a
+// newer one.
 #include <gtest/gtest.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>

@@ -1,4 +1,4 @@
-// Whether additions to elements next to each other are put together: what they come to is shown in tests/gradients.
+// Whether additions to elements next to each other are put together. tests/gradients checks their sums.
 #include <gtest/gtest.h>
 
 #include "codegen/harness.h"

@@ -10,7 +10,7 @@
 namespace weft::test {
 namespace {
 
-// What `make` gives for the loop, whose result goes to y: x ** n in each of these.
+// The value of `make` for the loop, whose result goes to y: x ** n in each of these.
 const char* const kCounted =
     "  %p = for %k = %zero to %n step %one carry (%s = %start) {\n    %q = mul %s, %v\n    yield %q\n  }\n";
 const char* const kGuarded =
@@ -83,7 +83,7 @@ TEST(StackSlots, take_two_places_or_say_so) {
     }
 }
 
-// Slots are for states of loops. What a kernel reads again goes to a log, for which a target gives what room it has.
+// Slots are for states of loops. Values that a kernel reads again go to a log, which gets all room that a target has.
 TEST(StackSlots, leave_logs_to_the_target) {
     const std::string in_place =
         "  for %k = %zero to %n step %one {\n    %at = load %y[%i]\n    %q = mul %at, %v\n    store %y[%i], %q\n"

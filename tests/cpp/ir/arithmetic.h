@@ -1,4 +1,4 @@
-// What the operations on scalars mean, on the host's own arithmetic and not through the folder: for the interpreter.
+// The operations on scalars by the host's own arithmetic and not through the folder, for the interpreter.
 // Floats are computed in double and rounded to their type; integers wrap.
 #pragma once
 
@@ -146,7 +146,7 @@ inline double binary_of_floats(Op op, double a, double b) {
     }
 }
 
-// Toward zero; 0 where C has no answer.
+// Toward zero; 0 if C has no answer.
 inline std::uint64_t quotient(Scalar scalar, Number a, Number b) {
     const auto x = static_cast<std::uint64_t>(a.i), y = static_cast<std::uint64_t>(b.i);
     if (y == 0) return 0;

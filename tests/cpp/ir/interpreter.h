@@ -18,7 +18,7 @@
 
 namespace weft::ir::testing {
 
-// What an array shows. Numbers are taken as the type of the element when they are read.
+// The elements that an array shows. Numbers are taken as the type of the element when they are read.
 struct Memory {
     std::vector<int> shape;
     std::vector<Number> data;
@@ -74,7 +74,7 @@ public:
     std::vector<Printed> printed;
     int loads = 0;
 
-    // What the function returns. Arguments are taken as the types of the parameters.
+    // The result of the function. Arguments are taken as the types of the parameters.
     std::vector<Datum> run(const Function& function, std::vector<Datum> arguments) {
         Values values;
         for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -225,7 +225,7 @@ private:
         return old;
     }
 
-    // Of this thread. What is unset may hold anything.
+    // Of this thread. Unset memory may hold anything.
     Datum local_array(const Operation& operation) {
         const Type element = operation.result()->type.element();
         std::vector<int> shape(operation.ints.begin(), operation.ints.end());

@@ -1,4 +1,4 @@
-// Random modules that hold together, for properties that must hold of every program: what is printed is read back, and
+// Valid random modules, for properties that must hold of every program: a printed module is read back, and
 // passes leave modules that verify.
 #pragma once
 

@@ -75,7 +75,7 @@ TEST(Modules, are_copied_with_everything_that_is_said_of_their_functions) {
         EXPECT_EQ(copied.gradient, copy->find("gradient"));
         EXPECT_EQ(copied.gradient->reverse_of, &copied);
         EXPECT_TRUE(copied.gradient->sees_after);
-        // What is done to one is not done to the other.
+        // A change of one does not change the other.
         module->find("kernel")->body.operations.clear();
         EXPECT_FALSE(same.body.operations.empty());
     }

@@ -25,7 +25,7 @@ std::unique_ptr<Module> function_with(const std::string& operation) {
     return parse(kBegin + ("  " + operation) + "\n  return\n}\n");
 }
 
-// What parse() says about the operation, without the place.
+// The message of parse() about the operation, without the line.
 std::string mistake(const std::string& operation) {
     try {
         function_with(operation);

@@ -1,4 +1,4 @@
-// nvJitLink's interface as jit/nvjitlink.def declares it, against nvJitLink.h where that is installed: compiling is
+// nvJitLink's interface as jit/nvjitlink.def declares it, against nvJitLink.h if that is installed: compiling is
 // most of the test.
 #include <gtest/gtest.h>
 

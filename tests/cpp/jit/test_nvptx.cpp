@@ -1,4 +1,4 @@
-// Kernels as PTX, on a machine without a GPU: what stands in the text, for the oldest and the newest processors.
+// Kernels as PTX, on a machine without a GPU: their text, for the oldest and the newest processors.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -40,7 +40,7 @@ TEST(Nvptx, writes_the_least_version_for_each_processor) {
 }
 
 TEST(Nvptx, has_its_own_libdevice) {
-    // As `make setup` has it built; whoever names another one with WARP_LIBDEVICE tests that.
+    // As `make setup` builds it, or the one that WARP_LIBDEVICE names.
     ASSERT_FALSE(bundled_libdevice().empty());
     if (std::getenv("WARP_LIBDEVICE") == nullptr) {
         EXPECT_EQ(libdevice().name, "Weft's own libdevice");
@@ -71,7 +71,7 @@ TEST(Nvptx, rounds_each_operation_and_divides_no_index) {
 TEST(Nvptx, atomics_hold_within_the_device) {
     const std::string text =
         ptx("  %old = atomic.add %n[%i], %one\n  %sum = atomic.add %x[%i], %a\n  %least = atomic.min %x[%j], %a\n");
-    // Where nothing is said the scope is .gpu.
+    // The default scope is .gpu.
     EXPECT_TRUE(has(text, "atom.global.add.u32") && has(text, "atom.global.add.f32")) << text;
     EXPECT_TRUE(has(text, "gpu.global.cas.b32")) << text;
     EXPECT_FALSE(has(text, ".sys")) << text;

@@ -1,4 +1,4 @@
-// What is made of one analysed kernel, and when.
+// The code that is made of one analysed kernel, and when.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -44,7 +44,7 @@ kernel @scale(%a: f32, %x: array<f32, 1>) tid 1 {
 }
 )";
 
-// Runs scale() over 1000 numbers; true where every result is right.
+// Runs scale() over 1000 numbers; true if every result is right.
 bool is_right(const CompiledKernel& kernel) {
     std::vector<float> data(1000);
     for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<float>(i) / 500.0f;

@@ -1,4 +1,4 @@
-// What launches ask about the memory of their arguments, compared byte by byte.
+// The facts that launches need about the memory of their arguments, compared byte by byte.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -44,7 +44,7 @@ ArrayView view_of(int begin, int count, int stride) {
     return view;
 }
 
-// Extents decide: what lies between the elements of a strided array is taken to be shown.
+// Extents decide: the gaps of a strided array count as shown.
 Extent whole(const ArrayView& view) { return extent(view, KernelFacts({floats()}, {{}}).arrays.front()); }
 
 bool share(const Extent& a, const Extent& b) {
@@ -145,7 +145,7 @@ TEST(LaunchLayout, gradients_share_memory_with_nothing) {
     EXPECT_LT(met, kLaunches * 4 / 5);
 }
 
-// What an adjoint gets besides the arguments (copies, arrays as they are after the launch) is apart.
+// Memory that an adjoint gets besides the arguments (copies, arrays as they are after the launch) is apart.
 TEST(LaunchLayout, extras_behind_the_arguments_are_not_looked_at) {
     Launched launched({floats(), floats()}, {true});
     launched.view(0) = launched.view(1) = view_of(64, 4, 4);

@@ -1,4 +1,4 @@
-// What a tape keeps of memory that its entries read and write, against snapshots of everything.
+// The copies that a tape keeps of memory that its entries read and write, against snapshots of everything.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -110,7 +110,7 @@ TEST(TapeMemory, gives_every_entry_what_it_saw) {
     EXPECT_GT(shared, 100);
 }
 
-// Arrays of one entry that overlap do so in the copies: what the kernel stores through one it reads through another.
+// Arrays of one entry that overlap do so in the copies: the kernel reads through one what it stores through another.
 TEST(TapeMemory, keeps_what_overlaps_as_one) {
     const runtime::Array base =
         runtime::zeros(Type::scalar(Scalar::u8), std::vector<std::int64_t>{kBytes}, runtime::device("cpu"));

@@ -1,4 +1,4 @@
-// Plans of copies of arrays that lie nowhere: whoever made one touched no memory.
+// Plans of copies of arrays without memory: making one touches no memory.
 #include <gtest/gtest.h>
 
 #include "runtime/array.h"

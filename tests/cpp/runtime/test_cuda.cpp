@@ -1,4 +1,4 @@
-// What of runtime/cuda needs no device: the driver's table, how indices are taken apart, texts of prints.
+// The parts of runtime/cuda that need no device: the driver's table, how indices are taken apart, texts of prints.
 #include <gtest/gtest.h>
 
 #include <algorithm>

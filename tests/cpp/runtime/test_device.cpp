@@ -1,4 +1,4 @@
-// A device whose memory is its own: what it does, and when.
+// A device whose memory is its own: its work, and the order of it.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -33,7 +33,7 @@ Device& late() {
     return device;
 }
 
-// What lies there at this moment, whether or not somebody has waited.
+// The contents at this moment, without a wait.
 float now(const Array& array) { return *static_cast<const float*>(array.view.data); }
 
 std::vector<float> values(const Array& array) {
@@ -58,7 +58,7 @@ TEST(Device, work_is_done_when_somebody_waits_and_in_order) {
 }
 
 TEST(Device, memory_is_open_while_it_is_touched_only) {
-    late().synchronize();  // what earlier tests have left
+    late().synchronize();  // the rest of earlier tests
     const int before = opened;
     const Array array = empty(f32_type(), kThree, late());
     EXPECT_EQ(opened, before);
@@ -76,7 +76,7 @@ TEST(Device, copies_to_and_from_the_host_are_done_when_they_return) {
     const float three = 3.0f;
     fill(here, &three);
     copy(there, here);
-    zero(here);  // what was copied is not seen to change
+    zero(here);  // the copy does not change
     EXPECT_EQ(values(there), (std::vector<float>{3.0f, 3.0f, 3.0f}));
     fill(there, &three);
     copy(here, there);
@@ -96,7 +96,7 @@ TEST(Device, bytes_are_read_and_written_after_the_work_before) {
 }
 
 TEST(Device, memory_is_freed_after_the_work_that_uses_it) {
-    late().synchronize();  // what earlier tests have left
+    late().synchronize();  // the rest of earlier tests
     const int before = live;
     {
         const Array array = empty(f32_type(), kThree, late());

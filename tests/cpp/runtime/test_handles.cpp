@@ -1,4 +1,4 @@
-// Ids and snapshots: what is kept, what is replaced, and when memory goes.
+// Ids and snapshots: kept and replaced objects, and the time at which memory is freed.
 #include <gtest/gtest.h>
 
 #include <thread>

@@ -1,4 +1,4 @@
-// Sums, scans, sorts, runs and products against plain loops: what the sanitizers look at.
+// Sums, scans, sorts, runs and products against plain loops, for the sanitizers.
 #include <gtest/gtest.h>
 
 #include <algorithm>

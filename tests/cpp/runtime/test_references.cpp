@@ -102,7 +102,7 @@ TEST(References, an_edge_goes_with_what_the_host_stores_in_its_place) {
     holder->references.forget(40, 48, *holder);
     EXPECT_TRUE(before_last.expired());
     EXPECT_EQ(holder->references.size(), 1u);
-    holder->references.add(other, *holder);  // by a kernel, wherever
+    holder->references.add(other, *holder);  // by a kernel, to any place
     holder->references.forget(8, 16, *holder);
     EXPECT_EQ(holder->references.find(inner->data), nullptr);
     EXPECT_EQ(holder->references.find(other->data), other);

@@ -1,4 +1,4 @@
-// What the tests of this room share: a kernel of syntax is analysed, verified, printed and run.
+// Shared by the tests of this room: a kernel of syntax is analysed, verified, printed and run.
 #pragma once
 
 #include <gtest/gtest.h>

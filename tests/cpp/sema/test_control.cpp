@@ -214,7 +214,7 @@ TEST(Control, names_that_iterations_may_not_assign_start_as_zero) {
                        set(sub("out", 0), "last")));
     EXPECT_EQ(run(broken, {7}, {5})[0], 4);
     EXPECT_EQ(run(broken, {7}, {0})[0], 0);
-    // What one iteration has assigned, the next ones read.
+    // Later iterations read the names that one has assigned.
     const auto kept =
         function("kept", {{"out", ints}, {"n", i32}},
                  block(for_("k", n_range(),

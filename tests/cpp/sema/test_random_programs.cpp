@@ -1,5 +1,5 @@
-// Random programs of assignments, branches, loops, break, continue and return: what the analysed function computes
-// must be what the syntax tree says when it is walked as Python would. The walk shares nothing with the analysis.
+// Random programs of assignments, branches, loops, break, continue and return: the results of the analysed function
+// must be those of a walk of the syntax tree as Python does it. The walk shares nothing with the analysis.
 #include <map>
 #include <optional>
 #include <random>
@@ -14,7 +14,7 @@ class TreeWalk {
 public:
     std::map<std::string, long> names;
 
-    // What left the block early, if anything did.
+    // The statement that left the block early, if any.
     enum class Exit { none, breaks, continues, returns };
     long result = 0;
 

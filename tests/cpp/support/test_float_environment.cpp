@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-// Computed where they stand, with the mode that holds there: compilers know nothing of modes, and drop `volatile` of
+// Computed at run time, with the mode that holds there: compilers know nothing of modes, and drop `volatile` of
 // parameters.
 float half_of(float x) {
     volatile float given = x;

@@ -10,7 +10,7 @@
 namespace weft::transform {
 namespace {
 
-// What is left of a loop's body with so many breaks to come. Each lies in an arm of the one before.
+// The rest of a loop's body with so many breaks to come. Each lies in an arm of the one before.
 std::string with_breaks(int breaks, const std::string& s) {
     if (breaks == 0) return "  yield %go, " + s + "\n";
     const std::string n = std::to_string(breaks);

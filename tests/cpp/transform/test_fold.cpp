@@ -11,7 +11,7 @@ namespace {
 
 using ir::Op;
 
-// What C computes in the type itself, which is what compiled kernels do.
+// The result of C in the type itself, as compiled kernels compute it.
 template <class T>
 void expect_integer_rules(Scalar scalar) {
     std::mt19937_64 random(3);

@@ -54,7 +54,7 @@ TEST(Halo, an_index_that_is_held_at_the_ends_of_the_array) {
     EXPECT_EQ(held.most, 3);
     EXPECT_EQ(held.bounds.size(), 1U);  // no thread is past it, says the launch
     EXPECT_TRUE(halo_of("  %at = add %i, %one\n").bounds.empty());
-    // Where threads may be past it, the distance to the bound from below is 0.
+    // If threads may be past it, the distance to the bound from below is 0.
     EXPECT_EQ(most("  %a = add %i, %one\n  %last = sub %n, %one\n  %b = min %a, %last\n  %at = sub %b, %three\n"), 3);
 }
 

@@ -1,4 +1,4 @@
-// What a library function says of itself reaches the effects, the analyses and the derivatives.
+// The properties of a library function reach the effects, the analyses and the derivatives.
 #include <gtest/gtest.h>
 
 #include "ir/ir.h"

@@ -1,4 +1,4 @@
-// What codegen is told of a kernel beside its IR, and what of it each promise takes away.
+// The facts that codegen gets of a kernel beside its IR, and those that each promise removes.
 #include <gtest/gtest.h>
 
 #include "ir/ir.h"

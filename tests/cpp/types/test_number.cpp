@@ -40,7 +40,7 @@ struct Definition {
         const double significand = (exponent ? 1.0 : 0.0) + fraction / std::pow(2.0, fraction_bits);
         return sign * significand * std::pow(2.0, (exponent ? exponent : 1) - bias);
     }
-    // What is beyond the greatest number.
+    // Numbers beyond the greatest one.
     std::uint16_t overflow() const { return has_infinity ? static_cast<std::uint16_t>(largest + 1) : nan; }
 };
 constexpr Definition kSmall[] = {

@@ -1,5 +1,5 @@
-// What queries of geometry should give, by brute force: every triangle and every point is looked at, without a tree or
-// a grid, in double precision and, where the answer is close, in long double. Nothing of Weft is used.
+// The right results of queries of geometry, by brute force: every triangle and every point is looked at, without a tree
+// or a grid, in double precision and, if the answer is close, in long double. Nothing of Weft is used.
 //
 // A library, whose functions spatial_oracle.py calls from several threads.
 #include <algorithm>
@@ -51,7 +51,7 @@ R to_segment(Vec<R> p, Vec<R> a, Vec<R> b) {  // squared
     return dot(off, off);
 }
 
-// Squared: the least of the edges, and of the plane where the foot of the perpendicular is inside.
+// Squared: the least of the edges, and of the plane if the foot of the perpendicular is inside.
 template <typename R>
 R to_triangle(Vec<R> p, Vec<R> a, Vec<R> b, Vec<R> c) {
     R least = std::min({to_segment(p, a, b), to_segment(p, b, c), to_segment(p, c, a)});
@@ -91,11 +91,11 @@ std::vector<Ball> balls_of(std::int64_t faces, const double* corners) {
 // ---- rays ----
 
 // Of a ray and a triangle, in lengths: how far the ray passes from the triangle as seen along it, whether it passes
-// inside, between which distances along the ray the triangle is met, and where its plane.
+// inside, between which distances along the ray the triangle is met, and the distance of its plane.
 struct Meeting {
     double off, rim;  // outside: the distance from the triangle; inside: that from the nearest edge
     double low, high;
-    double plane, slack;  // how much the latter changes where the ray is moved by the band
+    double plane, slack;  // how much the latter changes if the ray is moved by the band
     bool is_inside;
 };
 
@@ -128,7 +128,7 @@ Meeting meet(Vec<double> a, Vec<double> b, Vec<double> c, Vec<double> d, double 
 extern "C" {
 
 // Distances of places from triangles (nine numbers each): the least, the largest from a corner, and that from the face
-// `answer[i]`, where it is not negative.
+// `answer[i]`, if it is not negative.
 void oracle_distances(std::int64_t count, const double* place, std::int64_t faces, const double* corners,
                       const std::int32_t* answer, double* least, double* largest, double* answered) {
     using Long = long double;
@@ -180,11 +180,11 @@ void oracle_winding(std::int64_t count, const double* place, std::int64_t faces,
     }
 }
 
-// Rays and triangles. A ray meets a triangle for sure where it passes inside, further than `band` from its edges, and
-// between band and limit - band; maybe where it passes at most `band` outside. All lengths along rays are in units of
+// Rays and triangles. A ray meets a triangle for sure if it passes inside, further than `band` from its edges, and
+// between band and limit - band; maybe if it passes at most `band` outside. All lengths along rays are in units of
 // the coordinates. For each ray: how many triangles are met for sure, how many maybe or for sure; the distance by which
-// one is met for sure (inf: none); and of the face `answer[i]`, where it is not negative, whether it is met at least
-// maybe, from which distance on, and where its plane is met, give or take the slack.
+// one is met for sure (inf: none); and of the face `answer[i]`, if it is not negative, whether it is met at least
+// maybe, from which distance on, and the distance of its plane, give or take the slack.
 void oracle_rays(std::int64_t count, const double* start, const double* direction, const double* band, double limit,
                  std::int64_t faces, const double* corners, const std::int32_t* answer, std::int32_t* sure,
                  std::int32_t* maybe, double* met_by, std::int32_t* rivals, std::int32_t* is_met, double* low,

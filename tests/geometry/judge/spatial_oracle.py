@@ -41,7 +41,7 @@ def _double(values):
 
 def distances(place, corners, answer):
     """Of places (n, 3) from triangles (m, 3, 3): the least, the largest from a corner, and that from the face answer[i]
-    (-1 where that is negative), each (n,)."""
+    (-1 if that is negative), each (n,)."""
     place, corners, answer = _double(place), _double(corners), np.ascontiguousarray(answer, dtype=np.int32)
     n = len(place)
     least, largest, answered = np.zeros(n), np.zeros(n), np.zeros(n)
@@ -68,7 +68,7 @@ def winding(place, corners):
 
 
 class Rays:
-    """What the first triangles of rays are: spatial_oracle.cpp says what the fields mean."""
+    """The first triangles of rays; spatial_oracle.cpp describes the fields."""
 
     def __init__(self, count):
         self.sure, self.maybe, self.rivals, self.is_met = (np.zeros(count, np.int32) for _ in range(4))
@@ -91,7 +91,7 @@ def rays(start, direction, band, limit, corners, answer):
 
 
 def neighbours(place, point, radius, first, given, place_group=None, group=None):
-    """Looks at the numbers given[first[i]:first[i + 1]] that a query gave for each place: what is wrong (bits: 1 one
+    """Looks at the numbers given[first[i]:first[i + 1]] that a query gave for each place: the errors (bits: 1 one
     is missing, 2 one came twice, 4 one is no point or of another group), and how many are within the radius."""
     place, point = _double(place), _double(point)
     first, given = np.ascontiguousarray(first, np.int64), np.ascontiguousarray(given, np.int32)

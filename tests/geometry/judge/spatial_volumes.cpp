@@ -33,7 +33,7 @@ int numbers_in() {
         return T::SIZE;
 }
 
-// Places of numbers R. `cubic` is left alone where values are vectors.
+// Places of numbers R. `cubic` is left alone if values are vectors.
 template <typename BuildT, typename R>
 void sample(std::int64_t count, const void* bytes, const R* place, void* nearest, void* linear, void* cubic) {
     using T = typename BuildToValueMap<BuildT>::Type;
@@ -52,7 +52,7 @@ void sample(std::int64_t count, const void* bytes, const R* place, void* nearest
     }
 }
 
-// The bytes needed for a grid with values (count, components) at voxels (count, 3); written to `out` where they fit.
+// The bytes needed for a grid with values (count, components) at voxels (count, 3); written to `out` if they fit.
 template <typename BuildT>
 std::int64_t make(std::int64_t count, const std::int32_t* voxel, const double* value, const double* background,
                   void* out, std::int64_t room) {

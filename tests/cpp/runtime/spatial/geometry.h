@@ -1,4 +1,4 @@
-// What tests of traversals compute in f64, one triangle after the other.
+// Geometry in f64, one triangle after the other, for tests of traversals.
 #pragma once
 
 #include <algorithm>

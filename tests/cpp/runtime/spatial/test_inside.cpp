@@ -104,7 +104,7 @@ TYPED_TEST(Inside, points_are_where_the_winding_number_says) {
     using T = TypeParam;
     int inside = 0, outside = 0;
     for (const TestMesh<T>& mesh : test_meshes<T>()) {
-        // What intersects itself is closed too, but parity is another thing there.
+        // A mesh that intersects itself is closed too, but its parity is not its winding number.
         if (!mesh.is_closed && mesh.name != "intersecting") continue;
         SCOPED_TRACE(mesh.name);
         const Asked<T> asked(mesh);

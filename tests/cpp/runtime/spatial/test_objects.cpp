@@ -1,4 +1,4 @@
-// Meshes and BVHs over the user's arrays: what they refuse, what their descriptors say, and changes of the arrays.
+// Meshes and BVHs over the user's arrays: refused arguments, descriptors, and changes of the arrays.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -78,7 +78,7 @@ TEST(SpatialObjects, meshes_follow_their_arrays) {
     mesh.set_velocities(others);
     EXPECT_EQ(described.velocities.data, others.view.data);
 
-    // What the indices say later leads nowhere.
+    // Later indices are not followed.
     static_cast<std::int32_t*>(indices.view.data)[4] = 1 << 30;
     mesh.refit();
     EXPECT_GE(hit(mesh, 0.1F, 0.2F), 0);
@@ -109,7 +109,7 @@ TEST(SpatialObjects, say_which_argument_is_wrong) {
               "Mesh(): indices[4] (corner 1 of face 1) is 8, and there are 8 points: expected 0 <= index < 8");
     EXPECT_NE(with_indices({0, 1, -1}).find("indices[2] (corner 2 of face 0) is -1"), std::string::npos);
     EXPECT_NE(with_indices({0, 1, 2, 3}).find("expected three for each face, got 4"), std::string::npos);
-    // The first of many, also where threads look at once.
+    // The first of many, also if threads look at once.
     std::vector<std::int32_t> many(300000, 0);
     many[100001] = many[200000] = many[299999] = 9;
     EXPECT_NE(with_indices(many).find("indices[100001] "), std::string::npos);

@@ -16,7 +16,7 @@ public:
         descriptor_.scalar_bytes = sizeof(T);
         descriptor_.tree = tree_.tree();
     }
-    // The face, and the side where the function gives one.
+    // The face, and the side if the function gives one.
     std::pair<std::int32_t, std::int32_t> ask(const char* what, int level, const T (&point)[3], T limit) const {
         const std::string name = std::string("weft_lib_mesh_point_") + what + (sizeof(T) == 4 ? "_f32" : "_f64");
         auto* const function =

@@ -55,7 +55,7 @@ const void* look_up(std::uint64_t id, ObjectKind kind) {
     return reinterpret_cast<const void*>(find_object(id, static_cast<std::int32_t>(kind)));
 }
 
-// What `look` finds by the id where it stands for what it stood for when the snapshot was taken.
+// The object that `look` finds by the id, if the id has the meaning that it had when the snapshot was taken.
 template <typename Look>
 auto in_snapshot(std::uint64_t id, const Snapshot& kept, const Look& look) {
     const Contents contents = kept.is_empty() ? Contents{} : kept.contents();
@@ -267,7 +267,7 @@ std::unique_ptr<Volume> make_volume(Random& random, float background, float valu
     return volume;
 }
 
-// The value of a voxel; 0 where there is no such volume.
+// The value of a voxel; 0 if there is no such volume.
 float value_at(std::uint64_t id, std::int32_t i, std::int32_t j, std::int32_t k) {
     const ReadLease reading;
     const void* const found = look_up(id, ObjectKind::volume);
