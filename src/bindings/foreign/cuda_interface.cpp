@@ -101,9 +101,11 @@ ForeignArray read_cuda_interface(nb::handle object, nb::handle interface, const 
     result.device = &device_of(result.data, object, name);
     result.is_read_only = is_read_only;
     result.owner = nb::borrow(object);
-    if (const nb::object stream = entry(fields, "stream"); stream.is_valid() && !stream.is_none())
-        runtime::wait_for_cuda_stream(
-            *result.device, required<std::uint64_t>(fields, "stream", "a positive integer or None", object, name));
+    if (const nb::object stream = entry(fields, "stream"); stream.is_valid() && !stream.is_none()) {
+        const auto number = required<std::uint64_t>(fields, "stream", "a positive integer or None", object, name);
+        runtime::wait_for_foreign_stream(*result.device, number, name.api);
+        result.stream = number;
+    }
     return result;
 }
 

@@ -327,13 +327,15 @@ Array as_elements(const ForeignArray& from, nb::handle object, Type dtype, const
     return result;
 }
 
-std::optional<Array> foreign_array(nb::handle object, Type element, int ndim, const ForeignName& name, bool outlives) {
+std::optional<Array> foreign_array(nb::handle object, Type element, int ndim, const ForeignName& name, bool outlives,
+                                   std::optional<std::uint64_t>* stream) {
     static PyObject *module = nullptr, *structure = nullptr;
     if (!structure) structure = function_of("warp._arrays.arrays", module, "ArrayView").release().ptr();
     if (reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == structure)
         return view_of_structure(object, element, ndim, name);
     const std::optional<ForeignArray> found = read_foreign(object, name);
     if (!found) return std::nullopt;
+    if (stream) *stream = found->stream;
     Array array = fit(*found, object, element, ndim, name);
     if (outlives) watch_memory(array, object);
     return array;

@@ -35,6 +35,8 @@ struct ForeignArray {
     std::int64_t strides[kMaxForeignDims];  // in bytes
     bool is_read_only = false;
     nb::object owner;  // keeps the memory alive
+    // The stream that a __cuda_array_interface__ names, for whose work ours waits already.
+    std::optional<std::uint64_t> stream;
 
     std::span<const std::int64_t> extents() const { return {shape, static_cast<std::size_t>(ndim)}; }
     std::int64_t size() const;
@@ -106,9 +108,9 @@ bool are_compatible(Scalar found, Scalar asked);
 // An array of `element` and `ndim` over the memory of a foreign object (NumPy array, anything with __array_interface__
 // or the buffer protocol), without copying; trailing dimensions become vector and matrix components. Throws UsageError
 // if dtype, dimensions or inner strides do not fit. Empty if the object has no such interface. `outlives`: whether it
-// is kept longer than the call that it is an argument of.
+// is kept longer than the call that it is an argument of. `stream` gets ForeignArray::stream.
 std::optional<runtime::Array> foreign_array(nb::handle object, Type element, int ndim, const ForeignName& name,
-                                            bool outlives);
+                                            bool outlives, std::optional<std::uint64_t>* stream = nullptr);
 // The same memory as an ndarray.
 nb::object ndarray_of(const ForeignArray& from);
 
@@ -118,8 +120,8 @@ ForeignArray read_tensor(const dlpack::Tensor& tensor, nb::handle object, const 
 // is ordered: later work in this thread's stream comes after the object's work. read_capsule() orders nothing.
 ForeignArray read_capsule(nb::handle capsule, nb::handle object, const ForeignName& name);
 ForeignArray read_by_dlpack(nb::handle object, const ForeignName& name);
-// The memory that a __cuda_array_interface__ describes; work in the stream that it names has been done. Throws
-// UsageError if the interface breaks the protocol, or if there is no such device.
+// The memory that a __cuda_array_interface__ describes; later work in this thread's stream comes after the work in the
+// stream that it names. Throws UsageError if the interface breaks the protocol, or if there is no such device.
 ForeignArray read_cuda_interface(nb::handle object, nb::handle interface, const ForeignName& name);
 // The exchange functions of the class, or null.
 const dlpack::ExchangeApi* exchange_api(PyTypeObject* type);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "bindings/foreign/foreign.h"
+#include "bindings/kernels/launch_streams.h"
 #include "bindings/python/fastcall.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/array_value.h"
@@ -48,7 +49,8 @@ std::string why_not_taken(runtime::Device& device, const runtime::Array& array) 
 }
 
 void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, nb::handle value,
-                runtime::Device& device, std::byte* to, std::vector<runtime::Array>& holders, bool outlives) {
+                runtime::Device& device, std::byte* to, std::vector<runtime::Array>& holders, bool outlives,
+                LaunchStreams* streams) {
     if (PyArray* given = array_pointer(value)) {
         const runtime::Array& array = given->array;
         if (array.dtype != parameter.element || array.ndim != parameter.ndim || given->is_annotation) {
@@ -76,7 +78,8 @@ void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t in
         if (found == &device) return;
         throw UsageError("launch()", name() + " is " + describe(value) + " in memory of '" + found->alias +
                                          "', the launch is on '" + device.alias + "'. help: wp.array(" +
-                                         parameter.name + ", device='" + device.alias + "')");
+                                         parameter.name + ", device='" + device.alias +
+                                         "'), or wp.launch(..., device='" + found->alias + "')");
     };
     // The list of arguments keeps the object alive during the launch.
     if (!outlives) {
@@ -88,7 +91,8 @@ void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t in
             return;
         }
     }
-    auto foreign = foreign_array(value, parameter.element, parameter.ndim, foreign_name, outlives);
+    std::optional<std::uint64_t> stream;
+    auto foreign = foreign_array(value, parameter.element, parameter.ndim, foreign_name, outlives, &stream);
     if (!foreign) {
         throw UsageError(
             "launch()",
@@ -98,6 +102,7 @@ void pack_array(PyKernel& kernel, const ParameterPlan& parameter, std::size_t in
             ErrorCategory::type);
     }
     check_device(foreign->device);
+    if (streams) streams->add_named(stream);
     std::memcpy(to, &foreign->view, sizeof(ArrayView));
     holders.push_back(std::move(*foreign));
 }
@@ -121,11 +126,12 @@ void hold_struct_arrays(PyKernel& kernel, const ParameterPlan& parameter, std::s
 }  // namespace
 
 void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, PyObject* value,
-                   runtime::Device& device, std::byte* block, std::vector<runtime::Array>& holders, bool outlives) {
+                   runtime::Device& device, std::byte* block, std::vector<runtime::Array>& holders, bool outlives,
+                   LaunchStreams* streams) {
     std::byte* to = block + parameter.offset;
     switch (parameter.filler) {
         case ParameterPlan::Filler::array:
-            pack_array(kernel, parameter, index, value, device, to, holders, outlives);
+            pack_array(kernel, parameter, index, value, device, to, holders, outlives, streams);
             return;
         case ParameterPlan::Filler::f32:
             if (PyFloat_CheckExact(value)) {

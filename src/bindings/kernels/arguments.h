@@ -11,12 +11,14 @@
 
 namespace weft::bindings {
 
+class LaunchStreams;
+
 // Writes one argument to its place in the block. Views of foreign arrays that `value` alone would not keep alive are
-// added to `holders`; `outlives`: the block is used when `value` may be gone. Throws UsageError if the value does not
-// fit the parameter.
+// added to `holders`; `outlives`: the block is used when `value` may be gone. `streams` gets the stream that a foreign
+// array names. Throws UsageError if the value does not fit the parameter.
 void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, PyObject* value,
                    runtime::Device& device, std::byte* block, std::vector<runtime::Array>& holders,
-                   bool outlives = false);
+                   bool outlives = false, LaunchStreams* streams = nullptr);
 
 // Adds the foreign arrays among the arguments of a packed launch, for users of the block after the launch.
 void hold_arguments(PyKernel& kernel, std::span<PyObject* const> values, std::vector<runtime::Array>& holders);

@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "bindings/arrays/array_object.h"
@@ -12,6 +13,7 @@
 #include "bindings/devices/device.h"
 #include "bindings/devices/stream.h"
 #include "bindings/kernels/kernel.h"
+#include "bindings/kernels/launch_streams.h"
 #include "bindings/kernels/running.h"
 #include "bindings/structs/structs.h"
 #include "bindings/values/values.h"
@@ -103,7 +105,8 @@ public:
         for (std::size_t i = 0; i < count; ++i) set_parameter(i, values[i]);
     }
 
-    void launch() {
+    // `is_stream_chosen`: the program has named the stream of this launch.
+    void launch(bool is_stream_chosen = false) {
         if (!is_filled_) {
             if (has_no_threads(dims_)) return;
             refresh();
@@ -111,17 +114,10 @@ public:
         }
         for (const runtime::Array& array : lent_) runtime::require_memory(array, "Launch.launch()", "an argument");
         if (program::settings().print_launches) print_launch(*kernel_, dims_, *device_);
-        if (!launch_recorder() && !compiled_->shows_gradients && !program::settings().verify_fp) {
-            program::launch(kernel_->core(), *compiled_, *device_, block_.data(), grid_);
-            for (const nb::object& array : written_) count_write(*array_pointer(array));
-            for (const nb::object& holder : written_within_) count_nested_writes(holder);
-            return;
-        }
-        std::vector<PyObject*> values;
-        for (const nb::object& argument : arguments_) values.push_back(argument.ptr());
-        if (compiled_->shows_gradients) show_arrays(*compiled_, values.data(), holders_);
-        run(launch_recorder(), *compiled_,
-            {kernel_object_, *kernel_, block_.data(), grid_, dims_, values, holders_, *device_});
+        LaunchStreams streams(*device_, foreign_, is_stream_chosen);
+        streams.begin();
+        enqueue();
+        streams.end();
     }
 
     nb::object kernel() const { return kernel_object_; }
@@ -143,6 +139,20 @@ public:
     }
 
 private:
+    void enqueue() {
+        if (!launch_recorder() && !compiled_->shows_gradients && !program::settings().verify_fp) {
+            program::launch(kernel_->core(), *compiled_, *device_, block_.data(), grid_);
+            for (const nb::object& array : written_) count_write(*array_pointer(array));
+            for (const nb::object& holder : written_within_) count_nested_writes(holder);
+            return;
+        }
+        std::vector<PyObject*> values;
+        for (const nb::object& argument : arguments_) values.push_back(argument.ptr());
+        if (compiled_->shows_gradients) show_arrays(*compiled_, values.data(), holders_);
+        run(launch_recorder(), *compiled_,
+            {kernel_object_, *kernel_, block_.data(), grid_, dims_, values, holders_, *device_});
+    }
+
     // After any change: chooses the code, and updates the grid and the arrays that count writes.
     void refresh() {
         compiled_ = &choose(*kernel_, *device_, block_.data(), dims_);
@@ -151,6 +161,8 @@ private:
         check_written(*kernel_, *compiled_, values.data(), block_.data(), holders_);
         grid_ = program::make_grid(dims_.span(), compiled_->description.tid_rank, kernel_->key);
         find_lent();
+        foreign_.clear();
+        if (device_->gpu()) std::ranges::copy_if(values, std::back_inserter(foreign_), may_be_foreign);
         written_.clear();
         written_within_.clear();
         for (std::size_t i = 0; i < arguments_.size(); ++i) {
@@ -188,6 +200,7 @@ private:
     std::vector<nb::object> arguments_;
     std::vector<runtime::Array> holders_;
     std::vector<runtime::Array> lent_;  // of the block: memory that its owner may move
+    std::vector<PyObject*> foreign_;    // those of the arguments that may belong to other libraries, on a GPU
     std::vector<nb::object> written_;
     std::vector<nb::object> written_within_;  // arguments
     runtime::Device* device_;
@@ -283,7 +296,7 @@ void bind_launch_command(nb::module_& m) {
             [](LaunchCommand& self, nb::handle stream) {
                 const runtime::UseStream use(
                     stream.is_none() ? nullptr : stream_argument(stream, self.device(), "Launch.launch()").stream);
-                self.launch();
+                self.launch(!stream.is_none());
             },
             nb::arg("stream") = nb::none(), "Runs the kernel with the arguments as they are now set.")
         .def("__call__", [](LaunchCommand& self) { self.launch(); })

@@ -77,6 +77,17 @@ std::shared_ptr<Stream> CudaDevice::adopt_stream(CUstream foreign) {
     return made;
 }
 
+std::shared_ptr<Stream> CudaDevice::stream_of_handle(CUstream handle) {
+    if (static_cast<CudaStream&>(default_stream()).lends(handle)) return {std::shared_ptr<Stream>(), default_stream_};
+    std::vector<std::shared_ptr<Stream>> kept;  // as above
+    const std::lock_guard lock(mutex_);
+    for (const std::weak_ptr<Stream>& each : streams_) {
+        kept.push_back(each.lock());
+        if (kept.back() && static_cast<CudaStream&>(*kept.back()).lends(handle)) return kept.back();
+    }
+    return {new CudaStream(*this, handle), &Recording::let_go};
+}
+
 std::shared_ptr<Event> CudaDevice::make_event(bool has_time) {
     return std::make_shared<CudaEvent>(*this, has_time ? 0u : kNoTiming);
 }

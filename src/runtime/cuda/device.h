@@ -96,6 +96,8 @@ public:
     CopyPlan kept_on_device(const CopyPlan& plan, CudaRecording& recording);
     // Wraps a stream of another library.
     std::shared_ptr<Stream> adopt_stream(cuda::CUstream foreign);
+    // runtime/foreign_memory.h
+    std::shared_ptr<Stream> stream_of_handle(cuda::CUstream handle);
     // From a program's own allocator: runtime/allocator.h.
     std::shared_ptr<Buffer> take_from(std::shared_ptr<ProgramAllocator> allocator, std::int64_t size_bytes,
                                       bool zeroed);

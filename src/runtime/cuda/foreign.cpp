@@ -2,7 +2,6 @@
 #include "runtime/cuda/device.h"
 #include "runtime/foreign_memory.h"
 #include "runtime/recording.h"
-#include "runtime/waiting.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -12,6 +11,8 @@ using namespace cuda;
 namespace {
 
 const CUstream kLegacyStream = reinterpret_cast<CUstream>(1);
+
+CUstream named_stream(std::uint64_t stream) { return stream ? reinterpret_cast<CUstream>(stream) : kLegacyStream; }
 
 CudaStream& current_cuda_stream(const Device& device) { return static_cast<CudaStream&>(current_stream(device)); }
 
@@ -49,6 +50,10 @@ std::shared_ptr<Stream> foreign_stream(Device& device, std::uint64_t stream) {
     return static_cast<CudaDevice&>(device).adopt_stream(reinterpret_cast<CUstream>(stream));
 }
 
+std::shared_ptr<Stream> stream_of_handle(Device& device, std::uint64_t stream) {
+    return static_cast<CudaDevice&>(device).stream_of_handle(named_stream(stream));
+}
+
 std::uint64_t stream_for_others(Stream& stream) {
     return reinterpret_cast<std::uint64_t>(static_cast<CudaStream&>(stream).share_handle());
 }
@@ -59,14 +64,6 @@ std::shared_ptr<Event> foreign_event(Device& device, std::uint64_t event) {
 
 std::uint64_t event_for_others(Event& event) {
     return reinterpret_cast<std::uint64_t>(static_cast<CudaEvent&>(event).share_handle());
-}
-
-void wait_for_cuda_stream(Device& device, std::uint64_t stream) {
-    auto& gpu = static_cast<CudaDevice&>(device);
-    const CudaDevice::Inside inside(gpu);
-    const RelaxedCapture relaxed;
-    wait_until([&] { return driver().cuStreamQuery(reinterpret_cast<CUstream>(stream)) != kNotReady; });
-    gpu.check(driver().cuStreamSynchronize(reinterpret_cast<CUstream>(stream)), "cuStreamSynchronize");
 }
 
 void let_foreign_stream_wait(Device& device, std::uint64_t stream, std::string_view api) {
@@ -105,6 +102,65 @@ void notice_foreign_capture(Device& device) {
     CUstreamCaptureStatus status = kCaptureNone;
     gpu.check(driver().cuStreamIsCapturing(ours.own_handle(), &status), "cuStreamIsCapturing");
     if (status != kCaptureNone) ours.share_handle();
+}
+
+// ---- a library that only names its stream ----
+
+namespace {
+
+// Whether the driver orders both streams, or they are one.
+bool is_ordered(CudaStream& ours, CUstream theirs) {
+    return ours.own_handle() == theirs || (theirs == kLegacyStream && !ours.is_foreign());
+}
+
+bool is_captured(CudaContext& gpu, CUstream stream) {
+    if (stream == kLegacyStream) return false;
+    const CudaContext::Inside inside(gpu);
+    CUstreamCaptureStatus status = kCaptureNone;
+    gpu.check(driver().cuStreamIsCapturing(stream, &status), "cuStreamIsCapturing");
+    return status != kCaptureNone;
+}
+
+// `waiting` continues after the work that is in `working` now.
+void put_in_order(CudaContext& gpu, CUstream working, CUstream waiting) {
+    const CudaContext::Inside inside(gpu);
+    CUevent done = nullptr;
+    gpu.check(driver().cuEventCreate(&done, kNoTiming), "cuEventCreate");
+    const CUresult recorded = driver().cuEventRecord(done, working);
+    const CUresult waits = recorded == kSuccess ? driver().cuStreamWaitEvent(waiting, done, 0) : kSuccess;
+    destroy_quietly(driver().cuEventDestroy_v2, done);
+    gpu.check(recorded, "cuEventRecord");
+    gpu.check(waits, "cuStreamWaitEvent");
+}
+
+}  // namespace
+
+bool is_captured_stream(Device& device, std::uint64_t stream) {
+    return is_captured(static_cast<CudaDevice&>(device), named_stream(stream));
+}
+
+void wait_for_foreign_stream(Device& device, std::uint64_t stream, std::string_view api) {
+    auto& gpu = static_cast<CudaDevice&>(device);
+    CudaStream& ours = current_cuda_stream(device);
+    const CUstream theirs = named_stream(stream);
+    if (is_ordered(ours, theirs)) return;
+    if (is_captured(gpu, theirs) && (captures_here(ours) || !ours.recording())) {
+        throw UsageError(api, "the stream in which the owner of the memory works is being captured on '" +
+                                  device.alias +
+                                  "', and this work is in another stream, which is no part of that "
+                                  "capture. help: use that stream here, too (wp.ScopedStream with "
+                                  "wp.stream_from_torch(), or wp.Stream(device, cuda_stream=...))");
+    }
+    put_in_order(gpu, theirs, reinterpret_cast<CUstream>(stream_that_waits(device)));
+}
+
+void continue_foreign_stream(Device& device, std::uint64_t stream) {
+    auto& gpu = static_cast<CudaDevice&>(device);
+    CudaStream& ours = current_cuda_stream(device);
+    const CUstream theirs = named_stream(stream);
+    if (is_ordered(ours, theirs) || captures_here(ours)) return;
+    if (ours.recording() && !is_captured(gpu, theirs)) return;
+    put_in_order(gpu, ours.own_handle(), theirs);
 }
 
 }  // namespace weft::runtime
