@@ -19,6 +19,7 @@ __all__ = [
     "from_capsule",
     "is_grad_enabled",
     "new_gradient",
+    "new_tensor",
     "require_cuda",
     "stream_from_torch",
     "stream_to_torch",
@@ -40,6 +41,11 @@ def new_gradient(tensor: Any) -> Any:
     """Zeros, set as the gradient of a tensor."""
     tensor.grad = import_library("torch").zeros_like(tensor, requires_grad=False)
     return tensor.grad
+
+
+def new_tensor(like: Any, shape: list[int], dtype: str) -> Any:
+    """An uninitialised tensor on the device of another one."""
+    return like.new_empty(shape, dtype=getattr(import_library("torch"), dtype))
 
 
 def with_gradient(tensor: Any, gradient: Any) -> Any:

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import warp._weft as _weft
+from warp._devices.streams import ScopedStream
 from warp._gradients.hessians import hvp
 from warp._gradients.tangents import jvp
 from warp._interop.library import import_library
 from warp._interop.parameters import Parameter, parameters_of
+from warp._interop.torch import device_from_torch, stream_from_torch
 from warp._interop.torch_autograd import functions
 from warp._interop.torch_library import define_operators, flat
 from warp._weft import from_torch, to_torch, usage_error, zeros
@@ -224,18 +226,26 @@ class TorchOp:
                 for p, tensor in zip(parameters, found, strict=True)
             }
 
-        outputs = [zeros(shape, p.dtype) for p, shape in zip(self.pure, call.shapes, strict=True)]
-        given, values = arrays(self.tensors, tensors), iter(call.values)
-        inputs = [given[p.name] if p.is_array else next(values) for p in self.inputs]
-        moves = arrays([self.tensors[i] for i in self.smooth_tensors], vectors)
-        weights = arrays([self.outputs[i] for i in self.smooth_outputs], gradients)
-        along = [moves.get(p.name) for p in self.inputs]
-        slopes = [zeros(one.shape, p.dtype) if p.is_smooth else None for p, one in zip(self.pure, outputs, strict=True)]
-        with _Unrecorded():
-            bent = hvp(self.kernel, call.dims, inputs, outputs, along, [weights.get(p.name) for p in self.pure])
-            jvp(self.kernel, call.dims, inputs, outputs, along, slopes)
-        found = [bent[self.inputs.index(self.tensors[i])] for i in self.smooth_tensors]
-        return tuple(to_torch(one, False) for one in [*found, *(slope for slope in slopes if slope is not None)])
+        device = device_from_torch(tensors[0].device)
+        stream = None if device.is_cpu else stream_from_torch(tensors[0].device)
+        with _Unrecorded(), ScopedStream(stream, sync_enter=False):
+            outputs = [zeros(shape, p.dtype, device) for p, shape in zip(self.pure, call.shapes, strict=True)]
+            given, values = arrays(self.tensors, tensors), iter(call.values)
+            inputs = [given[p.name] if p.is_array else next(values) for p in self.inputs]
+            moves = arrays([self.tensors[i] for i in self.smooth_tensors], vectors)
+            weights = arrays([self.outputs[i] for i in self.smooth_outputs], gradients)
+            along = [moves.get(p.name) for p in self.inputs]
+            slopes = [
+                zeros(one.shape, p.dtype, device) if p.is_smooth else None
+                for p, one in zip(self.pure, outputs, strict=True)
+            ]
+            weighted = [weights.get(p.name) for p in self.pure]
+            bent = hvp(self.kernel, call.dims, inputs, outputs, along, weighted, device=device)
+            jvp(self.kernel, call.dims, inputs, outputs, along, slopes, device=device)
+            found = [bent[self.inputs.index(self.tensors[i])] for i in self.smooth_tensors]
+            results = [to_torch(one, False) for one in [*found, *(slope for slope in slopes if slope is not None)]]
+            # On a GPU results are in memory of PyTorch (bindings/interop/torch_tensors.h).
+            return tuple(results if stream is None else (one.clone() for one in results))
 
 
 _operators: list[TorchOp] = []  # by their numbers; compiled programs have these

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "program/launch/launch.h"
@@ -20,12 +21,12 @@ void throw_without_gradient(const PyKernel& kernel, std::string_view api) {
                      "kernel '" + kernel.key + "' has no gradient: it was made with enable_backward=False");
 }
 
-void run_one_adjoint(PyKernel& kernel, const program::CompiledKernel& compiled, const program::Grid& grid,
-                     const Dimensions& dims, std::byte* block, std::vector<AdjointArray>& arrays,
-                     std::string_view api) {
-    const runtime::WithoutRecording without;  // frameworks need the gradients now
+void run_one_adjoint(PyKernel& kernel, runtime::Device& device, const program::CompiledKernel& compiled,
+                     const program::Grid& grid, const Dimensions& dims, std::byte* block,
+                     std::vector<AdjointArray>& arrays, std::string_view api) {
+    std::optional<runtime::WithoutRecording> without;
+    if (device.is_host_memory) without.emplace();  // frameworks need the gradients now
     program::Kernel& core = kernel.core();
-    runtime::Device& device = runtime::host_device();
     std::vector<program::RecordedLaunch::Argument> given;
     given.reserve(arrays.size());
     for (std::size_t i = 0; i < arrays.size(); ++i) {

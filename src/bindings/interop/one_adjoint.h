@@ -24,10 +24,11 @@ struct AdjointArray {
 
 [[noreturn]] void throw_without_gradient(const PyKernel& kernel, std::string_view api);
 
-// `arrays` has one for each array parameter, in order; `block` has the other arguments, and the shapes of arrays. The
-// gradients are afterwards those of the contents from before the launch. Throws UsageError in the name of `api` if the
-// kernel was made without a gradient.
-void run_one_adjoint(PyKernel& kernel, const program::CompiledKernel& compiled, const program::Grid& grid,
-                     const Dimensions& dims, std::byte* block, std::vector<AdjointArray>& arrays, std::string_view api);
+// Works in the current stream of `device`. `arrays` has one for each array parameter, in order; `block` has the other
+// arguments, and the shapes of arrays. The gradients are afterwards those of the contents from before the launch.
+// Throws UsageError in the name of `api` if the kernel was made without a gradient.
+void run_one_adjoint(PyKernel& kernel, runtime::Device& device, const program::CompiledKernel& compiled,
+                     const program::Grid& grid, const Dimensions& dims, std::byte* block,
+                     std::vector<AdjointArray>& arrays, std::string_view api);
 
 }  // namespace weft::bindings

@@ -12,6 +12,7 @@
 #include "bindings/foreign/foreign.h"
 #include "bindings/interop/one_adjoint.h"
 #include "bindings/interop/tensors.h"
+#include "bindings/interop/torch_tensors.h"
 #include "bindings/kernels/arguments.h"
 #include "bindings/kernels/kernel.h"
 #include "bindings/kernels/running.h"
@@ -151,18 +152,19 @@ public:
 
     // The outputs: first those that are inputs too. `dims` is the grid, `shapes` has an item for each other output.
     nb::object launch(nb::tuple dims, nb::tuple shapes, nb::tuple values, nb::handle tensors) {
-        const runtime::WithoutRecording without;  // as all of PyTorch's work
-        Call call(*this, dims, values);
         const Items given(tensors, input_count_, "tensors"), wanted(shapes, new_count_, "shapes");
+        const Work work(*this, given[0]);
+        Call call(*this, work.device, dims, values);
         std::vector<Array> arrays;
+        std::vector<nb::object> made(places_.size());  // of outputs, in memory of PyTorch
         arrays.reserve(places_.size());
         for (std::size_t i = 0, input = 0, output = 0; i < places_.size(); ++i) {
             const ArrayParameter& place = places_[i];
             if (place.is_input) {
-                arrays.push_back(array_of(given[input++], place, /*is_packed=*/false));
-                if (place.is_output) arrays.back() = runtime::clone(arrays.back());
+                arrays.push_back(array_of(given[input++], place, work.device, /*is_packed=*/false));
+                if (place.is_output) arrays.back() = result_like(arrays.back(), place, given[0], made[i]);
             } else {
-                arrays.push_back(new_array(place, wanted[output++]));
+                arrays.push_back(new_result(place, extents_of(wanted[output++]), work.device, given[0], made[i]));
             }
             call.view(place) = arrays.back().view;
         }
@@ -172,7 +174,8 @@ public:
         nb::object result = new_tuple(output_count_);
         for (std::size_t i = 0; i < places_.size(); ++i) {
             if (!places_[i].is_output) continue;
-            PyTuple_SET_ITEM(result.ptr(), places_[i].output, torch_tensor_of(arrays[i]).release().ptr());
+            nb::object tensor = made[i].is_valid() ? std::move(made[i]) : torch_tensor_of(arrays[i]);
+            PyTuple_SET_ITEM(result.ptr(), places_[i].output, tensor.release().ptr());
         }
         return result;
     }
@@ -182,11 +185,13 @@ public:
     // anything.
     nb::object adjoint(nb::tuple dims, nb::tuple shapes, nb::tuple values, nb::handle tensors, nb::handle gradients,
                        nb::object wanted) {
-        Call call(*this, dims, values);
         const Items given(tensors, input_count_, "tensors"), extents(shapes, new_count_, "shapes"),
             slopes(gradients, output_count_, "gradients");
         const Items chosen(wanted.is_none() ? tensors : wanted, input_count_, "wanted");
+        const Work work(*this, given[0]);
+        Call call(*this, work.device, dims, values);
         std::vector<AdjointArray> arrays;
+        std::vector<nb::object> made(places_.size());  // gradients in memory of PyTorch
         arrays.reserve(places_.size());
         for (std::size_t i = 0, input = 0, output = 0; i < places_.size(); ++i) {
             const ArrayParameter& place = places_[i];
@@ -195,29 +200,32 @@ public:
             bool is_wanted = place.is_output;
             if (place.is_input) {
                 is_wanted = is_wanted || chosen[input].ptr() != Py_False;
-                variable.array = array_of(given[input++], place, /*is_packed=*/true);
+                variable.array = array_of(given[input++], place, work.device, /*is_packed=*/true);
                 if (place.is_output) variable.array = runtime::clone(variable.array);
             } else {
-                variable.array = new_array(place, extents[output++]);
+                variable.array = runtime::empty(plan(place).element, extents_of(extents[output++]), work.device);
             }
             if (place.is_smooth && is_wanted) {
                 if (place.is_output)
-                    set_gradient(variable, place, slopes[static_cast<std::size_t>(place.output)]);
+                    set_gradient(variable, place, slopes[static_cast<std::size_t>(place.output)], made[i]);
                 else
-                    program::make_gradient(variable);
+                    make_gradient(variable, place, given[0], made[i]);
             }
             call.view(place) = variable.array.view;
         }
         call.choose();
         if (call.compiled) {
-            run_one_adjoint(*kernel_, *call.compiled, call.grid, call.dims, call.block.data(), arrays, kApi);
+            run_one_adjoint(*kernel_, work.device, *call.compiled, call.grid, call.dims, call.block.data(), arrays,
+                            kApi);
         }
         nb::object result = new_tuple(input_count_);
         for (std::size_t i = 0, input = 0; i < places_.size(); ++i) {
             if (!places_[i].is_input) continue;
             const program::Variable& variable = arrays[i].variable;
             const bool has_result = variable.requires_grad && chosen[input].ptr() != Py_False;
-            nb::object gradient = has_result ? torch_tensor_of(program::gradient_of(variable)) : nb::none();
+            nb::object gradient = !has_result          ? nb::none()
+                                  : made[i].is_valid() ? std::move(made[i])
+                                                       : torch_tensor_of(program::gradient_of(variable));
             PyTuple_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(input++), gradient.release().ptr());
         }
         return result;
@@ -252,10 +260,25 @@ private:
         nb::object fast_;
     };
 
+    // The device of the tensors. While it lives, the work there is in PyTorch's current stream, and in a graph if that
+    // is captured. On the CPU it is done now, as all of PyTorch's work.
+    struct Work {
+        Work(const TorchOperator& of, nb::handle tensor)
+            : device(of.device_of(tensor)), stream(torch_stream(tensor, device)) {
+            if (device.is_host_memory) without.emplace();
+        }
+        runtime::Device& device;
+        runtime::UseStream stream;
+        std::optional<runtime::WithoutRecording> without;
+    };
+
     // The arguments of one call.
     struct Call {
-        Call(TorchOperator& of, nb::tuple grid, nb::tuple values)
-            : of(of), dims(read_dimensions(grid.ptr())), block(static_cast<std::size_t>(of.kernel_->block_bytes())) {
+        Call(TorchOperator& of, runtime::Device& device, nb::tuple grid, nb::tuple values)
+            : of(of),
+              device(device),
+              dims(read_dimensions(grid.ptr())),
+              block(static_cast<std::size_t>(of.kernel_->block_bytes())) {
             const Items given(values, of.values_.size(), "values");
             std::vector<Array> holders;  // stays empty: values are numbers
             for (std::size_t i = 0; i < of.values_.size(); ++i) {
@@ -275,7 +298,7 @@ private:
         }
 
         TorchOperator& of;
-        runtime::Device& device = runtime::host_device();
+        runtime::Device& device;
         Dimensions dims;
         program::Block block;
         const program::CompiledKernel* compiled = nullptr;
@@ -284,9 +307,14 @@ private:
 
     const ParameterPlan& plan(const ArrayParameter& place) const { return kernel_->parameters()[place.parameter]; }
 
+    runtime::Device& device_of(nb::handle tensor) const {
+        const auto text = [&] { return "the first tensor of kernel '" + kernel_->key + "'"; };
+        return device_of_tensor(tensor, ForeignName(kApi, text));
+    }
+
     // A tensor as the kernel reads it; one that it cannot read in place is copied. `is_packed`: laid out without gaps,
     // as its gradient is.
-    Array array_of(nb::handle tensor, const ArrayParameter& place, bool is_packed) {
+    Array array_of(nb::handle tensor, const ArrayParameter& place, runtime::Device& device, bool is_packed) {
         const ParameterPlan& parameter = plan(place);
         const auto text = [&] { return "argument '" + parameter.name + "' of kernel '" + kernel_->key + "'"; };
         const ForeignName name(kApi, text);
@@ -294,10 +322,10 @@ private:
         if (is_negated(plain)) plain = call_method(plain, "resolve_neg");
         std::optional<ForeignArray> found = read_foreign(plain, name);
         if (!found) refuse(name, tensor, "expected a tensor");
-        if (!found->device->is_host_memory) {
+        if (found->device != &device) {
             refuse(name, tensor,
-                   "it is on '" + found->device->alias +
-                       "', and operators of PyTorch run on the CPU. help: tensor.cpu(), or wp.launch() with the tensor",
+                   "it is on '" + found->device->alias + "', and the first tensor is on '" + device.alias +
+                       "'. help: tensor.to('" + device.alias + "')",
                    ErrorCategory::runtime);
         }
         if ((is_packed || !parameter.element.is_scalar()) && !is_contiguous(*found)) {
@@ -309,23 +337,49 @@ private:
         return fit(*found, plain, parameter.element, parameter.ndim, name);
     }
 
-    // The memory is uninitialised.
-    Array new_array(const ArrayParameter& place, nb::handle shape) {
-        return runtime::empty(plan(place).element, shape_argument(shape.ptr(), kApi), runtime::host_device());
+    static runtime::Shape extents_of(nb::handle shape) { return shape_argument(shape.ptr(), kApi); }
+
+    // Uninitialised memory of a result. On a GPU it is that of a new tensor, which `made` gets; `like`: any tensor.
+    Array new_result(const ArrayParameter& place, std::span<const std::int64_t> shape, runtime::Device& device,
+                     nb::handle like, nb::object& made) {
+        if (device.is_host_memory) return runtime::empty(plan(place).element, shape, device);
+        const auto text = [&] { return "a result '" + plan(place).name + "' of kernel '" + kernel_->key + "'"; };
+        NewTensor result = new_tensor(like, plan(place).element, shape, device, ForeignName(kApi, text));
+        made = std::move(result.tensor);
+        return std::move(result.array);
+    }
+    // A copy in memory of a result.
+    Array result_like(const Array& array, const ArrayParameter& place, nb::handle like, nb::object& made) {
+        if (array.device->is_host_memory) return runtime::clone(array);
+        Array result = new_result(place, array.shape(), *array.device, like, made);
+        runtime::copy(result, array);
+        return result;
+    }
+
+    // The same as program::make_gradient(), in memory of a result.
+    void make_gradient(program::Variable& variable, const ArrayParameter& place, nb::handle like, nb::object& made) {
+        if (variable.array.device->is_host_memory) return program::make_gradient(variable);
+        const Array gradient = new_result(place, variable.array.shape(), *variable.array.device, like, made);
+        runtime::zero(gradient);
+        set_gradient_memory(variable, gradient);
+    }
+
+    static void set_gradient_memory(program::Variable& variable, const Array& gradient) {
+        variable.requires_grad = true;
+        variable.gradient = gradient.buffer;
+        variable.array.view.grad = gradient.view.data;
     }
 
     // Gives an output its gradient: PyTorch's own memory, or a copy if there is a result in the same place.
-    void set_gradient(program::Variable& variable, const ArrayParameter& place, nb::handle slope) {
-        Array gradient = array_of(slope, place, /*is_packed=*/true);
+    void set_gradient(program::Variable& variable, const ArrayParameter& place, nb::handle slope, nb::object& made) {
+        Array gradient = array_of(slope, place, *variable.array.device, /*is_packed=*/true);
         if (!std::ranges::equal(gradient.shape(), variable.array.shape())) {
             throw UsageError(kApi, "the gradient of output '" + plan(place).name + "' has the shape " +
                                        runtime::shape_text(gradient.shape()) + ", expected " +
                                        runtime::shape_text(variable.array.shape()));
         }
-        if (place.is_input) gradient = runtime::clone(gradient);
-        variable.requires_grad = true;
-        variable.gradient = gradient.buffer;
-        variable.array.view.grad = gradient.view.data;
+        if (place.is_input) gradient = result_like(gradient, place, slope, made);
+        set_gradient_memory(variable, gradient);
     }
 
     // New outputs start as zeros. Arrays that the launch overwrites are not cleared, unless verify_fp compares them.

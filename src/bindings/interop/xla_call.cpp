@@ -326,7 +326,7 @@ void run_adjoint(const xla::CallFrame& frame, const Call& call) {
             }
             view.grad = size > 0 ? variable.gradient->data : nullptr;
         }
-        run_one_adjoint(kernel, *call.compiled, call.grid, call.dims, block.data(), arrays, "jax_kernel()");
+        run_one_adjoint(kernel, device, *call.compiled, call.grid, call.dims, block.data(), arrays, "jax_kernel()");
         for (std::size_t at = 0; at < places.size(); ++at) {
             const AdjointBuffers& place = places[at];
             if (!place.result || !place.gradient || place.array->size_bytes == 0) continue;
