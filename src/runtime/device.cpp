@@ -10,6 +10,8 @@ namespace weft::runtime {
 namespace {
 
 std::atomic<Device*> default_of_program = nullptr;
+constinit thread_local Device* default_of_thread = nullptr;  // null for nearly all threads
+constinit std::atomic<int> threads_with_default{0};
 
 // Devices that programs have added.
 struct Added {
@@ -77,6 +79,7 @@ void add_device(Device& device) {
 
 // The first accelerator, or the host if there is none, until the program chooses another.
 Device& default_device() {
+    if (threads_with_default.load(std::memory_order_relaxed) != 0 && default_of_thread) return *default_of_thread;
     if (Device* const set = default_of_program.load(std::memory_order_acquire)) return *set;
     Device* found = &host_device();
     for (const Backend& backend : backends_of_accelerators())
@@ -88,6 +91,21 @@ Device& default_device() {
     return default_of_program.compare_exchange_strong(unset, found) ? *found : *unset;
 }
 
-void set_default_device(Device& device) { default_of_program.store(&device, std::memory_order_release); }
+void set_default_device(Device& device) {
+    if (default_of_thread)
+        default_of_thread = &device;
+    else
+        default_of_program.store(&device, std::memory_order_release);
+}
+
+UseDevice::UseDevice(Device& device) : before_(default_of_thread) {
+    default_of_thread = &device;
+    ++threads_with_default;
+}
+
+UseDevice::~UseDevice() {
+    default_of_thread = before_;
+    --threads_with_default;
+}
 
 }  // namespace weft::runtime

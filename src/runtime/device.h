@@ -238,6 +238,17 @@ void synchronize_devices();
 Device& host_device();
 Device& default_device();  // of the program, for all of its threads
 void set_default_device(Device& device);
+// While it lives, the device is the default one of this thread, which set_default_device() then changes for it alone.
+class UseDevice {
+public:
+    explicit UseDevice(Device& device);
+    ~UseDevice();
+    UseDevice(const UseDevice&) = delete;
+    UseDevice& operator=(const UseDevice&) = delete;
+
+private:
+    Device* before_;
+};
 
 // Registers another device. Precondition: its alias is new.
 void add_device(Device& device);

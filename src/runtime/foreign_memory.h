@@ -14,12 +14,15 @@ Device* cuda_device_of(const void* memory);
 // Wraps a stream of another library as one of the device; and the handle of a stream, for other libraries.
 std::shared_ptr<Stream> foreign_stream(Device& device, std::uint64_t stream);
 std::uint64_t stream_for_others(Stream& stream);
-// A stream for this thread's work in the stream of a library, which outlives the result: the object of our own stream
-// if the handle is one of ours. 0 and 1 are the legacy default stream.
-std::shared_ptr<Stream> stream_of_handle(Device& device, std::uint64_t stream);
 // The same for events.
 std::shared_ptr<Event> foreign_event(Device& device, std::uint64_t event);
 std::uint64_t event_for_others(Event& event);
+// A stream for this thread's work in the stream of a library, which outlives the result: the object of our own stream
+// if the handle is one of ours. 0 and 1 are the legacy default stream.
+std::shared_ptr<Stream> stream_of_handle(Device& device, std::uint64_t stream);
+// Forwards the output of kernels in such a stream and throws their faults: waits for the stream if there may be any.
+// During a capture they come with a later wait.
+void bring_reports(Stream& stream);
 // Makes the device's context the calling thread's current one, for other libraries, in place of the one that was.
 void make_cuda_context_current(Device& device);
 

@@ -51,9 +51,7 @@ def theirs(other, monkeypatch):
     monkeypatch.setattr(TensorLikeTorch, "current", {0: handle.value})
     monkeypatch.setitem(sys.modules, "cupy", module_like_cupy(stream))
     yield stream
-    wp.synchronize_device(DEVICE)
-    del stream
-    other.call("cuStreamDestroy_v2", handle)
+    wp.synchronize_device(DEVICE)  # streams of libraries live for ever
 
 
 @pytest.fixture(params=["torch", "cupy", "numba"])
@@ -143,16 +141,18 @@ def test_streams_that_are_in_order_get_nothing(other, which, monkeypatch):
     put(ours, write, TensorLikeTorch(x), 7.0)
     put(ours, read, TensorLikeTorch(x), y)
     after = [other.driver.weftEmulatedCalls(name) for name in (b"cuStreamWaitEvent", b"cuEventRecord")]
-    assert after == before and numbers(ours, y) == NEW
+    assert after == before == [0, 0] and numbers(ours, y) == NEW
 
 
 def test_nothing_waits_on_the_host(other, theirs, shown):
     x, y = zeros(), zeros()
     put(theirs, write, x, 7.0)
+    tensor = shown(x)
     names = [b"cuStreamSynchronize", b"cuStreamQuery", b"cuCtxSynchronize", b"cuEventSynchronize"]
     before = [other.driver.weftEmulatedCalls(name) for name in names]
-    wp.launch(read, COUNT, inputs=[shown(x), y], device=DEVICE)
-    wp.array(shown(x), copy=False, device=DEVICE)
+    wp.launch(read, COUNT, inputs=[tensor, y], device=DEVICE)
+    wp.array(tensor, copy=False, device=DEVICE)
+    assert other.driver.weftEmulatedCalls(b"cuStreamWaitEvent") > 0
     assert [other.driver.weftEmulatedCalls(name) for name in names] == before
     assert numbers(wp.get_stream(DEVICE), y) == NEW
 

@@ -486,7 +486,7 @@ def test_a_library_without_cuda_is_named(library):
     said = {
         "torch": "and this PyTorch has no CUDA devices. help: array.to('cpu')",
         "paddle": "and this Paddle has no CUDA devices. help: array.to('cpu')",
-        "jax": "whose memory JAX cannot reach. help: array.to('cpu')",
+        "jax": "and JAX cannot take it. help: a JAX for CUDA, or array.to('cpu')",
     }
     with pytest.raises(RuntimeError, match=re.escape(f"to_{library}(): the array is on 'cuda:0', {said[library]}")):
         getattr(wp, f"to_{library}")(wp.zeros(64, device=DEVICE))

@@ -272,6 +272,9 @@ def test_the_structures_are_those_of_xla(tmp_path):
         "Api_Version=ApiVersion": "struct_size extension_start=extension major_version=major minor_version=minor",
         "Metadata_Extension=MetadataExtension": "extension_base=base metadata",
         "Error_Create_Args=ErrorArguments": "struct_size extension_start=extension message errc=code",
+        "Error_GetMessage_Args=ErrorText": "struct_size extension_start=extension error message",
+        "Error_Destroy_Args=ErrorEnd": "struct_size extension_start=extension error",
+        "Stream_Get_Args=StreamArguments": "struct_size extension_start=extension ctx=context stream",
         "Buffer=Buffer": "struct_size extension_start=extension dtype data rank dims=extents",
         "Args=Buffers": "struct_size extension_start=extension size=count types=kinds args=items",
         "Rets=Buffers": "struct_size extension_start=extension size=count types=kinds rets=items",
@@ -283,14 +286,23 @@ def test_the_structures_are_those_of_xla(tmp_path):
         " rets=results attrs=attributes",
         "Metadata=Metadata+": "struct_size api_version traits",
         "Api=Api+": "struct_size extension_start=extension api_version=version internal_api=internal"
-        " XLA_FFI_Error_Create=create_error",
+        " XLA_FFI_Error_Create=create_error XLA_FFI_Error_GetMessage=message_of_error"
+        " XLA_FFI_Error_Destroy=destroy_error XLA_FFI_Stream_Get=get_stream",
     }
+    header = Path(jax.ffi.include_dir()) / "xla/ffi/api/c_api.h"
+    if "XLA_FFI_DeviceOrdinal_Get" in header.read_text():  # which older versions lack
+        structures["DeviceOrdinal_Get_Args=OrdinalArguments"] = (
+            "struct_size extension_start=extension ctx=context device_ordinal=ordinal"
+        )
+        structures["Api=Api+"] += " XLA_FFI_DeviceOrdinal_Get=get_ordinal"
     checks = [
         "static_assert(XLA_FFI_API_MAJOR == weft::xla::kMajor);",
         "static_assert(XLA_FFI_Extension_Metadata == weft::xla::kMetadataExtension);",
         "static_assert(XLA_FFI_Error_Code_INVALID_ARGUMENT == weft::xla::kInvalidArgument);",
         "static_assert(XLA_FFI_Error_Code_INTERNAL == weft::xla::kInternal);",
         "static_assert(XLA_FFI_AttrType_SCALAR == weft::xla::kNumber);",
+        "static_assert(XLA_FFI_ExecutionStage_INITIALIZE == weft::xla::kInitialize);",
+        "static_assert(XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE == weft::xla::kCommandBufferCompatible);",
     ]
     for pair, fields in structures.items():
         theirs, _, ours = pair.partition("=")

@@ -3,8 +3,10 @@
 Prints the name of each check, and its error if it fails.
 """
 
+import contextlib
 import ctypes
 import gc
+import io
 import sys
 import traceback
 from pathlib import Path
@@ -55,7 +57,15 @@ def sum_of(x: wp.array[float], y: wp.array[float], total: wp.array[float]):
     wp.atomic_add(total, 0, x[i] * x[i] * y[i])
 
 
-triple_op, write_op = wp.torch_op(triple), wp.torch_op(write, in_out_argnames=["x"])
+@wp.kernel
+def tells(x: wp.array[float], y: wp.array[float]):
+    i = wp.tid()
+    if i == 0:
+        print(x[i])
+    y[i] = x[i]
+
+
+triple_op, tells_op = wp.torch_op(triple), wp.torch_op(tells)
 sum_op = wp.torch_op(sum_of, output_dims=1)
 
 
@@ -204,7 +214,16 @@ def nothing_waits():
         before = [side.other.driver.weftEmulatedCalls(name) for name in names]
         torch.autograd.grad(triple_op(x), x, seed)
         torch.autograd.grad(sum_op(x, x), x, one)
+        assert side.other.driver.weftEmulatedCalls(b"cuLaunchKernel") > 0
         assert [side.other.driver.weftEmulatedCalls(name) for name in names] == before
+
+
+def prints_come_with_the_call():
+    with SideStream() as side, emulated.stream(side.handle.value):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            tells_op(to(torch.full((4,), 6.5)))
+        assert said.getvalue().split() == ["6.5"]
 
 
 def a_graph_of_the_library():
@@ -272,10 +291,20 @@ def results_live_as_long_as_they_are_used():
 
 
 CHECKS = [
-    values_and_gradients, second_derivatives, gradients_are_accumulated, on_the_device_of_the_tensors,
-    types_of_the_results, operators_of_the_library, compiled_programs, in_the_current_stream, nothing_waits,
-    a_graph_of_the_library, bad_input, results_live_as_long_as_they_are_used,
-]  # fmt: skip
+    values_and_gradients,
+    second_derivatives,
+    gradients_are_accumulated,
+    on_the_device_of_the_tensors,
+    prints_come_with_the_call,
+    types_of_the_results,
+    operators_of_the_library,
+    compiled_programs,
+    in_the_current_stream,
+    nothing_waits,
+    a_graph_of_the_library,
+    bad_input,
+    results_live_as_long_as_they_are_used,
+]
 
 if __name__ == "__main__":
     ctypes.CDLL(sys.argv[1])

@@ -27,6 +27,7 @@ class OtherLibrary:
         context = ctypes.c_void_p()
         self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
         self.call("cuCtxSetCurrent", context)
+        self.driver.weftEmulatedCalls(None)  # calls are counted from now on
 
     def call(self, name, *arguments):
         result = getattr(self.driver, name)(*arguments)

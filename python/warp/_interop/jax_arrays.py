@@ -50,8 +50,8 @@ def to_jax(warp_array: Any = None, *, wp_array: Any = None) -> Any:
 
     Args:
         warp_array: the array, also by the name ``wp_array``. Vectors and matrices add their dimensions at the end;
-            unsigned integers stay unsigned. It has to begin at a multiple of 64 bytes, as whole arrays do, and to lie
-            without gaps, in any order of its dimensions.
+            unsigned integers stay unsigned. It has to lie without gaps, in any order of its dimensions, and on the CPU
+            to begin at a multiple of 64 bytes, as whole arrays do.
 
     Raises:
         UsageError: a TypeError if it is no array. A RuntimeError if it is one of structs, if JAX cannot use its memory
@@ -62,11 +62,20 @@ def to_jax(warp_array: Any = None, *, wp_array: Any = None) -> Any:
     array = wp_array if warp_array is None else warp_array
     capsule = _weft.capsule_for_jax(array, jax.config.jax_enable_x64)
     try:
+        if capsule is None:  # JAX orders its stream and ours
+            return jax.dlpack.from_dlpack(array, copy=False)
         return _Maker.instance().array(capsule)
     except jax.errors.JaxRuntimeError as error:
         raise UsageError(
             f"to_jax(): the array has the shape {array.shape} and strides of {array.strides} bytes, and JAX uses "
             f"memory in place only if it has no gaps. help: to_jax(wp.clone(array)) copies\n{error}"
+        ) from None
+    except RuntimeError as error:
+        if capsule is not None:
+            raise
+        raise UsageError(
+            f"to_jax(): the array is on '{array.device}', and JAX cannot take it. help: a JAX for CUDA, or "
+            f"array.to('cpu')\n{error}"
         ) from None
 
 

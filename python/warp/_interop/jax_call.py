@@ -44,8 +44,10 @@ class Call:
 
     def launch(self, *arrays: Any) -> list:
         results = [output.parameter for output in self.outputs]
+        # XLA may capture the first into its graphs.
+        name = "weft_captured_launch" if _weft.is_xla_call_capturable(self.id) else "weft_launch"
         return self._ffi(
-            "weft_launch",
+            name,
             self.id,
             results,
             arrays,

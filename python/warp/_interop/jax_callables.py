@@ -19,7 +19,11 @@ __all__ = ["JaxCallable", "JaxCallableGraphMode", "clear_jax_callable_graph_cach
 
 
 class JaxCallableGraphMode(IntEnum):
-    """Whether the launches of a function become a CUDA graph, and whose. On the CPU there are none."""
+    """Whether the launches of a function become a CUDA graph, and whose. On the CPU there are none.
+
+    With JAX, XLA may call the function while it captures, and replay the launches later: the function must not wait, or
+    read numbers on the host. With NONE it is called each time.
+    """
 
     NONE = 0
     JAX = 1
@@ -108,7 +112,8 @@ class JaxCallable:
         """
         if self.graph_mode not in (JaxCallableGraphMode.NONE, JaxCallableGraphMode.JAX):
             raise _weft.UsageError(
-                f"{_API}(): graph_mode is {self.graph_mode.name}, which needs a CUDA device; the CPU has NONE and JAX"
+                f"{_API}(): graph_mode is {self.graph_mode.name}, and there are NONE and JAX. help: with JAX, XLA "
+                "captures the launches into its own graphs on GPUs"
             )
         jax = import_library("jax")
         ensure_handlers()
@@ -122,7 +127,7 @@ class JaxCallable:
         ]
         method = self.vmap_method if vmap_method is None else known_vmap_method(_API, vmap_method)
         call = jax.ffi.ffi_call(
-            "weft_call",
+            "weft_captured_call" if self.graph_mode is JaxCallableGraphMode.JAX else "weft_call",
             results,
             vmap_method=self.signature.vmap_method(method),
             has_side_effect=self.has_side_effect,
@@ -188,19 +193,21 @@ def jax_callable(
 
     All parameters have annotations, inputs first, then outputs. When XLA comes to the call, the function runs, with
     arrays over XLA's memory: inputs are read-only, outputs are zero. It must not keep them. Its exceptions become
-    JAX's errors, with their text. ``func`` returns None; the new function returns a list of the outputs.
+    JAX's errors, with their text. ``func`` returns None; the new function returns a list of the outputs. On a GPU its
+    default device and current stream are those that XLA gives the call.
 
     Args:
         func: the function.
         num_outputs: how many arguments are outputs, those of ``in_out_argnames`` too.
-        graph_mode: NONE or JAX, which are the same on the CPU. With another one, a call is an error.
+        graph_mode: NONE or JAX, which are the same on the CPU. With JAX, the launches may become a part of XLA's graphs
+            on a GPU. With another one, a call is an error.
         vmap_method: as in ``jax.ffi.ffi_call``. The function runs for each sample with any method; with None ``vmap``
             is an error.
         output_dims: the shape of the outputs, without the elements' own, or a dictionary of shapes by name; by default
             that of the first array.
         in_out_argnames: names of arguments that are inputs and outputs: the function gets a copy, which is returned.
         stage_in_argnames, stage_out_argnames, graph_cache_max: accepted; they belong to CUDA graphs.
-        module_preload_mode: accepted; on the CPU code is loaded at the first launch.
+        module_preload_mode: accepted; code is loaded at the first launch.
         has_side_effect: keeps calls whose results are unused.
 
     Raises:

@@ -34,7 +34,8 @@ UsageError = _weft.UsageError
 
 
 class JaxModulePreloadMode(IntEnum):
-    """When the code of a kernel is loaded. On the CPU, each of them loads it when JAX traces the call."""
+    """When the code of a kernel is loaded. Each of them loads the CPU's when JAX traces the call, and a GPU's before
+    XLA first runs it there."""
 
     NONE = 0
     CURRENT_DEVICE = 1
@@ -49,8 +50,10 @@ def ensure_handlers() -> None:
     """Tells XLA of the functions that run kernels. Starts no backend of JAX."""
     if not _Handlers.are_known:
         jax = import_library("jax")
-        for name, capsule in _weft.xla_handlers().items():
-            jax.ffi.register_ffi_target(name, capsule, platform="cpu")
+        for platform in ("cpu", "CUDA"):
+            for name, stages in _weft.xla_handlers(platform == "CUDA").items():
+                handlers = stages if len(stages) > 1 else stages["execute"]
+                jax.ffi.register_ffi_target(name, handlers, platform=platform)
         _Handlers.are_known = True
 
 
@@ -195,10 +198,14 @@ def jax_kernel(
         output_dims: the shape of the outputs, without the elements' own, or a dictionary of shapes by name; by default
             the grid's.
         in_out_argnames: names of arguments that are inputs and outputs: the kernel gets a copy, which is returned.
-        module_preload_mode: accepted; on the CPU code is loaded when JAX traces a call.
+        module_preload_mode: accepted; code for the CPU is loaded when JAX traces a call, and code for a GPU before XLA
+            first runs it there.
         enable_backward: whether it can be differentiated (``jax.grad``, ``jax.vjp``), by the kernel's own adjoint.
         has_side_effect: keeps calls whose results are unused.
-        block_dim: accepted; the CPU has no blocks.
+        block_dim: accepted, and not used.
+
+    On a GPU a call runs on the device and in the stream that XLA gives it, without waiting, and may become a part of
+    XLA's graphs if the kernel checks and prints nothing.
 
     Raises:
         UsageError: a TypeError or ValueError, when it is made or traced: the number of arguments, dtypes and shapes do

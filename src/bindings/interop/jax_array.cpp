@@ -35,16 +35,18 @@ PyObject* from_jax(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject*
     });
 }
 
-// A capsule of the array's memory, which JAX only reads. Memory that JAX could not use in place is an error.
+// A capsule of the array's memory, which JAX only reads; None on a GPU, where JAX has to name its stream. Memory that
+// JAX could not use in place is an error.
 nb::object capsule_for_jax(nb::handle source, bool has_64_bits) {
     constexpr const char* kApi = "to_jax()";
     constexpr std::uintptr_t kAlignment = 64;  // bytes; XLA's code for CPUs requires it
     const runtime::Array& array = array_argument(source.ptr(), kApi, "warp_array").array;
-    if (!array.device->is_host_memory) {
+    const bool is_on_gpu = array.device->gpu() != nullptr;
+    if (!is_on_gpu && !array.device->is_host_memory) {
         throw UsageError(kApi, "the array is on '" + array.device->alias +
                                    "', whose memory JAX cannot reach. help: array.to('cpu')");
     }
-    const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(array.view.data) % kAlignment;
+    const std::uintptr_t past = is_on_gpu ? 0 : reinterpret_cast<std::uintptr_t>(array.view.data) % kAlignment;
     if (past != 0) {
         throw UsageError(kApi, "the array begins " + std::to_string(past) +
                                    " bytes behind a multiple of 64, and JAX uses memory in place only if it begins "
@@ -56,6 +58,7 @@ nb::object capsule_for_jax(nb::handle source, bool has_64_bits) {
                                    ", and JAX computes with 32 bits unless told otherwise. help: "
                                    "jax.config.update('jax_enable_x64', True), or convert the array first");
     }
+    if (is_on_gpu) return nb::none();
     return capsule_of(export_unversioned(array, kApi));
 }
 
@@ -77,7 +80,7 @@ PyMethodDef function = {
 void bind_jax_arrays(nb::module_& m) {
     add_functions(m, {&function, 1});
     m.def("capsule_for_jax", &capsule_for_jax, nb::arg("array").none(), nb::arg("has_64_bits"),
-          "A DLPack capsule of an array for JAX, which only reads it.");
+          "A DLPack capsule of an array for JAX, which only reads it; None on a GPU.");
 }
 
 }  // namespace weft::bindings

@@ -17,11 +17,13 @@
 #include "bindings/kernels/kernel.h"
 #include "bindings/kernels/running.h"
 #include "bindings/values/types.h"
+#include "program/host/host.h"
 #include "program/host/settings.h"
 #include "program/launch/launch.h"
 #include "program/launch/nan_check.h"
 #include "program/tape/launch_needs.h"
 #include "runtime/array_copies.h"
+#include "runtime/foreign_memory.h"
 #include "runtime/recording.h"
 #include "support/error.h"
 
@@ -171,6 +173,7 @@ public:
         call.choose();
         clear_outputs(call, arrays);
         if (call.compiled) run(call, arrays);
+        work.finish();
         nb::object result = new_tuple(output_count_);
         for (std::size_t i = 0; i < places_.size(); ++i) {
             if (!places_[i].is_output) continue;
@@ -217,6 +220,7 @@ public:
         if (call.compiled) {
             run_one_adjoint(*kernel_, work.device, *call.compiled, call.grid, call.dims, call.block.data(), arrays,
                             kApi);
+            work.finish();
         }
         nb::object result = new_tuple(input_count_);
         for (std::size_t i = 0, input = 0; i < places_.size(); ++i) {
@@ -266,6 +270,12 @@ private:
         Work(const TorchOperator& of, nb::handle tensor)
             : device(of.device_of(tensor)), stream(torch_stream(tensor, device)) {
             if (device.is_host_memory) without.emplace();
+        }
+        // To be called after the work: kernels that print or fail are waited for.
+        void finish() const {
+            if (!device.gpu()) return;
+            runtime::bring_reports(runtime::current_stream(device));
+            program::flush_prints();
         }
         runtime::Device& device;
         runtime::UseStream stream;

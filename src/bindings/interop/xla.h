@@ -15,6 +15,8 @@ struct Extension {
 };
 inline constexpr int kMetadataExtension = 1;
 
+inline constexpr int kInitialize = 2;  // the stage before a program runs
+
 struct ApiVersion {
     std::size_t struct_size;
     Extension* extension;
@@ -28,6 +30,8 @@ struct Metadata {
     ApiVersion api_version;
     std::uint32_t traits;
 };
+inline constexpr std::uint32_t kCommandBufferCompatible = 1;  // a trait: the work may be captured and replayed
+
 struct MetadataExtension {
     Extension base;
     Metadata* metadata;
@@ -41,14 +45,43 @@ struct ErrorArguments {
     int code;
 };
 inline constexpr int kInvalidArgument = 3, kInternal = 13;
+struct ErrorText {
+    std::size_t struct_size;
+    Extension* extension;
+    Error* error;
+    const char* message;
+};
+struct ErrorEnd {
+    std::size_t struct_size;
+    Extension* extension;
+    Error* error;
+};
+struct StreamArguments {
+    std::size_t struct_size;
+    Extension* extension;
+    void* context;
+    void* stream;
+};
+struct OrdinalArguments {
+    std::size_t struct_size;
+    Extension* extension;
+    void* context;
+    std::int32_t ordinal;
+};
 
-// The first functions of the table; more follow.
+// The first functions of the table; more may follow, and older tables end earlier.
 struct Api {
     std::size_t struct_size;
     Extension* extension;
     ApiVersion version;
     const void* internal;
     Error* (*create_error)(ErrorArguments*);
+    void (*message_of_error)(ErrorText*);
+    void (*destroy_error)(ErrorEnd*);
+    const void* register_handler;
+    Error* (*get_stream)(StreamArguments*);
+    const void* unused[12];
+    Error* (*get_ordinal)(OrdinalArguments*);
 };
 
 struct Buffer {

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -18,13 +20,13 @@
 #include "bindings/kernels/kernel.h"
 #include "bindings/python/lock.h"
 #include "bindings/values/types.h"
+#include "ir/walk.h"
 #include "jit/hash.h"
 #include "program/host/host.h"
 #include "program/launch/launch.h"
 #include "program/launch/strategies.h"
 #include "program/tape/launch_needs.h"
 #include "runtime/array.h"
-#include "runtime/bytes.h"
 #include "runtime/recording.h"
 #include "support/error.h"
 
@@ -39,9 +41,17 @@ struct CallArray {
     Type element;
     std::vector<std::int64_t> shape;
     bool is_input, is_output;
-    bool is_zeroed = false;  // an output that the kernel reads, or may leave unwritten in part
     std::int64_t size_bytes = 0;
     int rank = 0;  // of its buffers without a batch: its own dimensions and those of its elements
+};
+
+// The code of a call for a device.
+struct CallCode {
+    const program::CompiledKernel* compiled;
+    std::shared_ptr<const program::CompiledKernel> strategic;  // of a PreparedLaunch
+    program::Grid grid;
+    // By array: outputs that the kernel reads, or may leave unwritten in part.
+    std::vector<bool> is_zeroed;
 };
 
 // One kernel with the shapes and numbers of one traced call.
@@ -55,10 +65,14 @@ struct Call {
     std::vector<std::byte> block;  // the arguments, arrays without addresses
     std::vector<std::byte> shown;  // with made-up addresses, for questions about the launch
     std::vector<CallArray> arrays;
-    const program::CompiledKernel* compiled;
-    std::shared_ptr<const program::CompiledKernel> strategic;  // of a PreparedLaunch
-    program::Grid grid;
+    CallCode on_host;
+    // By GPU, and whether some address is no multiple of kAligned; made when XLA first runs the call there.
+    mutable std::mutex mutex;
+    mutable std::map<std::pair<const runtime::Device*, bool>, std::unique_ptr<const CallCode>> on_gpus;
 };
+
+// The widest accesses of GPUs.
+constexpr std::uintptr_t kAligned = 16;
 
 // By a digest of their meaning: equal calls are one, and executables that JAX took from a cache of another process find
 // theirs. Executables outlive their Python objects, so calls are kept for ever.
@@ -89,6 +103,29 @@ Registry& registry() {
 }
 
 // ---- making calls ----
+
+// To be called with the lock of Python.
+std::shared_ptr<const program::LaunchNeeds> needs_of(const Call& call, const CallCode& code, runtime::Device& device,
+                                                     const std::byte* shown) {
+    const std::vector<std::uint8_t> kinds(call.kernel->parameters().size(), program::kIsArray);
+    return program::launch_needs(call.kernel->core(), device, *code.compiled, call.dims.span(), shown, kinds);
+}
+
+// The same. `shown`: the arguments with made-up addresses.
+CallCode make_code(const Call& call, runtime::Device& device, const std::byte* shown) {
+    CallCode code;
+    program::Kernel& core = call.kernel->core();
+    code.compiled = &core.choose(core.variant_of(device, call.dims.span(), shown), shown);
+    code.grid = program::make_grid(call.dims.span(), code.compiled->description.tid_rank, call.kernel->key);
+    code.strategic = program::code_of_strategy(core, *code.compiled, device, shown, code.grid);
+    const auto needs = needs_of(call, code, device, shown);
+    for (const CallArray& array : call.arrays) {
+        const ArrayView& view = program::view_at(shown, call.kernel->parameters()[array.parameter].offset);
+        code.is_zeroed.push_back(array.is_output && !array.is_input &&
+                                 !program::overwrites(*needs, array.parameter, view, code.grid));
+    }
+    return code;
+}
 
 std::int64_t digest_of(const Call& call) {
     std::string text;
@@ -150,16 +187,10 @@ std::int64_t make_call(nb::object kernel_object, nb::handle dim, nb::list values
     }
     call->dims = launch_dimensions(kernel, dim.ptr(), call->block.data());
     program::Kernel& core = kernel.core();
-    call->compiled =
-        &core.choose(core.variant_of(runtime::host_device(), call->dims.span(), shown.data()), shown.data());
-    call->grid = program::make_grid(call->dims.span(), call->compiled->description.tid_rank, kernel.key);
-    call->strategic = program::code_of_strategy(core, *call->compiled, device, shown.data(), call->grid);
-    const std::vector<std::uint8_t> kinds(parameters.size(), program::kIsArray);
-    const auto needs =
-        program::launch_needs(core, runtime::host_device(), *call->compiled, call->dims.span(), shown.data(), kinds);
-    for (CallArray& array : call->arrays) {
+    call->on_host = make_code(*call, device, shown.data());
+    const auto needs = needs_of(*call, call->on_host, device, shown.data());
+    for (const CallArray& array : call->arrays) {
         const bool writes = needs->writes[array.parameter];
-        const ArrayView& view = program::view_at(shown.data(), parameters[array.parameter].offset);
         if (writes && !array.is_output) {
             throw UsageError("jax_kernel()",
                              "kernel '" + kernel.key + "' writes to its argument '" + parameters[array.parameter].name +
@@ -167,8 +198,6 @@ std::int64_t make_call(nb::object kernel_object, nb::handle dim, nb::list values
                                  "it in in_out_argnames",
                              ErrorCategory::value);
         }
-        array.is_zeroed =
-            array.is_output && !array.is_input && !program::overwrites(*needs, array.parameter, view, call->grid);
     }
     call->code = core.hash();
     call->redefinitions = frontend::function_redefinitions();
@@ -186,7 +215,7 @@ void require_adjoint(std::int64_t id) {
     std::vector<std::uint8_t> kinds(kernel.parameters().size(), program::kIsArray);
     for (const CallArray& array : call.arrays)
         if (info(array.element.scalar()).is_float()) kinds[array.parameter] |= program::kHasGradient;
-    if (program::launch_needs(kernel.core(), runtime::host_device(), *call.compiled, call.dims.span(),
+    if (program::launch_needs(kernel.core(), runtime::host_device(), *call.on_host.compiled, call.dims.span(),
                               call.shown.data(), kinds)
             ->is_left_out)
         throw_without_gradient(kernel, "jax_kernel()");
@@ -207,9 +236,49 @@ void require_tangent(std::int64_t id, bool of_adjoint) {
     core.facts(core.derived_variant_of(runtime::host_device(), call.dims.span(), call.shown.data()), {}, derivation);
 }
 
+// Throws if functions that the kernel calls were redefined: the forward call ran the old code. To be called with the
+// lock of Python.
+void require_unchanged(const Call& call) {
+    const std::uint64_t redefinitions = frontend::function_redefinitions();
+    if (call.redefinitions == redefinitions) return;
+    if (call.kernel->core().hash() != call.code) {
+        throw UsageError("jax_kernel()", "a function that kernel '" + call.kernel->key +
+                                             "' calls has been redefined since JAX traced it, and its gradient would "
+                                             "be that of the new one. help: trace it again (jax.clear_caches())");
+    }
+    call.redefinitions = redefinitions;
+}
+
 // ---- running them ----
 
-void run_forward(const xla::CallFrame& frame, const Call& call) {
+// Made at the first call. Takes the lock of Python for that, so the caller must not hold the call's own.
+const CallCode& code_on(const Call& call, runtime::Device& device, bool is_misaligned) {
+    if (device.is_host_memory) return call.on_host;
+    const std::pair<const runtime::Device*, bool> key(&device, is_misaligned);
+    {
+        const std::lock_guard lock(call.mutex);
+        if (const auto known = call.on_gpus.find(key); known != call.on_gpus.end()) return *known->second;
+    }
+    const PythonLock python;
+    require_unchanged(call);
+    std::vector<std::byte> shown = call.shown;
+    for (const CallArray& array : call.arrays) {
+        ArrayView& view = program::view_at(shown.data(), call.kernel->parameters()[array.parameter].offset);
+        if (is_misaligned && view.data)
+            view.data = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(view.data) +
+                                                static_cast<std::uintptr_t>(info(array.element.scalar()).bytes()));
+    }
+    auto made = std::make_unique<const CallCode>(make_code(call, device, shown.data()));
+    const std::lock_guard lock(call.mutex);
+    return *call.on_gpus.try_emplace(key, std::move(made)).first->second;
+}
+
+void run_forward(const xla::CallFrame& frame, const Call& call, bool is_gpu) {
+    CallPlace on(frame, is_gpu);
+    if (frame.stage == xla::kInitialize) {  // before a capture, in which nothing is compiled
+        code_on(call, on.device, /*is_misaligned=*/false).compiled->loaded->prepare(on.device);
+        return;
+    }
     struct ForwardBuffers {
         std::int64_t offset;
         const CallArray* array;
@@ -224,46 +293,53 @@ void run_forward(const xla::CallFrame& frame, const Call& call) {
         ForwardBuffers place{parameters[array.parameter].offset, &array, nullptr, nullptr};
         if (array.is_input) batch.add(*(place.input = &item(frame.arguments, inputs++)), array.rank);
         if (array.is_output) batch.add(*(place.output = &item(frame.results, outputs++)), array.rank);
-        if (place.output && !(place.input && place.input->data == place.output->data))
+        if (!is_gpu && place.output && !(place.input && place.input->data == place.output->data))
             expect_first_write(*place.output, array.rank, array.size_bytes);
         places.push_back(place);
     }
     program::Block block(call.block.size());
     std::memcpy(block.data(), call.block.data(), call.block.size());
-    const runtime::WithoutRecording without;  // XLA needs the results now
+    std::optional<runtime::WithoutRecording> without;
+    if (!is_gpu) without.emplace();  // XLA needs the results now
     for (std::int64_t i = 0, count = batch.count(); i < count; ++i) {
+        std::uintptr_t bits = 0;
         for (const auto& [offset, array, input, output] : places) {
+            bits |= reinterpret_cast<std::uintptr_t>(
+                batch.sample(output ? *output : *input, array->rank, array->size_bytes, i));
+        }
+        const CallCode& code = code_on(call, on.device, bits % kAligned != 0);
+        for (std::size_t at = 0; at < places.size(); ++at) {
+            const auto& [offset, array, input, output] = places[at];
             const auto sample = [&](const xla::Buffer& of) {
                 return batch.sample(of, array->rank, array->size_bytes, i);
             };
             std::byte* const data = sample(output ? *output : *input);
-            const auto size = static_cast<std::size_t>(array->size_bytes);
-            if (input && output && data != sample(*input)) std::memcpy(data, sample(*input), size);
-            if (array->is_zeroed) std::memset(data, 0, size);
+            const std::int64_t size = array->size_bytes;
+            if (input && output && data != sample(*input)) copy_within(on.device, data, sample(*input), size);
+            if (code.is_zeroed[at]) clear_within(on.device, data, size);
             program::view_at(block.data(), offset).data = size > 0 ? data : nullptr;
         }
-        const program::PreparedLaunch launch(*call.compiled, call.strategic.get(), runtime::host_device(), block.data(),
-                                             call.grid);
-        program::run(launch.kernel(), runtime::host_device().default_stream(), launch.block(), call.grid);
+        const program::PreparedLaunch launch(*code.compiled, code.strategic.get(), on.device, block.data(), code.grid);
+        runtime::Stream& stream = is_gpu ? runtime::current_stream(on.device) : runtime::host_device().default_stream();
+        program::run(launch.kernel(), stream, launch.block(), code.grid);
     }
+    on.finish();
 }
 
-// Throws if functions that the kernel calls were redefined: the forward call ran the old code.
-void require_unchanged(const Call& call) {
-    const std::uint64_t redefinitions = frontend::function_redefinitions();
-    if (call.redefinitions == redefinitions) return;
-    if (call.kernel->core().hash() != call.code) {
-        throw UsageError("jax_kernel()", "a function that kernel '" + call.kernel->key +
-                                             "' calls has been redefined since JAX traced it, and its gradient would "
-                                             "be that of the new one. help: trace it again (jax.clear_caches())");
+bool are_misaligned(const std::byte* block, const Call& call) {
+    std::uintptr_t bits = 0;
+    for (const CallArray& array : call.arrays) {
+        const ArrayView& view = program::view_at(block, call.kernel->parameters()[array.parameter].offset);
+        bits |= reinterpret_cast<std::uintptr_t>(view.data) | reinterpret_cast<std::uintptr_t>(view.grad);
     }
-    call.redefinitions = redefinitions;
+    return bits % kAligned != 0;
 }
 
 // Arguments: the inputs, then a gradient for each output. Results: the gradient of each input that can have one.
-void run_adjoint(const xla::CallFrame& frame, const Call& call) {
+void run_adjoint(const xla::CallFrame& frame, const Call& call, bool is_gpu) {
     const PythonLock lock;  // the lock of kernels and their code
     leave_foreign_call();
+    CallPlace on(frame, is_gpu);
     struct AdjointBuffers {
         const CallArray* array;
         const xla::Buffer *input = nullptr, *gradient = nullptr, *result = nullptr;
@@ -282,20 +358,20 @@ void run_adjoint(const xla::CallFrame& frame, const Call& call) {
             batch.add(*(place.gradient = &item(frame.arguments, arguments++)), place.array->rank);
         if (place.array->is_input && is_smooth) {
             batch.add(*(place.result = &item(frame.results, results++)), place.array->rank);
-            expect_first_write(*place.result, place.array->rank, place.array->size_bytes);
+            if (!is_gpu) expect_first_write(*place.result, place.array->rank, place.array->size_bytes);
         }
     }
     PyKernel& kernel = *call.kernel;
     require_unchanged(call);
     const std::vector<ParameterPlan>& parameters = kernel.parameters();
-    runtime::Device& device = runtime::host_device();
+    runtime::Device& device = on.device;
     for (std::int64_t i = 0, count = batch.count(); i < count; ++i) {
         std::vector<std::byte> block = call.block;
         std::vector<AdjointArray> arrays;
         arrays.reserve(places.size());
         for (const AdjointBuffers& place : places) {
             const CallArray& array = *place.array;
-            const auto size = static_cast<std::size_t>(array.size_bytes);
+            const std::int64_t size = array.size_bytes;
             const auto sample = [&](const xla::Buffer& of) {
                 return batch.sample(of, array.rank, array.size_bytes, i);
             };
@@ -307,40 +383,80 @@ void run_adjoint(const xla::CallFrame& frame, const Call& call) {
             ArrayView& view = variable.array.view = program::view_at(block.data(), parameters[array.parameter].offset);
             if (array.is_output) {
                 variable.array.buffer = runtime::allocate(array.size_bytes, device);
-                if (array.is_input && size > 0)
-                    runtime::write_bytes(device, variable.array.buffer->data, sample(*place.input), array.size_bytes);
             } else {
-                variable.array.buffer = lent(sample(*place.input), array.size_bytes);
+                variable.array.buffer = lent(device, sample(*place.input), size);
             }
-            view.data = size > 0 ? variable.array.buffer->data : nullptr;
+            void* const memory = size > 0 ? variable.array.buffer->data : nullptr;
+            view.data = memory;
+            if (array.is_output && array.is_input && size > 0) copy_within(device, memory, sample(*place.input), size);
             if (!place.gradient && !place.result) continue;
             variable.requires_grad = true;
             if (is_output) {
-                variable.gradient = lent(sample(*place.gradient), array.size_bytes);
+                variable.gradient = lent(device, sample(*place.gradient), size);
             } else if (place.gradient) {  // the adjoint works on the gradient of overwritten arrays
                 variable.gradient = runtime::allocate(array.size_bytes, device);
-                if (size > 0) std::memcpy(variable.gradient->data, sample(*place.gradient), size);
+                if (size > 0) copy_within(device, variable.gradient->data, sample(*place.gradient), size);
             } else {
-                variable.gradient = lent(sample(*place.result), array.size_bytes);
-                if (size > 0) std::memset(variable.gradient->data, 0, size);
+                variable.gradient = lent(device, sample(*place.result), size);
+                if (size > 0) clear_within(device, sample(*place.result), size);
             }
             view.grad = size > 0 ? variable.gradient->data : nullptr;
         }
-        run_one_adjoint(kernel, device, *call.compiled, call.grid, call.dims, block.data(), arrays, "jax_kernel()");
+        const CallCode& code = code_on(call, device, are_misaligned(block.data(), call));
+        run_one_adjoint(kernel, device, *code.compiled, code.grid, call.dims, block.data(), arrays, "jax_kernel()");
         for (std::size_t at = 0; at < places.size(); ++at) {
             const AdjointBuffers& place = places[at];
             if (!place.result || !place.gradient || place.array->size_bytes == 0) continue;
-            std::memcpy(batch.sample(*place.result, place.array->rank, place.array->size_bytes, i),
-                        arrays[at].variable.gradient->data, static_cast<std::size_t>(place.array->size_bytes));
+            copy_within(device, batch.sample(*place.result, place.array->rank, place.array->size_bytes, i),
+                        arrays[at].variable.gradient->data, place.array->size_bytes);
         }
     }
+    on.finish();
 }
 
+template <bool kIsGpu, std::uint32_t kTraits = 0>
 xla::Error* launch_handler(xla::CallFrame* frame) {
-    return handle(frame, [&](std::int64_t id) { run_forward(*frame, registry().at(id)); });
+    return handle(frame, [&](std::int64_t id) { run_forward(*frame, registry().at(id), kIsGpu); }, kTraits);
 }
+template <bool kIsGpu>
 xla::Error* adjoint_handler(xla::CallFrame* frame) {
-    return handle(frame, [&](std::int64_t id) { run_adjoint(*frame, registry().at(id)); });
+    return handle(frame, [&](std::int64_t id) { run_adjoint(*frame, registry().at(id), kIsGpu); });
+}
+
+// Whether a graph may have the launch: its kernel cannot fail or print, which the host would have to look for.
+bool is_capturable(std::int64_t id) {
+    const Call& call = registry().at(id);
+    if (!call.on_host.compiled->description.sites.empty()) return false;
+    program::Kernel& core = call.kernel->core();
+    bool reports = false;
+    for (const auto& function : core.code(core.configured().debug).analysed().functions)
+        ir::for_each_operation(function->body,
+                               [&](const ir::Operation& operation) { reports |= ir::only_reports(operation.op); });
+    return !reports;
+}
+
+nb::dict handlers(bool is_gpu) {
+    nb::dict result;
+    const auto add = [&](const char* name, xla::Handler* handler, bool has_code = false) {
+        nb::dict stages;
+        stages["execute"] = handler_capsule(handler);
+        if (has_code) stages["initialize"] = handler_capsule(handler);
+        result[name] = stages;
+    };
+    if (is_gpu) {
+        add("weft_launch", &launch_handler<true>, true);
+        add("weft_captured_launch", &launch_handler<true, xla::kCommandBufferCompatible>, true);
+        add("weft_adjoint", &adjoint_handler<true>);
+        add("weft_call", &gpu_function_handler);
+        add("weft_captured_call", &captured_function_handler);
+        return result;
+    }
+    add("weft_launch", &launch_handler<false>);
+    add("weft_captured_launch", &launch_handler<false>);
+    add("weft_adjoint", &adjoint_handler<false>);
+    add("weft_call", &function_handler);
+    add("weft_captured_call", &function_handler);
+    return result;
 }
 
 }  // namespace
@@ -358,16 +474,10 @@ void bind_xla_calls(nb::module_& m) {
     m.def(
         "require_xla_unchanged", [](std::int64_t id) { require_unchanged(registry().at(id)); }, nb::arg("call"),
         "Raises UsageError where functions that the kernel of such a call calls have been redefined since.");
-    m.def(
-        "xla_handlers",
-        [] {
-            nb::dict result;
-            result["weft_launch"] = handler_capsule(&launch_handler);
-            result["weft_adjoint"] = handler_capsule(&adjoint_handler);
-            result["weft_call"] = handler_capsule(&function_handler);
-            return result;
-        },
-        "The functions that XLA calls, by name, in capsules.");
+    m.def("is_xla_call_capturable", &is_capturable, nb::arg("call"),
+          "Whether the launch of such a call may be a part of a graph of XLA: its kernel checks and prints nothing.");
+    m.def("xla_handlers", &handlers, nb::arg("is_gpu"),
+          "The functions that XLA calls on the CPU, or on GPUs: by name, then by stage, in capsules.");
 }
 
 }  // namespace weft::bindings

@@ -7,11 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "bindings/interop/xla.h"
 #include "bindings/python/lock.h"
 #include "runtime/array.h"
+#include "runtime/device.h"
 
 namespace weft::bindings {
 
@@ -58,25 +61,46 @@ private:
 
 const xla::Buffer& item(const xla::Buffers& buffers, std::int64_t index);
 
+// The device of a call, and XLA's stream there. While it lives, the device is the default one of this thread, and the
+// work of this thread there is in that stream. `is_gpu`: the handler is that of the platform CUDA.
+class CallPlace {
+public:
+    CallPlace(const xla::CallFrame& frame, bool is_gpu);
+
+    // To be called after the work: kernels that print or fail are waited for.
+    void finish();
+
+    runtime::Device& device;
+
+private:
+    std::shared_ptr<runtime::Stream> theirs_;  // null on the CPU
+    std::optional<runtime::UseStream> stream_;
+    std::optional<runtime::UseDevice> default_;
+};
+
+// Within the memory of a device, in the order of its current stream.
+void copy_within(runtime::Device& device, void* to, const void* from, std::int64_t size_bytes);
+void clear_within(runtime::Device& device, void* at, std::int64_t size_bytes);
+
 // Large results of XLA are fresh from the system: without huge pages the first write to them takes several times as
-// long as most kernels. `size_bytes`: of one sample.
+// long as most kernels. `size_bytes`: of one sample. Only of memory of the host.
 void expect_first_write(const xla::Buffer& result, int rank, std::int64_t size_bytes);
 
 // Memory that XLA owns during the call.
-runtime::BufferPtr lent(void* data, std::int64_t size_bytes);
+runtime::BufferPtr lent(runtime::Device& device, void* data, std::int64_t size_bytes);
 
 nanobind::object handler_capsule(xla::Handler* handler);
 
 // ---- the frame of a call ----
 
-bool answers_metadata(xla::CallFrame& frame);
+bool answers_metadata(xla::CallFrame& frame, std::uint32_t traits);
 std::int64_t id_of(const xla::CallFrame& frame);  // the id of the call that was registered for it
 xla::Error* error(const xla::CallFrame& frame, const char* message);
 
 // Runs `run(id)`; exceptions become XLA's errors.
 template <typename Run>
-xla::Error* handle(xla::CallFrame* frame, Run&& run) {
-    if (answers_metadata(*frame)) return nullptr;
+xla::Error* handle(xla::CallFrame* frame, Run&& run, std::uint32_t traits = 0) {
+    if (answers_metadata(*frame, traits)) return nullptr;
     try {
         const ForeignCall running;
         run(id_of(*frame));

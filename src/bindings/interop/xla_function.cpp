@@ -128,7 +128,8 @@ void require_released(const FunctionCall& call, const std::vector<runtime::Buffe
 }
 
 // Runs one sample of the batch.
-void run_once(const FunctionCall& call, std::span<std::byte* const> inputs, std::span<std::byte* const> outputs) {
+void run_once(const FunctionCall& call, runtime::Device& device, std::span<std::byte* const> inputs,
+              std::span<std::byte* const> outputs) {
     std::vector<runtime::BufferPtr> buffers(call.arguments.size());
     {
         std::vector<nb::object> given;
@@ -140,15 +141,16 @@ void run_once(const FunctionCall& call, std::span<std::byte* const> inputs, std:
                 continue;
             }
             Array array = argument.shape;
-            const auto size = static_cast<std::size_t>(array.size_bytes());
+            array.device = &device;
+            const std::int64_t size = array.size_bytes();
             std::byte* const data = outputs[i] ? outputs[i] : inputs[i];
             if (size > 0 && outputs[i] && outputs[i] != inputs[i]) {
                 if (inputs[i])
-                    std::memcpy(data, inputs[i], size);
+                    copy_within(device, data, inputs[i], size);
                 else
-                    std::memset(data, 0, size);
+                    clear_within(device, data, size);
             }
-            array.buffer = buffers[i] = lent(data, array.size_bytes());
+            array.buffer = buffers[i] = lent(device, data, size);
             array.buffer->is_read_only = !argument.is_output;
             array.view.data = size > 0 ? data : nullptr;
             given.push_back(nb::steal(make_array(std::move(array))));
@@ -170,9 +172,10 @@ void run_once(const FunctionCall& call, std::span<std::byte* const> inputs, std:
     require_released(call, buffers);
 }
 
-void run(const xla::CallFrame& frame, const FunctionCall& call) {
+void run(const xla::CallFrame& frame, const FunctionCall& call, bool is_gpu) {
     const PythonLock lock;
     leave_foreign_call();
+    CallPlace place(frame, is_gpu);
     const Unrecorded unrecorded;
     const std::size_t count = call.arguments.size();
     std::vector<const xla::Buffer*> inputs(count), outputs(count);
@@ -183,27 +186,38 @@ void run(const xla::CallFrame& frame, const FunctionCall& call) {
         if (argument.is_input) batch.add(*(inputs[i] = &item(frame.arguments, next_input++)), argument.rank);
         if (!argument.is_output) continue;
         batch.add(*(outputs[i] = &item(frame.results, next_output++)), argument.rank);
-        if (!inputs[i] || inputs[i]->data != outputs[i]->data)
+        if (!is_gpu && (!inputs[i] || inputs[i]->data != outputs[i]->data))
             expect_first_write(*outputs[i], argument.rank, argument.shape.size_bytes());
     }
     std::vector<std::byte*> from(count), to(count);
     for (std::int64_t sample = 0, samples = batch.count(); sample < samples; ++sample) {
         for (std::size_t i = 0; i < count; ++i) {
             const Argument& argument = call.arguments[i];
-            const auto place = [&](const xla::Buffer* buffer) {
+            const auto sample_of = [&](const xla::Buffer* buffer) {
                 return buffer ? batch.sample(*buffer, argument.rank, argument.shape.size_bytes(), sample) : nullptr;
             };
-            from[i] = place(inputs[i]);
-            to[i] = place(outputs[i]);
+            from[i] = sample_of(inputs[i]);
+            to[i] = sample_of(outputs[i]);
         }
-        run_once(call, from, to);
+        run_once(call, place.device, from, to);
     }
+    place.finish();
 }
 
 }  // namespace
 
 xla::Error* function_handler(xla::CallFrame* frame) {
-    return handle(frame, [&](std::int64_t id) { run(*frame, registry().at(id)); });
+    return handle(frame, [&](std::int64_t id) { run(*frame, registry().at(id), /*is_gpu=*/false); });
+}
+
+xla::Error* gpu_function_handler(xla::CallFrame* frame) {
+    return handle(frame, [&](std::int64_t id) { run(*frame, registry().at(id), /*is_gpu=*/true); });
+}
+
+xla::Error* captured_function_handler(xla::CallFrame* frame) {
+    return handle(
+        frame, [&](std::int64_t id) { run(*frame, registry().at(id), /*is_gpu=*/true); },
+        xla::kCommandBufferCompatible);
 }
 
 void bind_xla_functions(nb::module_& m) {

@@ -8,7 +8,10 @@
 
 namespace weft::bindings {
 
+// For the CPU, for GPUs, and for GPUs in graphs that XLA captures.
 xla::Error* function_handler(xla::CallFrame* frame);
+xla::Error* gpu_function_handler(xla::CallFrame* frame);
+xla::Error* captured_function_handler(xla::CallFrame* frame);
 
 void bind_xla_functions(nanobind::module_& m);
 

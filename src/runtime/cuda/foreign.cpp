@@ -54,6 +54,11 @@ std::shared_ptr<Stream> stream_of_handle(Device& device, std::uint64_t stream) {
     return static_cast<CudaDevice&>(device).stream_of_handle(named_stream(stream));
 }
 
+void bring_reports(Stream& stream) {
+    auto& queue = static_cast<CudaStream&>(stream);
+    if (queue.is_foreign() && !queue.recording() && !queue.reports().is_empty()) queue.synchronize();
+}
+
 std::uint64_t stream_for_others(Stream& stream) {
     return reinterpret_cast<std::uint64_t>(static_cast<CudaStream&>(stream).share_handle());
 }

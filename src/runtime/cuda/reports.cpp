@@ -88,6 +88,11 @@ void PendingReports::add(std::shared_ptr<GraphReports> graph) {
 }
 
 // Precondition: the stream's work is done, so all reports have been written.
+bool PendingReports::is_empty() {
+    const std::lock_guard lock(mutex_);
+    return pending_.empty() && graphs_.empty();
+}
+
 void PendingReports::collect(ReportSource& source) {
     const Uninterrupted uninterrupted;  // a signal handler may enqueue into the stream too
     // Held to the end: a thread that finds its report gone may read its Fault at once.

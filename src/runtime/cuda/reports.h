@@ -90,6 +90,7 @@ public:
     // Reads the reports of finished launches: fills the Faults, and forwards printed text. Reports that could not be
     // read stay.
     void collect(ReportSource& source);
+    bool is_empty();
     // Discards all reports: their stream ends.
     void drop();
     // This thread continues without having waited for its launches: their faults are not stored any more.
