@@ -136,12 +136,11 @@ Box box_of(Coordinate origin, const std::uint64_t* mask) {
     return box;
 }
 
-// Fills `count` entries of `size` bytes with the same value.
+// Fills `count` entries of `size` bytes with the same value, and the rest of each with zeros.
 void fill(std::byte* to, std::size_t count, std::size_t size, std::span<const std::byte> value) {
-    if (std::all_of(value.begin(), value.end(), [](std::byte b) { return b == std::byte{0}; })) {
-        std::memset(to, 0, count * size);
-        return;
-    }
+    const bool is_zero = std::all_of(value.begin(), value.end(), [](std::byte b) { return b == std::byte{0}; });
+    if (is_zero || value.size() < size) std::memset(to, 0, count * size);
+    if (is_zero) return;
     for (std::size_t n = 0; n < count; ++n) std::memcpy(to + n * size, value.data(), value.size());
 }
 

@@ -33,9 +33,9 @@ struct Built {
     }
 };
 
-Built build(const Topology& topology, const Recipe& recipe) {
+Built build(const Topology& topology, const Recipe& recipe, std::byte before = std::byte{0xa5}) {
     const Capacity capacity = capacity_of(topology);
-    const std::vector<std::byte> garbage(grid_bytes(recipe.type, capacity), std::byte{0xa5});
+    const std::vector<std::byte> garbage(grid_bytes(recipe.type, capacity), before);
     Built result{bytes_of(garbage.data(), garbage.size()), {}};
     build_grid(span_of(result.bytes), topology, recipe, capacity);
     result.description = check_grid(result.span(), "test()");
@@ -207,6 +207,20 @@ TEST(VolumeBuild, inverts_maps_that_have_an_inverse) {
     }
     EXPECT_FALSE(make_map({1, 2, 3, 2, 4, 6, 7, 8, 10}, {}));
     EXPECT_FALSE(make_map({NAN, 0, 0, 0, 1, 0, 0, 0, 1}, {}));
+}
+
+TEST(VolumeBuild, no_byte_depends_on_what_the_memory_held_before) {
+    const std::vector<Coordinate> points = random_points(60, 5000, 7);
+    const auto expect = [&](const Topology& topology, const Recipe& recipe) {
+        const Built one = build(topology, recipe), other = build(topology, recipe, std::byte{0x3c});
+        EXPECT_TRUE(std::ranges::equal(one.span(), other.span())) << type_name(recipe.type);
+    };
+    expect(tiles_of(points), {GridType::f32, value_bytes(0.25F), {}, "tiles"});
+    expect(tiles_of(points), {GridType::i16, value_bytes(std::int16_t{3}), {}, "tiles"});
+    expect(tiles_of(points), {GridType::f64, value_bytes(0.25), {}, "tiles"});
+    expect(tiles_of(points), {GridType::vec3f, value_bytes(theirs::Vec3f(1, 2, 3)), {}, "tiles"});
+    expect(tiles_of(points), {GridType::index, {}, {}, "tiles"});
+    expect(voxels_of(points), {GridType::on_index, {}, {}, "voxels"});
 }
 
 }  // namespace
