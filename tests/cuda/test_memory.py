@@ -336,6 +336,39 @@ def test_memory_that_is_given_back_while_something_runs_is_freed():
     assert wp.get_device(DEVICE).free_memory >= before + (3 << 22)
 
 
+def test_objects_that_are_dropped_while_the_device_works_do_not_gather():
+    """There is work in the stream each time that a mesh is dropped: later work is no reason to keep it."""
+    n = 300
+    i, j = np.indices((n - 1, n - 1)).reshape(2, -1)
+    corner = i * n + j
+    faces = wp.array(np.stack([corner, corner + 1, corner + n], axis=1).reshape(-1), dtype=int, device=DEVICE)
+    points = wp.array(np.random.default_rng(0).random((n * n, 3)), dtype=wp.vec3, device=DEVICE)
+    x, y = (wp.zeros(1 << 16, dtype=float, device=DEVICE) for _ in range(2))
+
+    def most_used(count):
+        most = 0
+        for _ in range(count):
+            wp.launch(double, len(x), inputs=[x, y], device=DEVICE)
+            mesh = wp.Mesh(points, faces)
+            wp.launch(double, len(x), inputs=[x, y], device=DEVICE)
+            del mesh
+            most = max(most, wp.get_mempool_used_mem_current(DEVICE))
+        return most
+
+    def drain():
+        for _ in range(2):  # the first call frees in the order of the stream
+            wp.synchronize_device(DEVICE)
+
+    most_used(1)  # makes the table of ids, too
+    drain()
+    before = wp.get_mempool_used_mem_current(DEVICE)
+    one = most_used(1) - before
+    assert one > 1 << 20
+    assert most_used(20) - before < 8 * one
+    drain()
+    assert wp.get_mempool_used_mem_current(DEVICE) == before
+
+
 def test_an_error_says_what_was_asked_for_and_what_is_there():
     total = wp.get_device(DEVICE).total_memory
     with pytest.raises(

@@ -128,15 +128,53 @@ bool CudaDevice::forget_plain(void* data) {
 
 namespace {
 
+// Points in the streams of a device behind the work that they have now; none while one of them is being captured, which
+// work in other streams may disturb.
+class PresentWork {
+public:
+    PresentWork() = default;
+    explicit PresentWork(CudaDevice& device) {
+        const CudaDevice::Inside inside(device, std::nothrow);
+        if (!inside.is_inside()) return;
+        const RelaxedCapture relaxed;
+        bool is_captured = false;
+        device.for_each_stream([&](Stream& stream) { is_captured |= stream.is_recorded(); });
+        if (is_captured) return;
+        device.for_each_stream([&](Stream& stream) {
+            const CudaStream::Handle handle = static_cast<CudaStream&>(stream).handle_outside_if_made();
+            CUevent event = nullptr;
+            if (!handle || driver().cuEventCreate(&event, kNoTiming) != kSuccess) return;
+            events_.push_back(event);
+            driver().cuEventRecord(event, handle);  // if that fails, no work runs there any more
+        });
+    }
+    PresentWork(PresentWork&&) = default;
+    PresentWork& operator=(PresentWork&&) = default;
+
+    bool is_known() const { return !events_.empty(); }
+    bool is_done() const {
+        return std::ranges::all_of(events_, [](CUevent event) { return driver().cuEventQuery(event) != kNotReady; });
+    }
+    // To be called at the end. Precondition: the device's context is current.
+    void forget() const {
+        for (const CUevent event : events_) destroy_quietly(driver().cuEventDestroy_v2, event);
+    }
+
+private:
+    std::vector<CUevent> events_;
+};
+
 // Memory that the driver frees only when the work of a device is done; of all devices if `device` is null. While there
-// is work, the memory waits here, and a later call that finds none frees it. Waiting for the work instead would block
-// the program's other threads and Ctrl-C.
+// is work, the memory waits here, and a later call frees it: if it finds the device without work, or all work done that
+// was there when the memory came. Waiting for the work instead would block the program's other threads and Ctrl-C.
 class LateFrees {
 public:
     static void add(CudaDevice* device, std::function<void()> free) {
+        PresentWork work;
+        if (device && device->is_open() && !is_idle(*device)) work = PresentWork(*device);
         {
             const std::lock_guard lock(mutex());
-            all().push_back({device, std::move(free)});
+            all().push_back({device, std::move(free), std::move(work)});
         }
         free_if_idle();
     }
@@ -153,20 +191,37 @@ public:
         std::vector<Late> idle;
         {
             const std::lock_guard lock(mutex());
+            std::vector<const CudaDevice*> waiting;  // later memory of theirs has later work
             std::erase_if(all(), [&](Late& late) {
-                if (late.device ? std::ranges::count(busy, late.device) > 0 : !busy.empty()) return false;
+                const bool is_busy = late.device ? std::ranges::count(busy, late.device) > 0 : !busy.empty();
+                if (is_busy && (std::ranges::count(waiting, late.device) > 0 || !is_done(late))) {
+                    if (std::ranges::count(waiting, late.device) == 0) waiting.push_back(late.device);
+                    return false;
+                }
                 idle.push_back(std::move(late));
                 return true;
             });
         }
-        for (const Late& late : idle) late.free();
+        for (const Late& late : idle) {
+            if (late.work.is_known()) {
+                const CudaDevice::Inside inside(*late.device, std::nothrow);
+                if (inside.is_inside()) late.work.forget();
+            }
+            late.free();
+        }
     }
 
 private:
     struct Late {
-        const CudaDevice* device;
+        CudaDevice* device;
         std::function<void()> free;
+        PresentWork work;
     };
+    static bool is_done(const Late& late) {
+        if (!late.work.is_known()) return false;
+        const CudaDevice::Inside inside(*late.device, std::nothrow);
+        return inside.is_inside() && late.work.is_done();
+    }
     static bool is_idle(CudaDevice& device) {
         bool is_idle = true;
         if (!device.is_open()) return true;
