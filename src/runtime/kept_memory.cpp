@@ -61,6 +61,7 @@ void KeptMemory::take(KeptMemory& other) {
     for (std::shared_ptr<const void>& object : other.held_) hold(std::move(object));
     for (const std::weak_ptr<Buffer>& each : other.written_)
         if (const BufferPtr buffer = each.lock()) note_written(buffer);
+    for (std::function<void()>& step : other.preparations_) preparations_.push_back(std::move(step));
     const std::lock_guard lock(all_kept().mutex);
     freed_.insert(freed_.end(), other.freed_.begin(), other.freed_.end());
     other.freed_.clear();

@@ -6,6 +6,7 @@
 
 #include "program/kernel/object_ids.h"
 #include "runtime/handles.h"
+#include "runtime/recording.h"
 
 namespace weft::program {
 
@@ -33,10 +34,18 @@ public:
     void prepare(runtime::Device& device) const override { kernel_.prepare(device); }
     bool launch(std::span<const std::byte> arguments, const runtime::Grid& grid, const runtime::LaunchOptions& options,
                 runtime::Stream& stream) const override {
+        // A device that captures by itself runs the launch without this code, which precedes each launch of the graph.
+        runtime::Recording* const recording = stream.recording();
+        const std::shared_ptr<runtime::Stream> own(std::shared_ptr<runtime::Stream>(), &stream);
+        const runtime::UseStream use(stream.device().geometry() ? own : nullptr);
         for (const std::int64_t place : ids_) {
             std::uint64_t id = 0;
             if (place != kUnknown) std::memcpy(&id, arguments.data() + place, sizeof id);
-            if (place == kUnknown || id != 0) runtime::spatial::keep_apart(id);
+            if (place != kUnknown && id == 0) continue;
+            if (recording && !recording->runs_nodes())
+                recording->memory().add_preparation([id] { runtime::spatial::keep_apart(id); });
+            else
+                runtime::spatial::keep_apart(id);
         }
         return kernel_.launch(arguments, grid, options, stream);
     }

@@ -96,8 +96,10 @@ const Variable* ReferencedObjects::overlapping(const Variable& array) const {
 
 void ReferencedObjects::keep(runtime::Device& device) {
     for (ReferencedObject& found : found_) {
-        // Launches that store into a volume must be done: they would take the snapshot for one from before.
-        if (found.id >> 56 == static_cast<std::uint64_t>(ObjectKind::volume)) device.default_stream().synchronize();
+        // Launches that store into a volume must be done: they would take the snapshot for one from before. Devices
+        // with geometry of their own copy it when such a launch is enqueued.
+        const bool is_volume = found.id >> 56 == static_cast<std::uint64_t>(ObjectKind::volume);
+        if (is_volume && !device.geometry()) device.default_stream().synchronize();
         found.kept = spatial::Snapshot(found.id);
     }
     is_kept_ = true;

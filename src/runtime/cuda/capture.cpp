@@ -118,6 +118,11 @@ void CudaGraph::destroy() noexcept {
 
 CudaGraph::~CudaGraph() { destroy(); }
 
+void CudaGraph::prepare() const {
+    memory_->prepare();
+    for (const CudaGraph* child : children_) child->prepare();
+}
+
 void CudaGraph::begin_launch(CudaStream& stream) const {
     memory_->count_writes();
     if (!reports_->is_empty()) stream.reports().add(reports_);
@@ -132,6 +137,10 @@ bool CudaGraph::brings_bytes() const {
 void CudaGraph::launch(Stream& stream) {
     auto& queue = static_cast<CudaStream&>(stream);
     if (CudaRecording* const recording = cuda_recording(stream)) return recording->add_child(*this, queue);
+    {
+        const UseStream use({std::shared_ptr<Stream>(), &stream});
+        prepare();
+    }
     const CudaContext::Inside inside(cuda_);
     const TimedWork timed(queue, kTimedGraph, "graph");
     const CudaStream::Handle handle = queue.handle();

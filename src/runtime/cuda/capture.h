@@ -46,6 +46,8 @@ public:
 private:
     friend class CudaRecording;
     void destroy() noexcept;
+    // The steps on the host before a launch, of this graph and its children.
+    void prepare() const;
     // Counts the writes of one launch and registers its reports, for this graph and its children.
     void begin_launch(CudaStream& stream) const;
     bool brings_bytes() const;
