@@ -5,7 +5,6 @@ import re
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 import warp as wp
 
@@ -383,26 +382,3 @@ def test_meshes_and_trees_of_arrays_on_two_devices_are_refused():
             ):
                 make()
         assert mesh.points is points[here] and mesh.velocities is None
-
-
-@on_gpu
-def test_volumes_of_this_device_are_refused_by_the_function_that_was_called(tmp_path):
-    dense = np.ones((4, 4, 4), np.float32)
-    volume = wp.Volume.load_from_numpy(dense, device="cpu")
-    saved = volume.save_to_nvdb(tmp_path / "grid.nvdb")
-    tiles = wp.zeros((1, 3), dtype=int, device=DEVICE)
-    data = volume.array().to(DEVICE)
-    with wp.ScopedDevice(DEVICE):
-        for name, make in (
-            ("load_from_numpy", lambda: wp.Volume.load_from_numpy(dense)),
-            ("allocate", lambda: wp.Volume.allocate((0, 0, 0), (7, 7, 7), 1.0)),
-            ("allocate_by_tiles", lambda: wp.Volume.allocate_by_tiles(tiles, 1.0)),
-            ("allocate_by_voxels", lambda: wp.Volume.allocate_by_voxels(tiles, 1.0)),
-            ("load_from_nvdb", lambda: wp.Volume.load_from_nvdb(saved)),
-            ("load_from_address", lambda: wp.Volume.load_from_address(data.ptr)),
-        ):
-            text = rf'Volume.{name}\(\): volumes are on CPUs only, not on \'{DEVICE}\'. help: device="cpu"'
-            with pytest.raises(RuntimeError, match=text):
-                make()
-        with pytest.raises(RuntimeError, match=r"Volume\(\): volumes are on CPUs only.* help: data.to\('cpu'\)"):
-            wp.Volume(data)

@@ -5,8 +5,6 @@ import pytest
 import warp as wp
 from warp.examples import puzzle_ball
 
-pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
-
 SIZE = 104
 VOXEL = 2.0 * puzzle_ball.HALF / (SIZE - 1)
 

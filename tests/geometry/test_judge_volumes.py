@@ -15,8 +15,6 @@ import warp as wp
 sys.path.insert(0, str(Path(__file__).resolve().parent / "judge"))
 import spatial_oracle as oracle
 
-pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
-
 COUNTS = [pytest.param(20_000, id="few"), pytest.param(1_000_000, id="million", marks=pytest.mark.large)]
 # name in spatial_volumes.cpp: values as kernels read them, background
 TYPES = {

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 import warp as wp
 
-pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
-
 LINEAR, CLOSEST = wp.Volume.LINEAR, wp.Volume.CLOSEST
 
 

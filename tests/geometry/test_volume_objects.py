@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 import warp as wp
 
-pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
-
 
 def dense(shape=(10, 10, 10), seed=0):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
@@ -42,7 +40,7 @@ def test_a_file_gives_back_the_volume(tmp_path, codec):
     path = tmp_path / "mygrid.nvdb"
     assert volume.save_to_nvdb(path, codec=codec) is path
     with open(path, "rb") as file:
-        again = wp.Volume.load_from_nvdb(file, device="cpu")
+        again = wp.Volume.load_from_nvdb(file, device=wp.get_device())
     for loaded in (again, wp.Volume.load_from_nvdb(path.read_bytes()), wp.Volume.load_from_nvdb(str(path))):
         np.testing.assert_array_equal(values_of(loaded, (10, 10, 10)), values)
         info = loaded.get_grid_info()

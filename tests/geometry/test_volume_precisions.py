@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 import warp as wp
 
-pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
-
 F32, F64 = (wp.float32, wp.vec3f, wp.vec4f), (wp.float64, wp.vec3d, wp.vec4d)
 
 

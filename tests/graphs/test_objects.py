@@ -71,7 +71,10 @@ OBJECTS = {
 
 
 def of_the_host(kind):
-    """Grids are built in the host's memory only; the others live on each device whose kernels the host executes."""
+    """Grids are built in the host's memory only; volumes live on all devices, the others on those whose kernels the
+    host executes."""
+    if kind == "volume":
+        return ()
     return pytest.mark.host_memory(f"has a {kind}, which is the host's", on="" if kind == "grid" else "cuda")
 
 

@@ -113,7 +113,8 @@ class Volume:
     numbers instead: the places of its voxels in arrays beside it (wp.volume_sample_index).
 
     Args:
-        data: the bytes of a grid, (n,) uint8, on the CPU; of several, the first (load_next_grid() gives the next).
+        data: the bytes of a grid, (n,) uint8; of several, the first (load_next_grid() gives the next). The volume is on
+            the array's device.
         copy: False shares the array's memory, which then has to begin at a multiple of 32 bytes.
 
     Raises:
@@ -197,7 +198,7 @@ class Volume:
 
         Args:
             file_or_buffer: an open binary file, its bytes, or its path.
-            device: the device that uses the volume: a CPU.
+            device: the device that uses the volume; None is the default one.
 
         Files may be uncompressed, or compressed by zlib or blosc.
 
@@ -205,7 +206,6 @@ class Volume:
             RuntimeError: no file of NanoVDB of version 32, damaged, or compressed by blosc without that library.
         """
         api = "Volume.load_from_nvdb()"
-        device = _weft._volume_device(device, api)
         if isinstance(file_or_buffer, (str, os.PathLike)):
             with open(file_or_buffer, "rb") as file:
                 content = file.read()
@@ -216,7 +216,7 @@ class Volume:
                 f"{api}: file_or_buffer gives {type(content).__name__}, expected an open binary file, bytes, or a path",
                 TypeError,
             )
-        return cls._of(_weft._Volume(_weft._read_nvdb(bytes(content), device), api))
+        return cls._of(_weft._read_nvdb(bytes(content), device))
 
     @classmethod
     def load_from_address(cls, grid_ptr: int, buffer_size: int = 0, device: Any = None) -> Volume:
@@ -225,14 +225,14 @@ class Volume:
         Args:
             grid_ptr: the address of its first byte, a multiple of 32.
             buffer_size: how many bytes may be read there; 0: the size in the grid's header.
-            device: whose memory that is: a CPU's.
+            device: whose memory that is; None is the default one.
         """
         api = "Volume.load_from_address()"
         device = _weft._volume_device(device, api)
         size = buffer_size
         if size == 0:
-            stated = array(ptr=grid_ptr + 32, dtype=named_type("uint64"), shape=(1,), device=device, copy=False)
-            size = int(_weft.clone(stated, device="cpu").numpy()[0])
+            header = array(ptr=grid_ptr, dtype=named_type("uint8"), shape=(40,), device=device, copy=False)
+            size = _weft._stated_volume_size(header, api)
         data = array(ptr=grid_ptr, dtype=named_type("uint8"), shape=(size,), device=device, copy=False)
         return cls._of(_weft._Volume(data, api))
 
@@ -253,14 +253,13 @@ class Volume:
             voxel_size: edge of a voxel in world units, or one for each axis.
             bg_value: value outside; its type is that of the volume: a Python float means float32, an int int32, three
                 or four numbers vec3f or vec4f.
-            device: the device that uses the volume: a CPU.
+            device: the device that uses the volume; None is the default one.
 
         Raises:
             UsageError (a ValueError): the shape of ndarray does not fit the type of bg_value, or an extent is 0; (a
                 TypeError): volumes have no values of bg_value's type.
         """
         api = "Volume.load_from_numpy()"
-        device = _weft._volume_device(device, api)
         background = _background(bg_value, api)
         values = np.asarray(ndarray)
         components = () if background is None or not hasattr(background[0], "_shape_") else (background[0]._length_,)
@@ -272,12 +271,10 @@ class Volume:
                 ValueError,
             )
         extent = values.shape[:3]
-        volume = cls.allocate(
-            (0, 0, 0), [n - 1 for n in extent], voxel_size, bg_value=bg_value, translation=min_world, device=device
-        )
         scalar = _weft.empty(1, dtype=background[0], device="cpu").numpy().dtype
-        volume._volume.write_values(np.ascontiguousarray(values, dtype=scalar).tobytes(), extent, (0, 0, 0))
-        return volume
+        content = (np.ascontiguousarray(values, dtype=scalar).tobytes(), extent)
+        tiles = cls._tiles_of_box((0, 0, 0), [(n - 1) // _LEAF for n in extent])
+        return cls._build(api, "ndarray", tiles, None, background, voxel_size, None, min_world, device, values=content)
 
     @classmethod
     def allocate(
@@ -298,14 +295,13 @@ class Volume:
             bg_value: value inside and outside; its type is that of the volume (load_from_numpy); None for an index
                 grid.
             translation: position of voxel (0, 0, 0) in the world.
-            device: the device that uses the volume: a CPU.
+            device: the device that uses the volume; None is the default one.
 
         Raises:
             UsageError (a ValueError): min is greater than max along an axis; (a TypeError): volumes have no values of
                 bg_value's type.
         """
         api = "Volume.allocate()"
-        device = _weft._volume_device(device, api)
         low, high = _numbers(min, 3, api, "min"), _numbers(max, 3, api, "max")
         if points_in_world_space:
             matrix, start = _matrix(voxel_size, None, api), _numbers(translation, 3, api, "translation")
@@ -315,12 +311,15 @@ class Volume:
         last = [math.floor(x) // _LEAF for x in high]
         if any(b < a for a, b in zip(first, last, strict=True)):
             raise usage_error(f"{api}: min is {min!r} and max {max!r}, expected min <= max for each axis", ValueError)
+        tiles = cls._tiles_of_box(first, last)
+        return cls._build(api, "min", tiles, None, _background(bg_value, api), voxel_size, None, translation, device)
+
+    @staticmethod
+    def _tiles_of_box(first: Any, last: Any) -> array:
+        """A voxel of each tile from `first` to `last`, which count tiles."""
         along = [np.arange(a, b + 1) for a, b in zip(first, last, strict=True)]
         tiles = np.stack(np.meshgrid(*along, indexing="ij"), axis=-1)
-        points = array((tiles.reshape(-1, 3) * _LEAF).astype(np.int32), dtype=named_type("int32"), device=device)
-        return cls._build(
-            api, "min", points, None, _background(bg_value, api), voxel_size, None, translation, None, None, device
-        )
+        return array((tiles.reshape(-1, 3) * _LEAF).astype(np.int32), dtype=named_type("int32"), device="cpu")
 
     @classmethod
     def allocate_by_tiles(
@@ -357,18 +356,19 @@ class Volume:
         api = "Volume.allocate_by_tiles()"
         limits = (None, max_tiles, max_lower_nodes, max_upper_nodes) if rebuildable else None
         background = _background(bg_value, api)
+        points = _array(tile_points, api, "tile_points")
         return cls._build(
             api,
             "tile_points",
-            _array(tile_points, api, "tile_points"),
+            points,
             point_mask,
             background,
             voxel_size,
             transform,
             translation,
+            points.device if device is None else device,
             limits,
             status,
-            device,
         )
 
     @classmethod
@@ -403,9 +403,9 @@ class Volume:
             voxel_size,
             transform,
             translation,
+            points.device if device is None else device,
             limits,
             status,
-            device,
             by_voxels=True,
         )
 
@@ -420,16 +420,18 @@ class Volume:
         voxel_size: Any,
         transform: Any,
         translation: Any,
-        limits: Any,
-        status: Any,
         device: Any,
+        limits: Any = None,
+        status: Any = None,
         by_voxels: bool = False,
+        values: Any = None,
     ) -> Volume:
         matrix = _matrix(voxel_size, transform, api)
         moved = _numbers(translation, 3, api, "translation")
-        on = _weft._volume_device(points.device if device is None else device, api)
         return cls._of(
-            _weft._build_volume(points, mask, by_voxels, background, matrix, moved, limits, status, on, api, name)
+            _weft._build_volume(
+                points, mask, by_voxels, background, matrix, moved, limits, status, device, api, name, values
+            )
         )
 
     def rebuild(self, points: array, status: array | None = None, point_mask: array | None = None) -> array | None:
@@ -479,7 +481,7 @@ class Volume:
     def load_next_grid(self) -> Volume | None:
         """The next of the grids that were loaded together, as a volume of its own; None after the last."""
         following = self._volume.next_grid()
-        return None if following is None else self._of(_weft._Volume(following, "Volume.load_next_grid()"))
+        return None if following is None else self._of(following)
 
     def save_to_nvdb(self, path: Any, codec: str = "none") -> Any:
         """Writes the grid to a .nvdb file, with a checksum of its values, and returns the path.

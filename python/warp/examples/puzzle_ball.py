@@ -316,11 +316,11 @@ def through_file(volume: wp.Volume, path: Path) -> wp.Volume:
 
 
 def main() -> None:
-    wp.set_device("cpu")  # volumes are for the CPU, so far
     options = _show.arguments(__doc__, size=240, pixels=560, samples=16)
     carve(16)  # compiles the kernels
     start = time.perf_counter()
     solid = carve(options.size)
+    wp.synchronize()
     seconds = time.perf_counter() - start
     band = narrow_band(solid, options.size)
     print(

@@ -4,13 +4,18 @@
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+
+#include <algorithm>
 
 #include "bindings/arrays/array_object.h"
 #include "bindings/devices/device.h"
 #include "bindings/spatial/spatial.h"
 #include "runtime/array_copies.h"
+#include "runtime/bytes.h"
+#include "runtime/recording.h"
 #include "runtime/spatial/volume/file.h"
 #include "runtime/spatial/volume/points.h"
 
@@ -29,10 +34,10 @@ enum Status : std::uint32_t { kLeaves = 1, kLower = 2, kUpper = 4, kVoxels = 8, 
 
 nb::object array_of(const std::vector<Coordinate>& coordinates, runtime::Device& device) {
     const std::int64_t shape[] = {static_cast<std::int64_t>(coordinates.size()), 3};
-    const runtime::Array result = runtime::empty(i32_type(), shape, device);
-    runtime::write_bytes(device, result.view.data, coordinates.data(),
-                         static_cast<std::int64_t>(coordinates.size() * sizeof(Coordinate)));
-    return wrap_array(result);
+    const runtime::Array result = runtime::empty(i32_type(), shape, runtime::host_device());
+    std::ranges::copy(std::as_bytes(std::span(coordinates)), runtime::host_data(result));
+    const runtime::WithoutRecording without;
+    return wrap_array(device.is_host_memory ? result : runtime::clone(result, device));
 }
 
 nb::object dtype_object(GridType type) {
@@ -90,9 +95,10 @@ struct Plan {
 
 class VolumeObject {
 public:
-    VolumeObject(runtime::Array bytes, const char* api) : volume_(std::move(bytes), api) {}
-    VolumeObject(runtime::Array bytes, Plan plan)
-        : volume_(std::move(bytes), "Volume.allocate()"), plan_(std::move(plan)) {}
+    // `host_bytes`: as in Volume(). With a plan it can be rebuilt.
+    VolumeObject(runtime::Array bytes, const char* api, const runtime::Array* host_bytes = nullptr,
+                 std::optional<Plan> plan = {})
+        : volume_(std::move(bytes), api, host_bytes), plan_(std::move(plan)) {}
 
     Volume& volume() { return volume_; }
     const std::optional<Plan>& plan() const { return plan_; }
@@ -140,9 +146,21 @@ Points points_of(nb::handle points, nb::handle mask, const Map& map, const char*
     return read_points(from, chosen, map, api, name);
 }
 
+// The values of a dense box whose first voxel is (0, 0, 0).
+struct DenseValues {
+    Bytes bytes;
+    std::array<std::int64_t, 3> extent;
+};
+// Of (bytes, extent), which the result refers to; empty for None.
+std::optional<DenseValues> dense_values(nb::handle given) {
+    if (given.is_none()) return std::nullopt;
+    const auto [bytes, extent] = nb::cast<std::pair<nb::bytes, std::array<std::int64_t, 3>>>(given);
+    return DenseValues{{reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size()}, extent};
+}
+
 VolumeObject* build(nb::handle points, nb::handle mask, bool by_voxels, nb::handle background,
                     const std::array<double, 9>& matrix, const std::array<double, 3>& translation, nb::object limits,
-                    nb::handle status, nb::handle device, const char* api, const char* name) {
+                    nb::handle status, nb::handle device, const char* api, const char* name, nb::handle values) {
     Plan plan;
     plan.by_voxels = by_voxels;
     plan.recipe.map = map_of(matrix, translation, api);
@@ -172,22 +190,27 @@ VolumeObject* build(nb::handle points, nb::handle mask, bool by_voxels, nb::hand
     const std::uint32_t problems = is_invalid ? kInvalid : plan.status(topology);
     if (!report(problems, chosen, topology, plan, status, api)) topology = {};
     const std::int64_t shape[] = {static_cast<std::int64_t>(grid_bytes(plan.recipe.type, plan.capacity))};
-    runtime::Array bytes = runtime::empty(Type::scalar(Scalar::u8), shape, on);
+    const runtime::Array bytes = runtime::empty(Type::scalar(Scalar::u8), shape, on);
+    const std::optional<DenseValues> dense = dense_values(values);
+    runtime::HostWrite written(bytes);
     without_gil(shape[0], [&] {
-        runtime::HostWrite written(bytes);
-        build_grid({runtime::host_data(written.array()), static_cast<std::size_t>(shape[0])}, topology, plan.recipe,
-                   plan.capacity);
+        const std::span grid(runtime::host_data(written.array()), static_cast<std::size_t>(shape[0]));
+        build_grid(grid, topology, plan.recipe, plan.capacity);
+        if (dense) write_dense(grid, dense->bytes, dense->extent, {0, 0, 0});
         written.finish();
     });
-    return plan.has_limits ? new VolumeObject(std::move(bytes), std::move(plan))
-                           : new VolumeObject(std::move(bytes), api);
+    std::optional<Plan> kept;
+    if (plan.has_limits) kept = std::move(plan);
+    return new VolumeObject(bytes, api, &written.array(), std::move(kept));
 }
 
 void rebuild(VolumeObject& self, nb::handle points, nb::handle mask, nb::handle status) {
     const char* const api = "Volume.rebuild()";
     if (!self.plan()) throw UsageError(api, "the volume was not allocated with rebuildable=True");
     const Plan& plan = *self.plan();
-    runtime::refuse_recording(runtime::host_device(), api, "rebuild volumes outside of the capture");
+    for (const runtime::Device* const device :
+         {&self.volume().device(), array_argument(points.ptr(), api, "points").array.device})
+        runtime::refuse_recording(*device, api, "rebuild volumes outside of the capture");
     const Points chosen = points_of(points, mask, plan.recipe.map, api, "points");
     Topology topology;
     if (chosen.invalid < 0) topology = plan.topology(chosen.voxels);
@@ -198,15 +221,16 @@ void rebuild(VolumeObject& self, nb::handle points, nb::handle mask, nb::handle 
 
 // ---- files ----
 
-nb::object read_file(nb::bytes file, nb::handle device) {
+VolumeObject* read_file(nb::bytes file, nb::handle device) {
     const char* const api = "Volume.load_from_nvdb()";
     runtime::Device& on = device_from_python(device, api);
-    runtime::Array grids;
+    const runtime::WithoutRecording without;
+    runtime::Array grids, bytes;
     without_gil(static_cast<std::int64_t>(file.size()), [&] {
         grids = read_grids({reinterpret_cast<const std::byte*>(file.c_str()), file.size()}, api);
-        if (&on != grids.device) grids = runtime::clone(grids, on);
+        bytes = &on == grids.device ? grids : runtime::clone(grids, on);
     });
-    return wrap_array(std::move(grids));
+    return new VolumeObject(std::move(bytes), api, &grids);
 }
 
 nb::bytes file_of(VolumeObject& self, const std::string& codec) {
@@ -214,6 +238,7 @@ nb::bytes file_of(VolumeObject& self, const std::string& codec) {
     for (const auto& [name, number] : kCodecs) {
         if (codec != name) continue;
         std::vector<std::byte> file;
+        runtime::refuse_recording(self.volume().device(), api, "save it after the graph has run");
         const runtime::Array bytes = self.volume().host_bytes();
         without_gil(bytes.size(), [&] {
             file = write_grid({runtime::host_data(bytes), static_cast<std::size_t>(bytes.size())}, self.volume().grid(),
@@ -232,20 +257,24 @@ VolumeObject* from_array(nb::handle bytes, const char* api) {
     if (array.dtype != Type::scalar(Scalar::u8) || array.ndim != 1 || !array.is_contiguous())
         throw UsageError(api, "the bytes of a grid are a contiguous array (n,) of uint8, and this is one of " +
                                   array.dtype.python_name() + " with shape " + runtime::shape_text(array.shape()));
+    runtime::refuse_recording(*array.device, api, "make volumes before the capture");
     return new VolumeObject(array, api);
+}
+
+// The size that a grid in unknown memory has by its header, whose bytes are given.
+std::uint64_t stated_size(nb::handle header, const char* api) {
+    const runtime::Array& array = array_argument(header.ptr(), api, "data").array;
+    const runtime::Array host = runtime::spatial::readable_bytes(array, api);
+    return read<std::uint64_t>(runtime::host_data(host) + grid::kSize);
 }
 
 nb::object next_grid(VolumeObject& self) {
     const Volume& volume = self.volume();
     const auto from = static_cast<std::int64_t>(volume.grid().size_bytes);
     if (volume.grid().index + 1 >= volume.grid().count || from >= volume.bytes().size()) return nb::none();
-    return wrap_array(runtime::slice(volume.bytes(), 0, from, volume.bytes().size() - from, 1));
-}
-
-void write_values(VolumeObject& self, nb::bytes values, const std::array<std::int64_t, 3>& extent,
-                  const std::array<std::int32_t, 3>& first) {
-    self.volume().write_dense({reinterpret_cast<const std::byte*>(values.c_str()), values.size()}, extent,
-                              {first[0], first[1], first[2]});
+    const runtime::WithoutRecording without;
+    runtime::Array bytes = runtime::slice(volume.bytes(), 0, from, volume.bytes().size() - from, 1);
+    return nb::cast(new VolumeObject(std::move(bytes), "Volume.load_next_grid()"), nb::rv_policy::take_ownership);
 }
 
 const BlindData& blind_data(VolumeObject& self, std::int64_t index) {
@@ -260,22 +289,21 @@ const BlindData& blind_data(VolumeObject& self, std::int64_t index) {
 }  // namespace
 
 void bind_volume(nb::module_& m) {
-    m.def("_read_nvdb", &read_file, nb::arg("file"), nb::arg("device").none());
+    m.def("_read_nvdb", &read_file, nb::arg("file"), nb::arg("device").none(), nb::rv_policy::take_ownership);
     m.def(
         "_volume_device",
         [](nb::handle device, const std::string& api) {
-            runtime::Device& on = device_from_python(device, api.c_str());
-            runtime::spatial::require_volume_device(on, api, "device=\"cpu\"");
-            return device_to_python(on);
+            return device_to_python(device_from_python(device, api.c_str()));
         },
         nb::arg("device").none(), nb::arg("api"));
+    m.def("_stated_volume_size", &stated_size, nb::arg("header"), nb::arg("api"));
     m.def("_is_volume_type", [](nb::handle dtype) {
         const std::optional<Type> type = dtype_from_python(dtype);
         return type && grid_type(*type) != GridType::unknown;
     });
     m.def("_build_volume", &build, nb::arg("points"), nb::arg("mask").none(), nb::arg("by_voxels"),
           nb::arg("background").none(), nb::arg("matrix"), nb::arg("translation"), nb::arg("limits").none(),
-          nb::arg("status").none(), nb::arg("device").none(), nb::arg("api"), nb::arg("name"),
+          nb::arg("status").none(), nb::arg("device").none(), nb::arg("api"), nb::arg("name"), nb::arg("values").none(),
           nb::rv_policy::take_ownership);
     nb::class_<VolumeObject>(m, "_Volume", "The inside of a wp.Volume.")
         .def(nb::new_(&from_array), nb::arg("bytes"), nb::arg("api"))
@@ -321,7 +349,6 @@ void bind_volume(nb::module_& m) {
             },
             nb::arg("index"), nb::arg("dtype").none())
         .def("next_grid", &next_grid)
-        .def("write_values", &write_values, nb::arg("values"), nb::arg("extent"), nb::arg("first"))
         .def("rebuild", &rebuild, nb::arg("points"), nb::arg("mask").none(), nb::arg("status").none())
         .def("file", &file_of, nb::arg("codec"));
 }

@@ -130,13 +130,36 @@ bool CellTable::fill(const std::vector<LeafLocation>& leaves) {
     return true;
 }
 
-devlib::VolumeCells CellTable::view() const {
-    devlib::VolumeCells result{cells_.data(), {}, {}};
+devlib::VolumeCells CellTable::view_of(const unsigned char* const* cells) const {
+    devlib::VolumeCells result{cells, {}, {}};
     for (int a = 0; a < 3; ++a) {
         result.low[a] = static_cast<int>(box_.low[a]);
         result.count[a] = static_cast<int>(box_.count[a]);
     }
     return result;
+}
+
+devlib::VolumeCells CellTable::view() const { return view_of(cells_.data()); }
+
+std::size_t CellTable::size_bytes() const {
+    return constants_.size() * layout_of(type_).leaf_bytes + cells_.size() * sizeof(cells_[0]);
+}
+
+devlib::VolumeCells CellTable::write(std::byte* to, const unsigned char* at, const unsigned char* grid) const {
+    const std::size_t leaf_bytes = layout_of(type_).leaf_bytes;
+    std::map<const unsigned char*, const unsigned char*> constants;
+    std::size_t end = 0;
+    for (const auto& [value, leaf] : constants_) {
+        std::memcpy(to + end, leaf.get(), leaf_bytes);
+        constants[reinterpret_cast<const unsigned char*>(leaf.get())] = at + end;
+        end += leaf_bytes;
+    }
+    for (std::size_t n = 0; n < cells_.size(); ++n) {
+        const auto constant = constants.find(cells_[n]);
+        nanovdb::write(to + end + n * sizeof(cells_[n]),
+                       constant != constants.end() ? constant->second : grid + (cells_[n] - address_));
+    }
+    return view_of(reinterpret_cast<const unsigned char* const*>(at + end));
 }
 
 }  // namespace weft::runtime::nanovdb

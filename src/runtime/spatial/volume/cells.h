@@ -24,6 +24,11 @@ public:
 
     devlib::VolumeCells view() const;
 
+    // The table for kernels that cannot read the host's memory: writes constant leaves and cells to `to`, of
+    // size_bytes() bytes, for use at the address `at`, by a grid at `grid`.
+    std::size_t size_bytes() const;
+    devlib::VolumeCells write(std::byte* to, const unsigned char* at, const unsigned char* grid) const;
+
 private:
     struct Box {
         std::int64_t low[3], count[3];  // in cells, with a border of one background cell
@@ -36,6 +41,7 @@ private:
     const unsigned char* leaf_of(const std::byte* value);
     bool set(Coordinate corner, std::int64_t cells, const std::byte* value);
     std::size_t index(std::int64_t i, std::int64_t j, std::int64_t k) const;
+    devlib::VolumeCells view_of(const unsigned char* const* cells) const;
 
     Bytes grid_;
     GridType type_;

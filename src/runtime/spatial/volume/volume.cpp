@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "runtime/bytes.h"
+#include "runtime/spatial/device_geometry.h"
 #include "support/error.h"
 #include "types/objects.h"
 
@@ -58,16 +59,50 @@ VolumeView::VolumeView(Bytes bytes, const GridDescription& grid, Array of) : gri
     d.tile_count = static_cast<unsigned>(tiles_.size());
     cells_ = CellTable::make(bytes.first(grid.size_bytes), grid, d.grid);
     if (cells_) d.cells = cells_->view();
+    upload();
+}
+
+VolumeView::VolumeView(const VolumeView& of, Array bytes)
+    : descriptor_(of.descriptor_), tiles_(of.tiles_), cells_(of.cells_), grid_(of.grid_), bytes_(std::move(bytes)) {
+    descriptor_.grid = static_cast<unsigned char*>(bytes_.view.data);
+    for (devlib::VolumeTile& tile : tiles_)
+        for (const unsigned char** const at : {&tile.upper, &tile.value})
+            if (*at) *at = descriptor_.grid + (*at - of.descriptor_.grid);
+    upload();
+}
+
+// All of it is one copy.
+void VolumeView::upload() {
+    DeviceGeometry* const geometry = bytes_.device->geometry();
+    if (!geometry) return;
+    constexpr std::size_t kTiles = (sizeof descriptor_ + kAlignment - 1) / kAlignment * kAlignment;
+    const std::size_t tile_bytes = tiles_.size() * sizeof(devlib::VolumeTile);
+    const std::size_t cells = (kTiles + tile_bytes + kAlignment - 1) / kAlignment * kAlignment;
+    std::vector<std::byte> all(cells + (cells_ ? cells_->size_bytes() : 0));
+    const auto size = static_cast<std::int64_t>(all.size());
+    memory_ = allocate(size, *bytes_.device);
+    const auto* const at = static_cast<const unsigned char*>(memory_->data);
+    descriptor_.tiles = reinterpret_cast<const devlib::VolumeTile*>(at + kTiles);
+    if (cells_) descriptor_.cells = cells_->write(all.data() + cells, at + cells, descriptor_.grid);
+    std::memcpy(all.data(), &descriptor_, sizeof descriptor_);
+    if (tile_bytes > 0) std::memcpy(all.data() + kTiles, tiles_.data(), tile_bytes);
+    geometry->write(memory_->data, all.data(), size);
+}
+
+Contents VolumeView::contents_of(std::shared_ptr<const VolumeView> view) {
+    DeviceGeometry* const geometry = view->bytes_.device->geometry();
+    const void* const descriptor = geometry ? view->memory_->data : static_cast<const void*>(&view->descriptor_);
+    return {descriptor, std::move(view), geometry ? &geometry->table() : nullptr};
 }
 
 std::uint64_t VolumeView::version() const { return bytes_.buffer ? bytes_.buffer->version : 0; }
 
 Contents VolumeView::copy() const {
     Array bytes = clone(slice(bytes_, 0, 0, static_cast<std::int64_t>(grid_.size_bytes), 1), *bytes_.device);
+    // Kernels write values of leaves alone, so that the tiles and cells are as they were.
+    if (memory_) return contents_of(std::shared_ptr<const VolumeView>(new VolumeView(*this, std::move(bytes))));
     const Array host = on_host(bytes);
-    auto made = std::make_shared<const VolumeView>(span_of(host), grid_, std::move(bytes));
-    const void* const descriptor = &made->descriptor();
-    return {descriptor, std::move(made)};
+    return contents_of(std::make_shared<const VolumeView>(span_of(host), grid_, std::move(bytes)));
 }
 
 Type value_type(GridType type) {
@@ -114,15 +149,19 @@ Type value_type(GridType type) {
     return Type::none();
 }
 
-void require_volume_device(const Device& device, std::string_view api, std::string_view help) {
-    if (device.is_cpu) return;
-    throw UsageError(api, "volumes are on CPUs only, not on '" + device.alias + "'. help: " + std::string(help));
+Array readable_bytes(const Array& bytes, std::string_view api) {
+    try {
+        return on_host(bytes);
+    } catch (const UsageError& error) {
+        throw UsageError(api, std::to_string(bytes.size()) + " bytes at address " + std::to_string(bytes.address()) +
+                                  " cannot be read as memory of '" + bytes.device->alias + "': " + error.what());
+    }
 }
 
-Volume::Volume(Array bytes, std::string_view api) : bytes_(std::move(bytes)) {
-    require_volume_device(*bytes_.device, api, "data.to('cpu')");
-    check(span_of(on_host(bytes_)), api);
-    id_ = publish(ObjectKind::volume, {&view_->descriptor(), view_});
+Volume::Volume(Array bytes, std::string_view api, const Array* host_bytes) : bytes_(std::move(bytes)) {
+    const Array host = host_bytes ? *host_bytes : readable_bytes(bytes_, api);
+    check(span_of(host), api);
+    id_ = publish(ObjectKind::volume, VolumeView::contents_of(view_));
 }
 
 Volume::~Volume() { withdraw(id_); }
@@ -139,6 +178,7 @@ void Volume::check(Bytes grid, std::string_view api) {
 std::uint64_t Volume::voxel_count() const { return places_of(grid_); }
 
 Array Volume::host_bytes() const {
+    const WithoutRecording without;
     return on_host(slice(bytes_, 0, 0, static_cast<std::int64_t>(grid_.size_bytes), 1));
 }
 
@@ -184,20 +224,13 @@ Array Volume::blind_data(std::size_t index, std::optional<Type> as) const {
     return result;
 }
 
-void Volume::write_dense(Bytes values, const std::array<std::int64_t, 3>& extent, Coordinate first) {
-    keep_apart(id_);
-    HostWrite written(bytes_, /*keeps=*/true);
-    nanovdb::write_dense(span_of(written.array()), values, extent, first);
-    written.finish();
-}
-
 void Volume::replace(const nanovdb::Topology& topology, const Recipe& recipe, const Capacity& capacity) {
     keep_apart(id_);
     HostWrite written(bytes_);
     build_grid(span_of(written.array()), topology, recipe, capacity);
     check(span_of(written.array()), "Volume.rebuild()");
     written.finish();
-    spatial::replace(id_, {&view_->descriptor(), view_});
+    spatial::replace(id_, VolumeView::contents_of(view_));
 }
 
 }  // namespace weft::runtime::spatial

@@ -1,13 +1,17 @@
 // A volume: a NanoVDB grid that kernels sample, look up and write, by its id (runtime/handles.h).
 //
 // It keeps the grid's bytes in memory of a device, and publishes a descriptor (devlib/spatial/volume.h) of them. The
-// grid is checked when the volume is made. Afterwards kernels write values. Code that overwrites other bytes of it
-// loses the guarantees of the check.
+// grid is checked when the volume is made, on the host. Afterwards kernels write values. Code that overwrites other
+// bytes of it loses the guarantees of the check.
+//
+// On a device with geometry of its own (device_geometry.h) the descriptor, the tiles of the root and the table of cells
+// are in that device's memory, too.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "devlib/spatial/volume.h"
@@ -26,31 +30,40 @@ public:
     VolumeView(const VolumeView&) = delete;
     VolumeView& operator=(const VolumeView&) = delete;
 
+    // Its addresses are those of the device.
     const devlib::VolumeDescriptor& descriptor() const { return descriptor_; }
+    // A view as an id's contents: the descriptor where kernels of its device read it.
+    static Contents contents_of(std::shared_ptr<const VolumeView> view);
     // Counts writes through arrays that share the bytes.
     std::uint64_t version() const override;
     // Copies the grid's bytes, since kernels may write its values.
     Contents copy() const override;
 
 private:
+    // The same grid in other bytes of the same device, which has geometry of its own.
+    VolumeView(const VolumeView& of, Array bytes);
+
+    void upload();
+
     devlib::VolumeDescriptor descriptor_{};
     std::vector<devlib::VolumeTile> tiles_;
-    std::unique_ptr<nanovdb::CellTable> cells_;
+    std::shared_ptr<const nanovdb::CellTable> cells_;
     nanovdb::GridDescription grid_;
     Array bytes_;
+    BufferPtr memory_;  // on a device with geometry of its own: descriptor, tiles, cells
 };
 
 // The type of a grid's values in kernels; none if kernels cannot read it, and for index grids.
 Type value_type(nanovdb::GridType type);
 
-// Throws UsageError in the name of `api` if volumes cannot be on this device; `help` says what would work.
-void require_volume_device(const Device& device, std::string_view api, std::string_view help);
+// Bytes in the host's memory. Throws UsageError in the name of `api` if their device cannot read them.
+Array readable_bytes(const Array& bytes, std::string_view api);
 
 class Volume {
 public:
     // The first grid in these bytes (uint8, contiguous), which are shared. Throws UsageError in the name of `api` if
-    // they are no grid, or not on the CPU.
-    Volume(Array bytes, std::string_view api);
+    // they are no grid. `host_bytes`: the same bytes in the host's memory, if the caller has them.
+    Volume(Array bytes, std::string_view api, const Array* host_bytes = nullptr);
     ~Volume();
     Volume(const Volume&) = delete;
     Volume& operator=(const Volume&) = delete;
@@ -68,12 +81,9 @@ public:
     // The values of one of the grid's blind data, as a view of its bytes: of their own type (bytes if kernels have no
     // such type), or of type `as`. Throws UsageError if its size does not divide theirs.
     Array blind_data(std::size_t index, std::optional<Type> as = std::nullopt) const;
-    // The grid's bytes in the host's memory, as nanovdb::write_grid reads them.
+    // The grid's bytes in the host's memory, as nanovdb::write_grid reads them; read at once, also in a capture.
     Array host_bytes() const;
 
-    // Writes a dense box of values in C order; `first` is the coordinate of its first voxel. Other voxels stay
-    // unchanged.
-    void write_dense(nanovdb::Bytes values, const std::array<std::int64_t, 3>& extent, nanovdb::Coordinate first);
     // Replaces the grid by another of the same size in the same memory, under the same id.
     void replace(const nanovdb::Topology& topology, const nanovdb::Recipe& recipe, const nanovdb::Capacity& capacity);
 

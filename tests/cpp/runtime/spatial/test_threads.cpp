@@ -260,11 +260,11 @@ std::unique_ptr<Volume> make_volume(Random& random, float background, float valu
     const nano::Capacity capacity = nano::capacity_of(topology);
     const std::int64_t shape[] = {static_cast<std::int64_t>(nano::grid_bytes(recipe.type, capacity))};
     const Array bytes = empty(Type::scalar(Scalar::u8), shape, device("cpu"));
-    nano::build_grid({host_data(bytes), static_cast<std::size_t>(shape[0])}, topology, recipe, capacity);
-    auto volume = std::make_unique<Volume>(bytes, "test()");
+    const std::span grid(host_data(bytes), static_cast<std::size_t>(shape[0]));
+    nano::build_grid(grid, topology, recipe, capacity);
     const std::vector<float> values(512, value);
-    volume->write_dense(std::as_bytes(std::span(values)), {8, 8, 8}, {0, 0, 0});
-    return volume;
+    nano::write_dense(grid, std::as_bytes(std::span(values)), {8, 8, 8}, {0, 0, 0});
+    return std::make_unique<Volume>(bytes, "test()");
 }
 
 // The value of a voxel; 0 if there is no such volume.
