@@ -368,9 +368,20 @@ def test_volumes_and_captures(tmp_path):
             ):
                 with pytest.raises(RuntimeError, match=r"Volume.*\(\): a graph is being captured"):
                     refused()
-            loaded, tiles = wp.Volume.load_from_nvdb(path), volume.get_tiles()
+            loaded, tiles, all_voxels = wp.Volume.load_from_nvdb(path), volume.get_tiles(), volume.get_voxels()
         assert tiles.numpy().tolist() == [[0, 0, 0]]
+        assert_array_equal(all_voxels.numpy(), np.stack(np.indices((8, 8, 8)), axis=-1).reshape(-1, 3))
         assert_array_equal(values_of(loaded), 0.0)
+
+
+def test_volumes_on_two_gpus(two_gpus):
+    values = dense((8, 8, 8))
+    here, there = (wp.Volume.load_from_numpy(values, device=device) for device in (DEVICE, "cuda:1"))
+    for volume in (here, there, wp.Volume(here.array().to("cuda:1")), wp.Volume(there.array().to(DEVICE))):
+        assert_array_equal(values_of(volume, (8, 8, 8)), values)
+    out = wp.zeros((8, 8, 8), dtype=float, device=DEVICE)
+    with pytest.raises(RuntimeError, match=f"is the id of a volume on 'cuda:1', and the launch is on '{DEVICE}'"):
+        wp.launch(read, (8, 8, 8), [there.id, out], device=DEVICE)
 
 
 def test_a_volume_in_another_stream():

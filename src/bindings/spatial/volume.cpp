@@ -32,12 +32,18 @@ constexpr std::array<std::pair<const char*, Codec>, 3> kCodecs{
 // Reasons why a rebuild fails, as bits: Volume.REBUILD_...
 enum Status : std::uint32_t { kLeaves = 1, kLower = 2, kUpper = 4, kVoxels = 8, kInvalid = 16 };
 
-nb::object array_of(const std::vector<Coordinate>& coordinates, runtime::Device& device) {
-    const std::int64_t shape[] = {static_cast<std::int64_t>(coordinates.size()), 3};
-    const runtime::Array result = runtime::empty(i32_type(), shape, runtime::host_device());
-    std::ranges::copy(std::as_bytes(std::span(coordinates)), runtime::host_data(result));
-    const runtime::WithoutRecording without;
-    return wrap_array(device.is_host_memory ? result : runtime::clone(result, device));
+// Coordinates that a volume gives, as an array on its device.
+nb::object list_of(const Volume& volume, std::vector<Coordinate> (Volume::*list)() const) {
+    runtime::Array result;
+    without_gil(volume.bytes().size(), [&] {
+        const std::vector<Coordinate> coordinates = (volume.*list)();
+        const std::int64_t shape[] = {static_cast<std::int64_t>(coordinates.size()), 3};
+        result = runtime::empty(i32_type(), shape, runtime::host_device());
+        std::ranges::copy(std::as_bytes(std::span(coordinates)), runtime::host_data(result));
+        const runtime::WithoutRecording without;
+        if (!volume.device().is_host_memory) result = runtime::clone(result, volume.device());
+    });
+    return wrap_array(std::move(result));
 }
 
 nb::object dtype_object(GridType type) {
@@ -143,7 +149,9 @@ bool report(std::uint32_t status, const Points& points, const Topology& topology
 Points points_of(nb::handle points, nb::handle mask, const Map& map, const char* api, const char* name) {
     const runtime::Array& from = array_argument(points.ptr(), api, name).array;
     const runtime::Array* chosen = mask.is_none() ? nullptr : &array_argument(mask.ptr(), api, "point_mask").array;
-    return read_points(from, chosen, map, api, name);
+    Points result;
+    without_gil(from.size(), [&] { result = read_points(from, chosen, map, api, name); });
+    return result;
 }
 
 // The values of a dense box whose first voxel is (0, 0, 0).
@@ -193,15 +201,17 @@ VolumeObject* build(nb::handle points, nb::handle mask, bool by_voxels, nb::hand
     const runtime::Array bytes = runtime::empty(Type::scalar(Scalar::u8), shape, on);
     const std::optional<DenseValues> dense = dense_values(values);
     runtime::HostWrite written(bytes);
+    VolumeObject* made = nullptr;
     without_gil(shape[0], [&] {
         const std::span grid(runtime::host_data(written.array()), static_cast<std::size_t>(shape[0]));
         build_grid(grid, topology, plan.recipe, plan.capacity);
         if (dense) write_dense(grid, dense->bytes, dense->extent, {0, 0, 0});
         written.finish();
+        std::optional<Plan> kept;
+        if (plan.has_limits) kept = std::move(plan);
+        made = new VolumeObject(bytes, api, &written.array(), std::move(kept));
     });
-    std::optional<Plan> kept;
-    if (plan.has_limits) kept = std::move(plan);
-    return new VolumeObject(bytes, api, &written.array(), std::move(kept));
+    return made;
 }
 
 void rebuild(VolumeObject& self, nb::handle points, nb::handle mask, nb::handle status) {
@@ -225,12 +235,12 @@ VolumeObject* read_file(nb::bytes file, nb::handle device) {
     const char* const api = "Volume.load_from_nvdb()";
     runtime::Device& on = device_from_python(device, api);
     const runtime::WithoutRecording without;
-    runtime::Array grids, bytes;
+    VolumeObject* made = nullptr;
     without_gil(static_cast<std::int64_t>(file.size()), [&] {
-        grids = read_grids({reinterpret_cast<const std::byte*>(file.c_str()), file.size()}, api);
-        bytes = &on == grids.device ? grids : runtime::clone(grids, on);
+        const runtime::Array grids = read_grids({reinterpret_cast<const std::byte*>(file.c_str()), file.size()}, api);
+        made = new VolumeObject(&on == grids.device ? grids : runtime::clone(grids, on), api, &grids);
     });
-    return new VolumeObject(std::move(bytes), api, &grids);
+    return made;
 }
 
 nb::bytes file_of(VolumeObject& self, const std::string& codec) {
@@ -258,7 +268,9 @@ VolumeObject* from_array(nb::handle bytes, const char* api) {
         throw UsageError(api, "the bytes of a grid are a contiguous array (n,) of uint8, and this is one of " +
                                   array.dtype.python_name() + " with shape " + runtime::shape_text(array.shape()));
     runtime::refuse_recording(*array.device, api, "make volumes before the capture");
-    return new VolumeObject(array, api);
+    VolumeObject* made = nullptr;
+    without_gil(array.size(), [&] { made = new VolumeObject(array, api); });
+    return made;
 }
 
 // The size that a grid in unknown memory has by its header, whose bytes are given.
@@ -321,10 +333,8 @@ void bind_volume(nb::module_& m) {
         .def_prop_ro("voxel_size", [](VolumeObject& self) { return self.volume().grid().voxel_size; })
         .def_prop_ro("nodes", [](VolumeObject& self) { return self.volume().grid().nodes; })
         .def_prop_ro("voxel_count", [](VolumeObject& self) { return self.volume().voxel_count(); })
-        .def_prop_ro("tiles",
-                     [](VolumeObject& self) { return array_of(self.volume().tiles(), self.volume().device()); })
-        .def_prop_ro("voxels",
-                     [](VolumeObject& self) { return array_of(self.volume().voxels(), self.volume().device()); })
+        .def_prop_ro("tiles", [](VolumeObject& self) { return list_of(self.volume(), &Volume::tiles); })
+        .def_prop_ro("voxels", [](VolumeObject& self) { return list_of(self.volume(), &Volume::voxels); })
         // Whether it was built by voxels, and its capacity of voxels, leaves, lower and upper nodes.
         .def_prop_ro("room",
                      [](VolumeObject& self) -> nb::object {

@@ -172,6 +172,7 @@ void Volume::check(Bytes grid, std::string_view api) {
                                   " bytes, and this array at " + std::to_string(bytes_.address()) +
                                   ". help: copy it (copy=True)");
     grid_ = check_grid(grid, api);
+    if (!bytes_.device->is_host_memory) leaves_ = leaves_of(grid);
     view_ = std::make_shared<VolumeView>(grid, grid_, bytes_);
 }
 
@@ -182,23 +183,25 @@ Array Volume::host_bytes() const {
     return on_host(slice(bytes_, 0, 0, static_cast<std::int64_t>(grid_.size_bytes), 1));
 }
 
+std::vector<LeafLocation> Volume::leaves() const {
+    return bytes_.device->is_host_memory ? leaves_of(span_of(bytes_)) : leaves_;
+}
+
 std::vector<Coordinate> Volume::tiles() const {
     std::vector<Coordinate> result;
-    const Array bytes = host_bytes();
-    for (const LeafLocation& leaf : leaves_of(span_of(bytes))) result.push_back(leaf.origin);
+    for (const LeafLocation& leaf : leaves()) result.push_back(leaf.origin);
     return result;
 }
 
 std::vector<Coordinate> Volume::voxels() const {
     std::vector<Coordinate> result;
     result.reserve(voxel_count());
-    const Array bytes = host_bytes();
-    const std::span<std::byte> grid = span_of(bytes);
-    for (const LeafLocation& leaf : leaves_of(grid)) {
-        const std::byte* mask = grid.data() + leaf.offset + leaf::kValueMask;
+    const bool has_masks = grid_.type == GridType::on_index;
+    const Array bytes = has_masks ? host_bytes() : Array();
+    for (const LeafLocation& leaf : leaves()) {
+        const std::byte* mask = has_masks ? host_data(bytes) + leaf.offset + leaf::kValueMask : nullptr;
         for (int n = 0; n < kLeafVoxels; ++n) {
-            const bool is_active = (static_cast<unsigned>(mask[n / 8]) >> (n % 8) & 1) != 0;
-            if (grid_.type == GridType::on_index && !is_active) continue;
+            if (mask && (static_cast<unsigned>(mask[n / 8]) >> (n % 8) & 1) == 0) continue;
             result.push_back({leaf.origin.i + n / 64, leaf.origin.j + n / 8 % 8, leaf.origin.k + n % 8});
         }
     }

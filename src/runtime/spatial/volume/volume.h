@@ -89,9 +89,11 @@ public:
 
 private:
     void check(nanovdb::Bytes grid, std::string_view api);
+    std::vector<nanovdb::LeafLocation> leaves() const;
 
     Array bytes_;
     nanovdb::GridDescription grid_;
+    std::vector<nanovdb::LeafLocation> leaves_;  // if the bytes are not the host's
     std::shared_ptr<VolumeView> view_;
     std::uint64_t id_ = 0;
 };
