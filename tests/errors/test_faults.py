@@ -294,7 +294,6 @@ def test_ids_of_something_else():
     assert "the id 'mesh' (0) names no mesh" in str(fault(nearest, [0, place, distance], ValueError))
 
 
-@pytest.mark.host_memory("meshes are for the CPU", on="cuda")
 def test_ids_of_every_kind_of_object():
     @wp.kernel
     def boxes(bvh: wp.uint64, out: wp.array[int]):
