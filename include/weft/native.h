@@ -11,10 +11,13 @@
 //
 //   sqrt, sin, pow, min, clamp, ... of float and double; sqrtf, sinf, ...; INFINITY, NAN, M_PI, FLT_MAX; printf
 //   address(a, i, j)                the address of an element
+//   atomic_add(&a[i], x)            and atomicAdd, atomicMin, atomicCAS, ... as CUDA has them
+//   __popc, __clz, __ffs, ...       of 32 bits, and __popcll, ... of 64
 //
 // Parameters that are passed by reference are references. Structs have the names and fields of their Python classes.
-// Indices are not checked. Other threads run at the same time: use atomic_add(&a[i], x) for memory that several of them
-// change.
+// Indices are not checked. Other threads run at the same time: memory that several of them change needs atomics.
+//
+// On CUDA devices the C++ is compiled as CUDA (__CUDA_ARCH__), and native_cuda.h goes before this header.
 #pragma once
 
 // As the standard headers have them, which may follow.
@@ -34,6 +37,14 @@ extern "C" int printf(const char*, ...);
 #define M_PI 3.14159265358979323846
 #define FLT_MAX __FLT_MAX__
 #define FLT_EPSILON __FLT_EPSILON__
+
+// The loop of a call over its lanes; on CUDA devices a call has one (codegen/native.h).
+#if defined(__CUDA__)
+#define WEFT_EACH_LANE(lanes) if constexpr (constexpr long lane = 0; true)
+#else
+#define WEFT_EACH_LANE(lanes) \
+    for (long lane = 0; (lanes) != 0 && (lane = __builtin_ctzl(lanes), true); (lanes) &= (lanes) - 1)
+#endif
 
 namespace wp {
 
@@ -195,6 +206,27 @@ WEFT_MATH_2(hypot)
 WEFT_MATH_2(pow)
 #undef WEFT_MATH_2
 template <typename T, typename... Rest>
+detail::real_t<T> rsqrt(T x, Rest... rest) {
+    return detail::real_t<T>(1) / sqrt(x, rest...);
+}
+template <typename... Rest>
+float rsqrtf(float x, Rest... rest) {
+    return 1.0f / sqrtf(x, rest...);
+}
+template <typename... Rest>
+float fmaf(float x, float y, float z, Rest...) {
+    static_assert(sizeof...(Rest) == 0, "this takes three numbers");
+    return __builtin_fmaf(x, y, z);
+}
+template <typename T, typename... Rest>
+detail::real_t<T> fma(T x, T y, T z, Rest...) {
+    static_assert(sizeof...(Rest) == 0, "this takes three numbers");
+    if constexpr (sizeof(detail::real_t<T>) == 4)
+        return __builtin_fmaf(float(x), float(y), float(z));
+    else
+        return __builtin_fma(double(x), double(y), double(z));
+}
+template <typename T, typename... Rest>
 bool isnan(T x, Rest...) {
     return x != x;
 }
@@ -292,7 +324,8 @@ struct transform_t {
     quat_t<T> q;
 };
 
-// A view of memory with N dimensions; strides in bytes. The data of one that was passed as None is null.
+// A view of memory with N dimensions; strides in bytes. The data of one that was passed as None is null. As a pointer
+// it is its data, which knows no strides.
 template <typename T, int N = 1>
 struct array_t {
     T* data = nullptr;
@@ -301,7 +334,9 @@ struct array_t {
     int64 strides[4] = {};
 
     explicit operator bool() const { return data != nullptr; }
-    decltype(auto) operator[](int64 i) const {
+    operator T*() const { return data; }
+    template <typename Index>  // an exact match, so that the pointer's own operator is none
+    decltype(auto) operator[](Index i) const {
         T* const part = at(data, i);
         if constexpr (N == 1) {
             return *part;
@@ -338,16 +373,164 @@ T* address(const array_t<T, N>& array, Indices... indices) {
     return &array(indices...);
 }
 
-// Adds atomically; returns the old value.
-template <typename T>
-T atomic_add(T* place, T value) {
-    T old, sum;
+// ---- atomics: each returns the old value ----
+
+namespace detail {
+
+#if defined(__CUDA__) && defined(WEFT_ADJOINT)
+// Memory of the thread stands for gradients that are not there (detail::Gradient). GPUs have no atomics on it.
+inline bool is_own(const void* place) { return __nvvm_isspacep_local(place); }
+#else
+inline bool is_own(const void*) { return false; }
+#endif
+
+// Replaces the value by combine(value).
+template <typename T, typename Combine>
+T atomic_update(T* place, Combine combine) {
+    T old, made;
+    if (is_own(place)) {
+        old = *place;
+        *place = combine(old);
+        return old;
+    }
     __atomic_load(place, &old, __ATOMIC_RELAXED);
     do {
-        sum = old + value;
-    } while (!__atomic_compare_exchange(place, &old, &sum, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+        made = combine(old);
+    } while (!__atomic_compare_exchange(place, &old, &made, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     return old;
 }
+
+template <typename T>
+inline constexpr bool is_integer = false;
+template <typename T>
+inline constexpr bool adds_atomically = is_integer<T>;  // by an instruction
+#define WEFT_INTEGER(T) \
+    template <>         \
+    inline constexpr bool is_integer<T> = true;
+WEFT_INTEGER(int)
+WEFT_INTEGER(unsigned)
+WEFT_INTEGER(long)
+WEFT_INTEGER(unsigned long)
+WEFT_INTEGER(long long)
+WEFT_INTEGER(unsigned long long)
+#undef WEFT_INTEGER
+#if defined(__CUDA__) && __clang_major__ >= 16
+template <>
+inline constexpr bool adds_atomically<float> = true;
+template <>
+inline constexpr bool adds_atomically<double> = true;
+#endif
+
+}  // namespace detail
+
+template <typename T>
+T atomic_add(T* place, T value) {
+    if constexpr (detail::adds_atomically<T>)
+        if (!detail::is_own(place)) return __atomic_fetch_add(place, value, __ATOMIC_RELAXED);
+    return detail::atomic_update(place, [=](T old) { return T(old + value); });
+}
+template <typename T>
+T atomic_sub(T* place, T value) {
+    return atomic_add(place, T(-value));
+}
+template <typename T>
+T atomic_min(T* place, T value) {
+    if constexpr (detail::is_integer<T>)
+        if (!detail::is_own(place)) return __atomic_fetch_min(place, value, __ATOMIC_RELAXED);
+    return detail::atomic_update(place, [=](T old) { return min(old, value); });
+}
+template <typename T>
+T atomic_max(T* place, T value) {
+    if constexpr (detail::is_integer<T>)
+        if (!detail::is_own(place)) return __atomic_fetch_max(place, value, __ATOMIC_RELAXED);
+    return detail::atomic_update(place, [=](T old) { return max(old, value); });
+}
+template <typename T>
+T atomic_exch(T* place, T value) {
+    T old;
+    if (detail::is_own(place)) return detail::atomic_update(place, [=](T) { return value; });
+    __atomic_exchange(place, &value, &old, __ATOMIC_RELAXED);
+    return old;
+}
+template <typename T>
+T atomic_cas(T* place, T compared, T value) {
+    if (detail::is_own(place))
+        return detail::atomic_update(place, [=](T old) { return old == compared ? value : old; });
+    __atomic_compare_exchange(place, &compared, &value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return compared;  // now the old value
+}
+
+// With CUDA's names and types: overloads, so that arguments convert as they do there.
+#define WEFT_ATOMIC(name, ours, T) \
+    inline T name(T* place, T value) { return ours(place, value); }
+#define WEFT_ATOMIC_BITS(name, builtin, T) \
+    inline T name(T* place, T value) { return __atomic_fetch_##builtin(place, value, __ATOMIC_RELAXED); }
+#define WEFT_ATOMICS(T)                   \
+    WEFT_ATOMIC(atomicAdd, atomic_add, T) \
+    WEFT_ATOMIC(atomicSub, atomic_sub, T) \
+    WEFT_ATOMIC(atomicExch, atomic_exch, T)
+#define WEFT_ATOMICS_OF_INTEGERS(T)       \
+    WEFT_ATOMICS(T)                       \
+    WEFT_ATOMIC(atomicMin, atomic_min, T) \
+    WEFT_ATOMIC(atomicMax, atomic_max, T) \
+    WEFT_ATOMIC_BITS(atomicAnd, and, T)   \
+    WEFT_ATOMIC_BITS(atomicOr, or, T)     \
+    WEFT_ATOMIC_BITS(atomicXor, xor, T)   \
+    inline T atomicCAS(T* place, T compared, T value) { return atomic_cas(place, compared, value); }
+WEFT_ATOMICS(float)
+WEFT_ATOMICS(double)
+WEFT_ATOMICS_OF_INTEGERS(int)
+WEFT_ATOMICS_OF_INTEGERS(unsigned)
+WEFT_ATOMICS_OF_INTEGERS(long)
+WEFT_ATOMICS_OF_INTEGERS(unsigned long)
+WEFT_ATOMICS_OF_INTEGERS(long long)
+WEFT_ATOMICS_OF_INTEGERS(unsigned long long)
+#undef WEFT_ATOMIC
+#undef WEFT_ATOMIC_BITS
+#undef WEFT_ATOMICS
+#undef WEFT_ATOMICS_OF_INTEGERS
+
+// Counts up to `last`, and down from it; both go round.
+inline unsigned atomicInc(unsigned* place, unsigned last) {
+    return detail::atomic_update(place, [=](unsigned old) { return old >= last ? 0u : old + 1u; });
+}
+inline unsigned atomicDec(unsigned* place, unsigned last) {
+    return detail::atomic_update(place, [=](unsigned old) { return old == 0u || old > last ? last : old - 1u; });
+}
+
+// ---- bits, with CUDA's names ----
+
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+inline int __clz(int x) { return x ? __builtin_clz(unsigned(x)) : 32; }
+inline int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)(x)) : 64; }
+inline int __ffs(int x) { return __builtin_ffs(x); }
+inline int __ffsll(long long x) { return __builtin_ffsll(x); }
+inline unsigned __brev(unsigned x) { return __builtin_bitreverse32(x); }
+inline unsigned long long __brevll(unsigned long long x) { return __builtin_bitreverse64(x); }
+inline int __float_as_int(float x) { return int(detail::bits_of(x)); }
+inline unsigned __float_as_uint(float x) { return detail::bits_of(x); }
+inline float __int_as_float(int x) { return detail::float_of(uint32(x)); }
+inline float __uint_as_float(unsigned x) { return detail::float_of(x); }
+
+// ---- gradients ----
+
+namespace detail {
+
+// An adjoint snippet's gradient of an array. If the array has none, all elements are one number of the thread, so that
+// the snippet may read zero from it and add to it.
+template <typename T, int N>
+struct Gradient {
+    T nothing{};
+    array_t<T, N> of(array_t<T, N> gradient) {
+        if (gradient.data) return gradient;
+        gradient.data = &nothing;
+        for (int axis = 0; axis < N; ++axis) gradient.strides[axis] = 0;
+        return gradient;
+    }
+};
+
+}  // namespace detail
 
 #define WEFT_NAMED(suffix, T)         \
     using vec2##suffix = vec_t<2, T>; \

@@ -53,6 +53,7 @@ public:
         write(entry.ordered);
         write(entry.reports);
         write(entry.prints);
+        write(entry.whole_blocks);
         write(entry.logs);
         write(entry.most_threads);
         write(entry.together);
@@ -112,6 +113,7 @@ public:
         read(entry.ordered);
         read(entry.reports);
         read(entry.prints);
+        read(entry.whole_blocks);
         read(entry.logs);
         read(entry.most_threads);
         read(entry.together);

@@ -54,7 +54,9 @@ void Emitter::emit_call_native(const Operation& operation) {
     const std::string symbol = native_symbol(natives_.number(operation));
     llvm::FunctionCallee callee =
         module_.getOrInsertFunction(symbol, llvm::FunctionType::get(builder_.getVoidTy(), parameters, false));
-    llvm::cast<llvm::Function>(callee.getCallee())->setDoesNotThrow();
+    auto* function = llvm::cast<llvm::Function>(callee.getCallee());
+    function->setDoesNotThrow();
+    function->setConvergent();  // it may have barriers, on GPUs
     builder_.CreateCall(callee, arguments);
     if (!result) return;
 

@@ -57,10 +57,13 @@ public:
             check_name(name.substr(is_reference), "parameter");
             parameters += (i ? ", " : "") + type + " " + name;
             formals += ", char* a" + number + ", long s" + number;
-            const std::string given = "*reinterpret_cast<" + type + "*>(a" + number + " + lane * s" + number + ")";
-            const std::string part = is_reference ? "to.part" + std::to_string(next++) : "";
-            if (is_reference) before += "        " + part + " = " + given + ";\n";
-            arguments += (i ? ", " : "") + (is_reference ? part : given);
+            std::string given = "*reinterpret_cast<" + type + "*>(a" + number + " + lane * s" + number + ")";
+            if (is_reference) {
+                const std::string part = "to.part" + std::to_string(next++);
+                before += "        " + part + " = " + given + ";\n";
+                given = part;
+            }
+            arguments += (i ? ", " : "") + given;
         }
         const std::string own_result = !returns ? "void" : references ? name_of(result.fields()[0].type) : result_name;
         std::string body, text;
@@ -75,9 +78,10 @@ public:
         text += "#line 1 \"" + std::string(kSnippetName) + "\"\n" + body;
         text += "#line 1 \"" + std::string(kAroundName) + "\"\n}\n}\n";
         text += "extern \"C\" void " + std::string(kNativeSymbol) + "(unsigned long lanes, void* result" + formals +
-                ") {\n    for (; lanes; lanes &= lanes - 1) {\n        const long lane = __builtin_ctzl(lanes);\n";
+                ") {\n    WEFT_EACH_LANE(lanes) {\n";
         text += "        (void)lane;\n        (void)result;\n";
-        if (!result.is_none()) text += "        auto& to = static_cast<" + result_name + "*>(result)[lane];\n" + before;
+        if (!result.is_none()) text += "        auto& to = static_cast<" + result_name + "*>(result)[lane];\n";
+        text += before;
         text += "        " +
                 std::string(!returns     ? ""
                             : references ? "to.part0 = "
@@ -157,7 +161,10 @@ std::size_t NativeFunctions::number(const ir::Operation& call) {
     std::string text = Writer(call).write();
     for (std::size_t i = 0; i < functions_.size(); ++i)
         if (functions_[i].text == text) return i;
-    functions_.push_back({call.library->symbol, call.library->native->source, std::move(text), call.span});
+    const ir::NativeSnippet& snippet = *call.library->native;
+    std::string definitions;
+    if (std::ranges::any_of(snippet.source->lines, is_include)) definitions += "#define WEFT_INCLUDES\n";
+    functions_.push_back({call.library->symbol, snippet.source, std::move(definitions), std::move(text), call.span});
     return functions_.size() - 1;
 }
 

@@ -5,7 +5,8 @@
 //   extern "C" void weft_native(unsigned long lanes, void* result, void* a, long a_step, ...)
 //
 // runs the snippet for each lane whose bit is set, in order. `result` has room for one value per lane. `a` points to
-// the argument of lane 0 in its memory layout; the next lane's is a_step bytes further (0: all lanes share one).
+// the argument of lane 0 in its memory layout; the next lane's is a_step bytes further (0: all lanes share one). On
+// CUDA devices a call has one lane, and is inlined.
 #pragma once
 
 #include <string>
@@ -16,10 +17,11 @@
 namespace weft::codegen {
 
 struct NativeFunction {
-    std::string name;   // as the user calls it
-    SourcePtr snippet;  // source of the lines of `text` behind #line kSnippetName
-    std::string text;   // without include/weft/native.h, which goes before it
-    Span call;          // the first one, for messages
+    std::string name;         // as the user calls it
+    SourcePtr snippet;        // source of the lines of `text` behind #line kSnippetName
+    std::string definitions;  // macros that go before include/weft/native.h
+    std::string text;         // behind it
+    Span call;                // the first one, for messages
 };
 
 inline constexpr const char* kSnippetName = "snippet";         // its file in #line directives

@@ -22,11 +22,11 @@ codegen::Lowered lower(const ir::Module& module, const Backend& target, const Op
     const codegen::TargetInfo info = target.describe(options.target);
     const transform::ModulePlan plan = transform::plan(module, codegen::plan_options(options.codegen, info));
     codegen::Lowered lowered = codegen::lower(module, plan, info, options.codegen, context);
-    if (!lowered.natives.empty() && options.target.kind != Target::Kind::cpu)
-        throw UsageError("launch()",
-                         "the kernel calls a @wp.func_native, whose C++ is compiled for the CPU. help: launch it with "
-                         "device=\"cpu\"");
     link_devlib(*lowered.module, options.target.kind);
+    if (options.target.kind == Target::Kind::cuda) {
+        link_natives(*lowered.module, lowered.natives, options.target, options.native);
+        lowered.natives.clear();
+    }
     return lowered;
 }
 

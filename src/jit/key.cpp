@@ -24,6 +24,7 @@ Digest cache_key(const ir::Module& module, const Options& options) {
     add("weft", WEFT_COMPILER_VERSION);
     add("llvm", LLVM_VERSION_STRING);
     add("sleef", WEFT_SLEEF_VERSION);
+    add("native", native_headers_version());
     if (kind == Target::Kind::cuda) add("libdevice", libdevice_version());
     add_number("kind", static_cast<int>(kind));
     add("triple", triple);

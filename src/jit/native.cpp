@@ -88,30 +88,55 @@ const char* level_of_processor(const Target& target) {
 }
 #endif
 
-std::vector<std::string> options_of_compiler(const Target& target) {
-    // -fno-exceptions and -fno-rtti: an exception cannot leave a kernel. Warnings depend on the compiler and are off; a
-    // missing return value is an error.
-    std::vector<std::string> options = {"-x",
-                                        "c++",
-                                        "-std=c++17",
-                                        "-O2",
-                                        "-c",
-                                        "-fPIC",
-                                        "-fno-exceptions",
-                                        "-fno-rtti",
-                                        "-fno-strict-aliasing",
-                                        "-fno-math-errno",
-                                        "-fno-trapping-math",
-                                        "-ffp-contract=on",
-                                        "-fno-threadsafe-statics",
-                                        "-fno-stack-protector",
-                                        "-fno-asynchronous-unwind-tables",
-                                        "-Wno-everything",
-                                        "-Werror=return-type"};
+std::vector<std::string> options_for_cpu(const Target& target) {
+    std::vector<std::string> options = {
+        "-x", "c++", "-fPIC", "-fno-math-errno", "-fno-stack-protector", "-fno-asynchronous-unwind-tables"};
 #if defined(__x86_64__)
     options.push_back(std::string("-march=") + level_of_processor(target));
 #endif
     return options;
+}
+
+// As CUDA, for the device alone. The bitcode is for the oldest GPU, which every clang knows, and LLVM compiles it for
+// the kernel's; only __CUDA_ARCH__ shows it to the C++. With errno, clang keeps calls of sinf, which link_native()
+// turns into libdevice's, and makes no llvm.sin, which GPUs do not have. PTX 6.3 has the instructions for warps.
+std::vector<std::string> options_for_cuda(const Target& target) {
+    const int architecture = 10 * std::atoi(target.processor.c_str() + std::string_view("sm_").size());
+    return {"-x",
+            "cuda",
+            "-emit-llvm",
+            "--cuda-device-only",
+            "-nocudainc",
+            "--cuda-gpu-arch=sm_75",
+            "-nocudalib",
+            "--cuda-path=/nonexistent",
+            "-fdeclspec",
+            "-fmath-errno",
+            "-Xclang",
+            "-target-feature",
+            "-Xclang",
+            "+ptx63",
+            "-U__CUDA_ARCH__",
+            "-D__CUDA_ARCH__=" + std::to_string(architecture)};
+}
+
+std::vector<std::string> options_of_compiler(const Target& target) {
+    std::vector<std::string> options =
+        target.kind == Target::Kind::cuda ? options_for_cuda(target) : options_for_cpu(target);
+    // -fno-exceptions and -fno-rtti: an exception cannot leave a kernel. Warnings depend on the compiler and are off; a
+    // missing return value is an error.
+    for (const char* const option :
+         {"-std=c++17", "-O2", "-c", "-fno-exceptions", "-fno-rtti", "-fno-strict-aliasing", "-fno-trapping-math",
+          "-ffp-contract=on", "-fno-threadsafe-statics", "-Wno-everything", "-Werror=return-type"})
+        options.push_back(option);
+    return options;
+}
+
+// The text that the compiler reads.
+std::string text_for(const NativeFunction& function, const Target& target) {
+    if (target.kind != Target::Kind::cuda) return function.definitions + kNativeHeader + function.text;
+    return function.definitions + kNativeCudaHeader + kNativeHeader + function.text +
+           "#pragma clang force_cuda_host_device end\n";
 }
 
 // ---- its diagnostics ----
@@ -195,13 +220,13 @@ std::vector<Diagnostic> read_diagnostics(const std::string& output, const std::s
     throw CompileError(first->span, first->text, std::move(notes), ErrorCategory::syntax);
 }
 
-std::vector<std::byte> run_compiler(const NativeFunction& function, const fs::path& compiler,
+std::vector<std::byte> run_compiler(const NativeFunction& function, const std::string& text, const fs::path& compiler,
                                     const std::vector<std::string>& options) {
     const TemporaryFolder folder;
     if (!folder.problem.empty()) fail(function, folder.problem, {{Note::Kind::help, kTemporaryFolderHelp, {}}});
     const fs::path source = folder.path / "function.cpp", object = folder.path / "function.o";
     const fs::path output = folder.path / "output.txt";
-    std::ofstream(source, std::ios::binary) << kNativeHeader << function.text;
+    std::ofstream(source, std::ios::binary) << text;
     std::vector<std::string> command = {compiler.string()};
     command.insert(command.end(), options.begin(), options.end());
     command.insert(command.end(), {"-o", object.string(), source.string()});
@@ -219,18 +244,24 @@ std::vector<std::byte> compile_native(const NativeFunction& function, const Targ
                                       const NativeOptions& options) {
     const fs::path compiler = find_compiler(function, options);
     const std::vector<std::string> flags = options_of_compiler(target);
-    if (!options.cache) return run_compiler(function, compiler, flags);
+    const std::string text = text_for(function, target);
+    if (!options.cache) return run_compiler(function, text, compiler, flags);
 
-    std::string text = "C++\n" + identity(compiler) + "\n";
-    for (const std::string& flag : flags) text += flag + "\n";
-    const Digest key = hash_bytes(text + kNativeHeader + function.text);
+    std::string key_text = "C++\n" + identity(compiler) + "\n";
+    for (const std::string& flag : flags) key_text += flag + "\n";
+    const Digest key = hash_bytes(key_text + text);
     DiskCache cache(*options.cache);
     if (std::optional<Binary> known = cache.load(key)) return std::move(known->code);
     Binary made;
-    made.code = run_compiler(function, compiler, flags);
+    made.code = run_compiler(function, text, compiler, flags);
     made.key = key;
     cache.store(made);
     return std::move(made.code);
+}
+
+std::string native_headers_version() {
+    static const std::string version = hash_bytes(std::string(kNativeCudaHeader) + kNativeHeader).hex();
+    return version;
 }
 
 }  // namespace weft::jit

@@ -14,6 +14,7 @@
 
 #include "jit/backend.h"
 #include "jit/libdevice.h"
+#include "jit/native.h"
 #include "jit/object.h"
 #include "jit/optimize.h"
 #include "llvm/IR/Module.h"
@@ -131,7 +132,7 @@ void inline_library(llvm::Module& module) {
 // The driver would refuse the kernel when it is loaded, with a message of its own.
 void check_complete(const llvm::Module& module) {
     for (const llvm::Function& function : module)
-        if (function.isDeclaration() && !function.isIntrinsic())
+        if (function.isDeclaration() && !function.isIntrinsic() && !is_of_cuda_driver(function.getName()))
             throw UsageError("launch()", "a function that the kernel calls is the CPU's and not there on GPUs: '" +
                                              function.getName().str() + "'. help: launch it with device=\"cpu\"");
 }

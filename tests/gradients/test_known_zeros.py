@@ -289,7 +289,6 @@ WAYS = {
     "shared": by_shared_gradient,
 }
 ON_HOST = {"numpy", "asarray", "interface", "buffer", "dlpack", "address", "structure of C", "view", "struct in NumPy"}
-FOR_CPU = {"native function"}
 
 
 def ways():
@@ -297,8 +296,6 @@ def ways():
         marks = []
         if name in ON_HOST:
             marks.append(pytest.mark.host_memory("writes through NumPy"))
-        if name in FOR_CPU:
-            marks.append(pytest.mark.host_memory("functions in C++ are compiled for the CPU", on="cuda"))
         yield pytest.param(way, id=name, marks=marks)
 
 

@@ -9,9 +9,6 @@ import pytest
 import warp as wp
 from native_functions import needs_clang, square
 
-pytestmark = pytest.mark.cpu_only("is about functions in C++, which are the CPU's")
-
-
 LANES = [{}, {"lanes": 1}, {"mode": "debug"}]
 
 
@@ -290,7 +287,7 @@ def test_mathematics_includes_and_static_variables():
         #include <algorithm>
         #include <vector>
         static int calls = 0;
-        ++calls;
+        atomicAdd(&calls, 1);
         std::vector<float> v = {x, 2.0f, sqrt(x), pow(x, 2.0f), float(calls > 0)};
         std::sort(v.begin(), v.end());
         return v.back() + min(x, 1.0f) + abs(-x) + clamp(x, 0.0f, 0.5f) + floor(x);
@@ -332,6 +329,128 @@ def test_names_of_c(header):
     wp.launch(run, dim=9, inputs=[wp.array(x), wp.array(a), out])
     expected = np.sqrt(x) + x + x * x + np.maximum(x, 1) + np.minimum(x, 1) + np.floor(x) + np.pi + a[:, 1] + x
     np.testing.assert_allclose(out.numpy(), expected, rtol=1e-6)
+
+
+# As the header and NumPy name them.
+OF_ONE = {
+    **{name: name for name in ("cbrt", "ceil", "cos", "cosh", "exp", "exp2", "fabs", "floor", "log10", "log2", "log")},
+    **{name: name for name in ("rint", "sin", "sinh", "sqrt", "tan", "tanh", "trunc")},
+    "acos": "arccos",
+    "asin": "arcsin",
+    "atan": "arctan",
+}
+OF_TWO = {"atan2": "arctan2", "fmax": "fmax", "fmin": "fmin", "fmod": "fmod", "hypot": "hypot", "pow": "power"}
+
+
+@needs_clang
+@pytest.mark.parametrize("suffix, dtype", [("f", wp.float32), ("", wp.float32), ("", wp.float64)])
+def test_mathematical_functions_are_those_of_numpy(suffix, dtype):
+    calls = [f"out[i][{k}] = {name}{suffix}(x);" for k, name in enumerate(OF_ONE)]
+    calls += [f"out[i][{k}] = {name}{suffix}(x, y);" for k, name in enumerate(OF_TWO, len(OF_ONE))]
+    calls += [f"out[i][{len(calls)}] = fma{suffix}(x, y, y); out[i][{len(calls) + 1}] = rsqrt{suffix}(x);"]
+
+    @wp.func_native("\n".join(calls))
+    def all_of_them(x: dtype, y: dtype, out: wp.array2d[dtype], i: int): ...
+
+    @wp.kernel(module="unique")
+    def run(x: wp.array[dtype], y: wp.array[dtype], out: wp.array2d[dtype]):
+        i = wp.tid()
+        all_of_them(x[i], y[i], out, i)
+
+    rng = np.random.default_rng(5)
+    scalar = np.float32 if dtype is wp.float32 else np.float64
+    x, y = rng.uniform(0.01, 1, (2, 200)).astype(scalar)
+    out = wp.zeros((200, len(calls) + 1), dtype=dtype)
+    wp.launch(run, dim=200, inputs=[wp.array(x, dtype=dtype), wp.array(y, dtype=dtype), out])
+    wide, other = x.astype(np.longdouble), y.astype(np.longdouble)
+    expected = [getattr(np, name)(wide) for name in OF_ONE.values()]
+    expected += [getattr(np, name)(wide, other) for name in OF_TWO.values()]
+    expected += [wide * other + other, 1 / np.sqrt(wide)]
+    np.testing.assert_allclose(out.numpy(), np.stack(expected, axis=1).astype(scalar), rtol=4 * np.finfo(scalar).eps)
+
+
+@needs_clang
+def test_atomics_by_the_names_of_cuda():
+    @wp.func_native("""
+        const int i = tid % 4;
+        atomicAdd(&f[0], 0.5f);
+        atomicAdd(d, 0.25);
+        atomicSub(&n[0], 3);
+        atomicMin(&n[1], tid);
+        atomicMax(&n[2], tid);
+        atomicAnd(&n[3], ~(1 << tid % 31));
+        atomicOr(&n[4], 1 << tid % 31);
+        atomicXor(&n[5], tid);
+        atomicMin(&u[0], 3000000000u + tid);
+        atomicMax(&u[1], 3000000000u + tid);
+        atomicInc(&u[2], 9);
+        atomicDec(&u[3], 9);
+        atomicAdd((unsigned long long*)&wide[0], (unsigned long long)tid << 33);
+        if (atomicExch(&n[6], 1) == 0) atomicAdd(&n[7], 1);
+        if (atomicCAS(&n[8], 0, tid + 1) == 0) atomicAdd(&n[9], 1);
+        atomic_min(&f[1], -float(tid));
+        atomic_max(&f[2], float(tid));
+        h[tid] = atomic_exch(&f[3], 7.0f);
+    """)
+    def all_of_them(
+        f: wp.array[float],
+        d: wp.array[wp.float64],
+        n: wp.array[int],
+        u: wp.array[wp.uint32],
+        wide: wp.array[wp.int64],
+        h: wp.array[float],
+        tid: int,
+    ): ...
+
+    @wp.kernel
+    def run(
+        f: wp.array[float],
+        d: wp.array[wp.float64],
+        n: wp.array[int],
+        u: wp.array[wp.uint32],
+        wide: wp.array[wp.int64],
+        h: wp.array[float],
+    ):
+        all_of_them(f, d, n, u, wide, h, wp.tid())
+
+    count = 303
+    tid = np.arange(count)
+    f, d = wp.zeros(4, dtype=float), wp.zeros(1, dtype=wp.float64)
+    n = wp.array([0, 1000, -1, -1, 0, 0, 0, 0, 0, 0], dtype=int)
+    u = wp.array([4000000000, 0, 0, 0], dtype=wp.uint32)
+    wide, h = wp.zeros(1, dtype=wp.int64), wp.zeros(count, dtype=float)
+    wp.launch(run, dim=count, inputs=[f, d, n, u, wide, h])
+    assert f.numpy().tolist() == [count * 0.5, -(count - 1), count - 1, 7] and d.numpy()[0] == count * 0.25
+    first = int(n.numpy()[8])
+    assert 1 <= first <= count
+    expected = [-3 * count, 0, count - 1, np.int32(-(2**31)), 2**31 - 1, np.bitwise_xor.reduce(tid), 1, 1, first, 1]
+    np.testing.assert_array_equal(n.numpy(), expected)
+    np.testing.assert_array_equal(u.numpy(), [3000000000, 3000000000 + count - 1, count % 10, (-count) % 10])
+    assert wide.numpy()[0] == tid.sum() << 33
+    assert sorted(h.numpy()) == [0] + [7] * (count - 1)
+
+
+@needs_clang
+def test_bits_by_the_names_of_cuda():
+    @wp.func_native("""
+        out[0] = __popc(x) + 100 * __clz(x) + 10000 * __ffs(x);
+        out[1] = __popcll(y) + 100 * __clzll(y) + 10000 * __ffsll(y);
+        out[2] = __brev(x) == 0x80000000u && __brevll(y) == 0;
+        out[3] = __float_as_int(1.5f) + int(__uint_as_float(0x3f800000u));
+    """)
+    def all_of_them(x: int, y: wp.int64, out: wp.array[int]): ...
+
+    @wp.kernel
+    def run(x: int, y: wp.int64, out: wp.array[int]):
+        all_of_them(x, y, out)
+
+    for x, y, expected in (
+        (1, 0, [1 + 3100 + 10000, 6400, 1]),
+        (-2, -4, [31 + 20000, 62 + 30000, 0]),
+    ):
+        out = wp.zeros(4, dtype=int)
+        wp.launch(run, dim=1, inputs=[x, y, out])
+        assert out.numpy().tolist() == [*expected, 0x3FC00000 + 1]
 
 
 @needs_clang

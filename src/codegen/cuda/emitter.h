@@ -63,7 +63,7 @@ protected:
     llvm::Value* threads_of_block() override;
 
     // ---- thread_coarsening.cpp ----
-    void emit_elements(int together);
+    void emit_elements(int together, bool whole_blocks);
     // A thread's number in its block, the block's number of threads, and the block's number on each axis of the grid.
     struct Position {
         llvm::Value *thread, *threads, *block[3];

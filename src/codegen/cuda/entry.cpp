@@ -9,6 +9,17 @@
 
 namespace weft::codegen {
 
+namespace {
+
+bool calls_native(const ir::Function& kernel) {
+    bool found = false;
+    ir::for_each_operation(
+        kernel.body, [&](const ir::Operation& operation) { found |= operation.library && operation.library->native; });
+    return found;
+}
+
+}  // namespace
+
 void CudaEmitter::emit_entry(KernelEntry& entry) {
     checked_ = callees_.checked;
     entry.code = CudaEntry();
@@ -24,7 +35,8 @@ void CudaEmitter::emit_entry(KernelEntry& entry) {
     load_launch(function->getArg(0));
     if (cuda.argument_bytes > 0) load_arguments(function->getArg(1));
     cuda.together = plan_.coarsening.elements;
-    emit_elements(cuda.together);
+    cuda.whole_blocks = calls_native(kernel_);
+    emit_elements(cuda.together, cuda.whole_blocks);
     function->addFnAttr(kThreadLoops, "1");
     cuda.most_threads = options_.most_threads;
     if (options_.most_threads > 0) function->addFnAttr("nvvm.maxntid", std::to_string(options_.most_threads));

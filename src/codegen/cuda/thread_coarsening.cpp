@@ -15,6 +15,10 @@
 // In the second case any grid runs all elements: one per thread, or fewer threads that take several. Loop indices have
 // 64 bits.
 //
+// The C++ of a @wp.func_native may have barriers and shared memory. A kernel that calls some takes no elements in step
+// (they would share one call's memory), and has a barrier before each further round: all threads of a block that have
+// one come there, and the others have ended. So no thread writes shared memory that another still reads.
+//
 // Bodies in step: each operation is emitted for all elements in turn, before the next operation. So the loads of all
 // elements are issued before the first one is awaited. A GPU needs this to reach its bandwidth if an element loads few
 // bytes. Neighbours on an axis also load their common values once. The order of threads is unspecified, and so is that
@@ -33,7 +37,7 @@ namespace weft::codegen {
 
 using ir::Operation;
 
-void CudaEmitter::emit_elements(int together) {
+void CudaEmitter::emit_elements(int together, bool whole_blocks) {
     const auto sreg = [&](llvm::Intrinsic::ID which) {
         return builder_.CreateZExt(builder_.CreateIntrinsic(which, {}), builder_.getInt64Ty());
     };
@@ -74,12 +78,21 @@ void CudaEmitter::emit_elements(int together) {
     llvm::PHINode *index = of_ranges(&Range::first), *step = of_ranges(&Range::step), *end = of_ranges(&Range::end);
     find_coordinates(index);
     emit_region(kernel_.body);
-    llvm::BasicBlock* last = builder_.GetInsertBlock();
     llvm::Value* next = sum(index, step);
+    llvm::Value* has_next = builder_.CreateICmpSLT(next, end);
+    if (whole_blocks) {
+        llvm::BasicBlock* again = new_block("again");
+        builder_.CreateCondBr(has_next, again, done);
+        builder_.SetInsertPoint(again);
+        builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all, {builder_.getInt32(0)});
+        builder_.CreateBr(element);
+    } else {
+        builder_.CreateCondBr(has_next, element, done);
+    }
+    llvm::BasicBlock* last = builder_.GetInsertBlock();
     index->addIncoming(next, last);
     step->addIncoming(step, last);
     end->addIncoming(end, last);
-    builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), element, done);
     builder_.SetInsertPoint(done);
     builder_.CreateRetVoid();
 }

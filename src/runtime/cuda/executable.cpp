@@ -210,6 +210,14 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
                              " threads. help: block_dim=" + std::to_string(entry.most_threads) +
                              ", or a larger launch_bounds of @wp.kernel",
                          ErrorCategory::value);
+    const bool in_order = options.serial || options.keeps_order;  // by one thread
+    if (in_order && entry.whole_blocks)
+        throw UsageError("launch()",
+                         "kernel '" + description().name +
+                             "' calls a @wp.func_native, whose C++ may need all threads of a block, and a "
+                             "deterministic launch of it would run on one. help: pass deterministic=False to "
+                             "wp.launch() or @wp.kernel, or launch it with device=\"cpu\"",
+                         ErrorCategory::value);
     const CUfunction function = function_on(device);
     const CudaDevice::Inside inside(device);
     CudaLaunch launch = cuda_launch(grid);
@@ -254,7 +262,6 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
         launch.log_bytes = log_bytes(entry, shape);
     }
     const TimedWork timed(queue, kTimedKernel, "kernel ", description().name);
-    const bool in_order = options.serial || options.keeps_order;  // by one thread
     launch_blocks(device, function, shape, in_order ? 1 : options.cluster, queue.handle(), parameters);
     if (kept_reports) recording->add_report(std::move(report), std::move(kept_reports));
     if (reports) queue.reports().add({std::move(report), std::move(reports)});

@@ -72,7 +72,7 @@ TEST(Serialize, gives_back_every_field_of_code_for_gpus) {
                                        .logs = 3,
                                        .most_threads = 128,
                                        .formats = {"%d\n", "", "a %g"}};
-    binary.kernels[1].code = CudaEntry{.argument_bytes = 8};
+    binary.kernels[1].code = CudaEntry{.argument_bytes = 8, .whole_blocks = true};
     expect_equal(binary, deserialize(serialize(binary)));
 }
 
