@@ -53,15 +53,21 @@ public:
         for (std::size_t i = 0; i < call_.operands.size(); ++i) {
             const std::string number = std::to_string(i), type = name_of(call_.operands[i]->type);
             const std::string& name = snippet.parameters[i];
-            const bool is_reference = name.starts_with('&');
-            check_name(name.substr(is_reference), "parameter");
-            parameters += (i ? ", " : "") + type + " " + name;
+            const bool is_reference = name.starts_with('&'), is_gradient = name.starts_with('?');
+            const std::string own_name = name.substr(is_reference || is_gradient);
+            check_name(own_name, "parameter");
+            parameters += (i ? ", " : "") + type + (is_reference ? "& " : " ") + own_name;
             formals += ", char* a" + number + ", long s" + number;
             std::string given = "*reinterpret_cast<" + type + "*>(a" + number + " + lane * s" + number + ")";
             if (is_reference) {
                 const std::string part = "to.part" + std::to_string(next++);
                 before += "        " + part + " = " + given + ";\n";
                 given = part;
+            } else if (is_gradient) {
+                const std::string sizes =
+                    name_of(call_.operands[i]->type.element()) + ", " + std::to_string(call_.operands[i]->type.ndim());
+                before += "        wp::detail::Gradient<" + sizes + "> g" + number + ";\n";
+                given = "g" + number + ".of(" + given + ")";
             }
             arguments += (i ? ", " : "") + given;
         }
@@ -163,6 +169,8 @@ std::size_t NativeFunctions::number(const ir::Operation& call) {
         if (functions_[i].text == text) return i;
     const ir::NativeSnippet& snippet = *call.library->native;
     std::string definitions;
+    if (std::ranges::any_of(snippet.parameters, [](const std::string& name) { return name.starts_with('?'); }))
+        definitions += "#define WEFT_ADJOINT\n";
     if (std::ranges::any_of(snippet.source->lines, is_include)) definitions += "#define WEFT_INCLUDES\n";
     functions_.push_back({call.library->symbol, snippet.source, std::move(definitions), std::move(text), call.span});
     return functions_.size() - 1;

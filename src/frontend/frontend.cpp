@@ -343,7 +343,12 @@ std::shared_ptr<const sema::FunctionSource> PyFunction::own_source() {
     if (own_source_) return own_source_;
     if (!early_) early_ = read_function(function, is_gradient);
     auto read = std::make_shared<sema::FunctionSource>(*early_);
-    if (!native.is_none()) read->native = snippet_source(read->tree->name, nb::cast<std::string>(native));
+    const auto snippet = [&](const nb::object& text, const char* which) {
+        return text.is_none() ? nullptr : snippet_source(which + read->tree->name, nb::cast<std::string>(text));
+    };
+    read->native = snippet(native.forward, "");
+    read->native_adjoint = snippet(native.adjoint, "adj_");
+    read->native_replay = snippet(native.replay, "replay_");
     if (!gradient_.is_none()) read->gradient = nb::cast<PyFunction&>(gradient_).source();
     if (!replay_.is_none()) read->replay = nb::cast<PyFunction&>(replay_).source();
     own_source_ = std::move(read);
@@ -380,7 +385,7 @@ void bind_frontend(nb::module_& m) {
         .def(
             "__init__",
             [](nb::pointer_and_handle<PyFunction> self, nb::object function, nb::sequence overloads, nb::object native,
-               bool has_body) {
+               bool has_body, nb::object adjoint, nb::object replay) {
                 std::vector<nb::object> earlier;
                 for (nb::handle overload : overloads) {
                     if (!nb::isinstance<PyFunction>(overload)) {
@@ -389,7 +394,8 @@ void bind_frontend(nb::module_& m) {
                     }
                     earlier.push_back(nb::borrow(overload));
                 }
-                new (self.p) PyFunction(function, std::move(earlier), std::move(native), has_body);
+                PyFunction::Snippets snippets{std::move(native), std::move(adjoint), std::move(replay)};
+                new (self.p) PyFunction(function, std::move(earlier), std::move(snippets), has_body);
                 self.p->read_early();
                 for (const char* name : {"__module__", "__name__", "__qualname__", "__doc__"}) {
                     nb::setattr(self.h, name, nb::getattr(function, name, nb::none()));
@@ -398,9 +404,18 @@ void bind_frontend(nb::module_& m) {
                 nb::setattr(self.h, "key", key_of(function));
             },
             nb::arg("function"), nb::arg("overloads") = nb::tuple(), nb::arg("native_snippet") = nb::none(),
-            nb::arg("has_body") = true)
+            nb::arg("has_body") = true, nb::arg("adj_native_snippet") = nb::none(),
+            nb::arg("replay_snippet") = nb::none())
         .def_ro("func", &PyFunction::function, "The Python function.")
-        .def_ro("native_snippet", &PyFunction::native, "The C++ of a @wp.func_native; None for other functions.")
+        .def_prop_ro(
+            "native_snippet", [](const PyFunction& self) { return self.native.forward; },
+            "The C++ of a @wp.func_native; None for other functions.")
+        .def_prop_ro(
+            "adj_native_snippet", [](const PyFunction& self) { return self.native.adjoint; },
+            "The C++ of its gradient; None without one.")
+        .def_prop_ro(
+            "replay_snippet", [](const PyFunction& self) { return self.native.replay; },
+            "The C++ that replaces it in backward passes; None without one.")
         .def_prop_ro(
             "overloads",
             [](const PyFunction& self) {

@@ -31,7 +31,10 @@ std::shared_ptr<const sema::FunctionSource> read_when_declared(nb::handle python
 // A @wp.func. The source is read when a kernel first calls it, so that decorating costs nothing.
 class PyFunction : public KernelFunction {
 public:
-    PyFunction(nb::object python_function, std::vector<nb::object> overloads, nb::object native, bool has_body)
+    struct Snippets {
+        nb::object forward = nb::none(), adjoint = nb::none(), replay = nb::none();  // strings of C++, or None
+    };
+    PyFunction(nb::object python_function, std::vector<nb::object> overloads, Snippets native, bool has_body)
         : function(std::move(python_function)),
           overloads(std::move(overloads)),
           native(std::move(native)),
@@ -39,7 +42,7 @@ public:
 
     nb::object function;
     std::vector<nb::object> overloads;  // earlier definitions of the name, for parameters of other types
-    nb::object native;                  // a string of C++ (@wp.func_native), or None
+    Snippets native;                    // of a @wp.func_native
     bool has_body;                      // in Python; else only kernels can call it
     bool is_gradient = false;           // it is the @wp.func_grad of another function
     bool is_builtin() const override { return false; }

@@ -103,8 +103,9 @@ struct Value {
 
 // The body of a function that the user wrote in C++ (@wp.func_native), compiled by a clang of the machine.
 struct NativeSnippet {
-    std::vector<std::string> parameters;  // their names in the C++
-    SourcePtr source;                     // of the C++ alone: its first line is line 1
+    // Their names in the C++. `&x` is passed by reference; `?x` is an array's gradient, which may be null.
+    std::vector<std::string> parameters;
+    SourcePtr source;  // of the C++ alone: its first line is line 1
 };
 
 // A function of the device library, with the facts that transform and codegen need. Or a function of the user's in C++,

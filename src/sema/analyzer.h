@@ -201,6 +201,8 @@ private:
     Value body_of(const syntax::Lambda& lambda);
     // ---- call/native.cpp ----
     Value call_native(const BoundCall& call, Span span, const Note& signature);
+    ir::Function* native_instance(const FunctionSource& callee, const std::vector<ir::Value*>& operands, Type result,
+                                  Span span);
     // ---- call/print.cpp ----
     // Appends the text of an expression; `separator` stands between the values of a starred one.
     void add_printed(Printout& to, const syntax::Expression& expression, const std::string& separator);

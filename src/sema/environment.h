@@ -74,6 +74,7 @@ struct FunctionSource {
     std::vector<Binding> defaults;         // one per parameter, kind unknown for one without; may be left empty
     std::optional<Type> result;  // as annotated behind `->`; Type::none() for None, empty without an annotation
     SourcePtr native;            // @wp.func_native: the body in C++
+    SourcePtr native_adjoint, native_replay;  // its adj_snippet and replay_snippet, or null
     // Earlier definitions of the same name with parameters of other types.
     std::vector<std::shared_ptr<const FunctionSource>> overloads;
     // @wp.func_grad and @wp.func_replay of this function, or null.

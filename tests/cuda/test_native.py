@@ -300,6 +300,42 @@ def test_a_deterministic_launch_is_refused():
     assert inputs[1].numpy()[0] == 127 * 64
 
 
+def test_gradients_through_shared_memory():
+    """The adjoint of a sum over a block, which a warp computes, is the same for all of its threads."""
+
+    @wp.func_native(
+        """
+        for (int step = 16; step > 0; step /= 2) x += __shfl_down_sync(~0u, x, step);
+        return __shfl_sync(~0u, x, 0);
+        """,
+        adj_snippet="""
+        __shared__ float sums[64];
+        sums[threadIdx.x] = adj_ret;
+        __syncthreads();
+        for (int k = 0; k < 32; ++k) adj_x += sums[threadIdx.x / 32 * 32 + k];
+        __syncthreads();
+        """,
+    )
+    def sum_of_warp(x: float) -> float: ...
+
+    @wp.kernel
+    def run(x: wp.array[float], y: wp.array[float]):
+        i = wp.tid()
+        y[i] = sum_of_warp(x[i] * x[i]) * float(i)
+
+    numbers = np.random.default_rng(6).integers(-5, 6, 128).astype(np.float32)
+    x = wp.array(numbers, dtype=float, requires_grad=True, device=DEVICE)
+    y = wp.zeros(128, dtype=float, requires_grad=True, device=DEVICE)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(run, dim=128, inputs=[x], outputs=[y], block_dim=64, device=DEVICE)
+    tape.backward(grads={y: wp.ones(128, dtype=float, device=DEVICE)})
+    squares = (numbers**2).reshape(4, 32).sum(axis=1).repeat(32)
+    np.testing.assert_array_equal(y.numpy(), squares * np.arange(128))
+    sums = np.arange(128).reshape(4, 32).sum(axis=1).repeat(32)
+    np.testing.assert_array_equal(x.grad.numpy(), 2 * numbers * sums)
+
+
 def test_without_a_clang_the_kernel_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr(wp.config, "cache_kernels", False)
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -1,11 +1,10 @@
 """Gradients of single kernels: control flow, locals, memory."""
 
-import shutil
-
 import numpy as np
 import pytest
 import warp as wp
 from differences import check_program
+from native_functions import needs_clang
 from tapes import gradients
 
 pytestmark = pytest.mark.protected
@@ -387,9 +386,8 @@ def test_loops_of_ten_to_a_million_iterations():
         tape.zero()
 
 
-@pytest.mark.host_memory("functions in C++ are compiled for the CPU", on="cuda")
-@pytest.mark.skipif(not (shutil.which("clang++-22") or shutil.which("clang++")), reason="there is no clang here")
-def test_a_function_in_cpp_has_no_gradient():
+@needs_clang
+def test_a_function_in_cpp_without_an_adj_snippet_has_no_gradient():
     @wp.func_native("return x * x;")
     def square_in_cpp(x: float) -> float: ...
 

@@ -200,8 +200,13 @@ _defined: set[tuple[str, str]] = set()
 
 
 def _make_function(
-    function: Callable, depth: int, native: str | None = None, key: str | None = None, module: Any = None
+    function: Callable,
+    depth: int,
+    native: tuple[str, str | None, str | None] | None = None,
+    key: str | None = None,
+    module: Any = None,
 ) -> Function:
+    snippet, adjoint, replay = native or (None, None, None)
     api = "func()" if native is None else "func_native()"
     function = python_function(function, api)
     owner = module_of(function, None if module == "unique" else module, api)
@@ -217,7 +222,7 @@ def _make_function(
         kept = earlier.overloads
         if earlier.func.__annotations__ != function.__annotations__:
             kept.append(earlier)
-    made = Function(function, kept, native, native is None or _has_body(function))
+    made = Function(function, kept, snippet, snippet is None or _has_body(function), adjoint, replay)
     if key is not None:
         made.key = key
     made.module = owner
@@ -292,13 +297,15 @@ def func_native(snippet: str, adj_snippet: str | None = None, replay_snippet: st
 
     The snippet sees the parameters under their names; ``include/weft/native.h`` has their types. A clang compiles it
     with the first kernel that calls the function: the one that ``wp.config.host_compiler`` or the environment variable
-    ``WEFT_CLANG`` names, else one from PATH. Calls from Python run the Python body.
+    ``WEFT_CLANG`` names, else one from PATH. On CUDA devices it compiles it as CUDA: ``include/weft/native_cuda.h`` has
+    the names. Calls from Python run the Python body.
 
     Args:
         snippet: the statements of the body; ``return`` gives a value of the annotated type.
-        adj_snippet: C++ for the backward pass; kept as ``f.adj_native_snippet``, and not used yet: a gradient of a
-            kernel that calls the function is an error.
-        replay_snippet: C++ for the backward pass in place of the snippet; kept as ``f.replay_snippet``.
+        adj_snippet: the C++ of its gradient. It sees the parameters, ``adj_x`` for each that has a gradient, and
+            ``adj_ret``, the adjoint of the result. Without it, a gradient of a kernel that calls the function is an
+            error.
+        replay_snippet: C++ that the backward pass runs for the result, in place of the snippet.
     Raises:
         UsageError: a snippet is no string, or the decorated object is no Python function.
     """
@@ -307,10 +314,7 @@ def func_native(snippet: str, adj_snippet: str | None = None, replay_snippet: st
     replay = None if replay_snippet is None else _snippet(replay_snippet, "replay_snippet")
 
     def make(function: Callable) -> Function:
-        made = _make_function(function, 1, snippet)
-        made.adj_native_snippet = adjoint
-        made.replay_snippet = replay
-        return made
+        return _make_function(function, 1, (snippet, adjoint, replay))
 
     return make
 

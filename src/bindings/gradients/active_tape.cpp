@@ -53,6 +53,7 @@ void run_recorded(const program::CompiledKernel& compiled, const PackedLaunch& l
     const nb::object tape = nb::borrow(active);
     auto entry = std::make_shared<PyRecordedLaunch>(PyRecordedLaunch::LaunchDescription{
         launch.kernel_object, launch.device, launch.block, launch.dims.span(), launch.values, launch.holders});
+    entry->set_blocks(launch.grid);
     entry->find_needs(compiled, launch.block, /*is_seen=*/true);
     self.tape.record(entry);
     try {

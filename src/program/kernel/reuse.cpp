@@ -162,8 +162,8 @@ void Answers::append(std::string& words, const Binding& binding) {
 }
 
 void Answers::append_function(std::string& words, const std::shared_ptr<const FunctionSource>& function) {
-    const auto& [tree, environment, annotations, references, key, defaults, result, native, overloads, gradient,
-                 replay] = *function;
+    const auto& [tree, environment, annotations, references, key, defaults, result, native, native_adjoint,
+                 native_replay, overloads, gradient, replay] = *function;
     const std::size_t known = functions_.size();
     const int number = number_of(function);
     words += "function" + std::to_string(number) + " ";
@@ -172,8 +172,11 @@ void Answers::append_function(std::string& words, const std::shared_ptr<const Fu
     for (const TypePattern& pattern : annotations) append_pattern(words, pattern);
     for (const std::string& name : references) append_text(words, name);
     if (result) append_address(words, result->node());
-    if (native)
-        for (const std::string& line : native->lines) append_text(words, line);
+    for (const SourcePtr& snippet : {native, native_adjoint, native_replay}) {
+        words += snippet ? "snippet " : "- ";
+        if (!snippet) continue;
+        for (const std::string& line : snippet->lines) append_text(words, line);
+    }
     words += "(";
     for (const Binding& value : defaults) append(words, value);
     words += ")(";

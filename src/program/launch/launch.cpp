@@ -228,7 +228,7 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
     Variant variant = variant_of(kernel, what);
     const KernelFacts& facts = kernel.facts(variant, {}, what.derivation);
     check_atomic_results(kernel, what, facts);
-    const Grid grid = make_grid(what.dims, facts.tid_rank, kernel.name());
+    Grid grid = make_grid(what.dims, facts.tid_rank, kernel.name());
     std::optional<NumbersInMemory> numbers;
     if (!what.derivation.numbers.empty()) numbers.emplace(kernel, what);
     std::vector<std::byte> block = block_of(kernel, what, facts, numbers);
@@ -256,6 +256,10 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
         }
     }
     const CompiledKernel& compiled = kernel.compiled(variant, arranged, what.derivation);
+    if (variant.gpu > 0 && compiled.description.cuda().whole_blocks) {
+        grid.block_dim = what.block_dim;
+        grid.max_blocks = what.max_blocks;
+    }
     if (arranged.huge) require_narrow_extents(compiled, block.data(), kernel.name());
     if (what.tangents && what.of_adjoint()) check_after(kernel, compiled);
     if (strategic)

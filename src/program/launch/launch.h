@@ -64,6 +64,8 @@ struct DerivedLaunch {
     // With Derivation::numbers: gradients of the numbers, laid out like the arguments, to which the launch adds.
     std::byte* number_gradients = nullptr;
     runtime::Device* device;
+    // Of the original launch (runtime::Grid), for kernels whose threads of a block may meet.
+    std::int32_t block_dim = 0, max_blocks = 0;
 
     bool of_adjoint() const { return !derivation.gradients.empty(); }
 };

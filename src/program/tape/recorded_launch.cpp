@@ -307,6 +307,8 @@ bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const Suppl
     what.after = after.data();
     what.returned = returned;
     what.device = device_;
+    what.block_dim = blocks_.block_dim;
+    what.max_blocks = blocks_.max_blocks;
     NanCheck check;
     const bool checks = settings().verify_fp;
     if (checks) watch_gradients(check, before.data());

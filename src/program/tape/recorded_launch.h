@@ -52,6 +52,10 @@ public:
     // `is_seen`: the launch will be made with the arrays for atomic results that are opened here; otherwise it must not
     // need any.
     void find_needs(const KernelFacts& facts, const std::byte* block, bool is_seen);
+    // The blocks of the launch on a GPU, for its adjoint; otherwise the device chooses.
+    void set_blocks(const runtime::Grid& grid) {
+        blocks_ = {.block_dim = grid.block_dim, .max_blocks = grid.max_blocks};
+    }
     void set_nested(std::vector<Nested> nested) { nested_ = std::move(nested); }
     void record(TapeMemory& memory) override;
 
@@ -115,6 +119,7 @@ private:
     runtime::Device* device_;
     bool is_seen_ = false;
     Extents dims_;
+    runtime::Grid blocks_;  // its block_dim and max_blocks alone
     // The arguments that are no arrays, one behind the other; all arguments if some array is memory that no array
     // object owns.
     std::vector<std::byte> numbers_;

@@ -28,7 +28,11 @@ void refuse_unknown(const ir::Function& kernel) {
             throw CompileError(operation.span,
                                subject +
                                    " has no gradient: it calls a function written in C++, whose derivative is "
-                                   "not known");
+                                   "not known",
+                               {{Note::Kind::help,
+                                 "give it one: @wp.func_native(snippet, adj_snippet), as in adj_snippet=\"adj_x += 2 * "
+                                 "x * adj_ret;\"",
+                                 {}}});
         }
         if (operation.op == Op::call_library && !operation.library->writes.empty()) {
             throw CompileError(operation.span, subject + " has no gradient: it calls " + ir::named(*operation.library) +
