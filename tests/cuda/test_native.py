@@ -336,6 +336,16 @@ def test_gradients_through_shared_memory():
     np.testing.assert_array_equal(x.grad.numpy(), 2 * numbers * sums)
 
 
+def test_commands_keep_the_shape_of_their_blocks():
+    values = np.arange(128 * 5, dtype=np.int32)
+    out = zeros(5, int)
+    command = wp.launch(
+        sums_of_blocks, dim=values.size, inputs=[array(values, int), out], block_dim=128, device=DEVICE, record_cmd=True
+    )
+    command.launch()
+    np.testing.assert_array_equal(out.numpy(), values.reshape(5, 128).sum(axis=1))
+
+
 def test_without_a_clang_the_kernel_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr(wp.config, "cache_kernels", False)
     monkeypatch.setenv("PATH", str(tmp_path))

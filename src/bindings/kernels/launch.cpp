@@ -289,8 +289,10 @@ nb::object launch(const Slots& slots) {
     if (is_command) {
         std::vector<nb::object> arguments;
         for (std::size_t i = 0; i < values.count(); ++i) arguments.push_back(nb::borrow(values.data()[i]));
+        program::Grid blocks;
+        if (!device.is_cpu) shape_blocks(slots, device, blocks);
         return make_launch_command(kernel_object, {block.data(), block.data() + block_bytes}, dims,
-                                   std::move(arguments), std::move(holders), device);
+                                   std::move(arguments), std::move(holders), device, blocks);
     }
     program::Grid grid = program::make_grid(dims.span(), compiled.description.tid_rank, kernel->key);
     if (!device.is_cpu) shape_blocks(slots, device, grid);

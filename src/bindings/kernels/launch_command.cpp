@@ -28,14 +28,15 @@ namespace {
 class LaunchCommand {
 public:
     LaunchCommand(nb::object kernel, std::vector<std::byte> block, Dimensions dims, std::vector<nb::object> arguments,
-                  std::vector<runtime::Array> holders, runtime::Device* device)
+                  std::vector<runtime::Array> holders, runtime::Device* device, const program::Grid& blocks)
         : kernel_object_(std::move(kernel)),
           kernel_(kernel_pointer(kernel_object_)),
           block_(std::move(block)),
           dims_(dims),
           arguments_(std::move(arguments)),
           holders_(std::move(holders)),
-          device_(device) {
+          device_(device),
+          blocks_(blocks) {
         refresh();
     }
 
@@ -160,6 +161,8 @@ private:
         for (const nb::object& argument : arguments_) values.push_back(argument.ptr());
         check_written(*kernel_, *compiled_, values.data(), block_.data(), holders_);
         grid_ = program::make_grid(dims_.span(), compiled_->description.tid_rank, kernel_->key);
+        grid_.block_dim = blocks_.block_dim;
+        grid_.max_blocks = blocks_.max_blocks;
         find_lent();
         foreign_.clear();
         if (device_->gpu()) std::ranges::copy_if(values, std::back_inserter(foreign_), may_be_foreign);
@@ -204,6 +207,7 @@ private:
     std::vector<nb::object> written_;
     std::vector<nb::object> written_within_;  // arguments
     runtime::Device* device_;
+    program::Grid blocks_;  // block_dim and max_blocks of the launch
     const program::CompiledKernel* compiled_ = nullptr;
     program::Grid grid_;
     bool is_filled_ = true;  // false until the first run of a command that was made without arguments
@@ -228,10 +232,10 @@ void refuse_adjoint(bool adjoint, const char* api) {
 
 nb::object make_launch_command(nb::object kernel, std::vector<std::byte> block, Dimensions dims,
                                std::vector<nb::object> arguments, std::vector<runtime::Array> holders,
-                               runtime::Device& device) {
-    return nb::cast(
-        new LaunchCommand(std::move(kernel), std::move(block), dims, std::move(arguments), std::move(holders), &device),
-        nb::rv_policy::take_ownership);
+                               runtime::Device& device, const program::Grid& blocks) {
+    return nb::cast(new LaunchCommand(std::move(kernel), std::move(block), dims, std::move(arguments),
+                                      std::move(holders), &device, blocks),
+                    nb::rv_policy::take_ownership);
 }
 
 void bind_launch_command(nb::module_& m) {
