@@ -112,10 +112,8 @@ sema::Options Kernel::sema_options(bool debug) const {
 }
 
 static void take_cuda_options(const KernelOptions& from, CompileOptions& to) {
-    to.most_threads = from.most_threads;
-    to.least_blocks = from.least_blocks;
-    to.max_registers = from.max_registers;
-    to.cluster = from.cluster;
+#define WEFT_OF_CUDA(type, name, ...) to.name = from.name;
+#include "ir/specialization.def"
 }
 
 CompileOptions Kernel::compile_options(Variant variant, LaunchLayout launch_layout, const Derivation& derivation,

@@ -22,13 +22,12 @@ namespace weft::program {
 struct KernelOptions {
     std::optional<bool> debug, fast_math, fuse_fp, line_info;
     std::optional<int> optimization_level, max_unroll;
-    std::optional<int> lanes;                // threads per vector; 1 is the scalar code
-    int most_threads = 0, least_blocks = 0;  // launch_bounds, for CUDA devices; 0: not given
-    int max_registers = 0;                   // of a thread on CUDA devices; 0: the driver chooses
-    int cluster = 1;                         // blocks of a cluster, for CUDA devices
-    bool external_parameters = false;        // entry_point_abi, which CUDA devices do not have
-    std::optional<bool> deterministic;       // settings().deterministic
+    std::optional<int> lanes;           // threads per vector; 1 is the scalar code
+    std::optional<bool> deterministic;  // settings().deterministic
+    bool external_parameters = false;   // entry_point_abi, which CUDA devices do not have
     bool enable_backward = true;
+#define WEFT_OF_CUDA(type, name, usual, ...) type name = usual;
+#include "ir/specialization.def"
 };
 
 // The properties that a launch asks code for before the layout of its arrays is known.
