@@ -10,7 +10,7 @@
 #include "ir/walk.h"
 #include "support/error.h"
 #include "support/float_environment.h"
-#include "transform/analysis/threads.h"
+#include "transform/analysis/grid_order_conditions.h"
 
 namespace weft::program {
 

@@ -29,7 +29,7 @@
 #include "ir/walk.h"
 #include "support/error.h"
 #include "transform/analysis/elements.h"
-#include "transform/analysis/threads.h"
+#include "transform/analysis/grid_order_conditions.h"
 #include "transform/analysis/underlying_memory.h"
 #include "types/objects.h"
 

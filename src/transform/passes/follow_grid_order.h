@@ -28,7 +28,7 @@ struct SortedCopy {
 
 // Makes each thread of a kernel take its coordinate from an extra parameter, ImplicitParameter::Kind::order. `sorts`:
 // loads of neighbours read copies, ImplicitParameter::Kind::sorted, in the order of each grid. order_shows()
-// (analysis/threads.h) says how results depend on the order. Only kernels with one coordinate change.
+// (analysis/grid_order_conditions.h) says how results depend on the order. Only kernels with one coordinate change.
 void follow_grid_order(ir::Function& kernel, bool sorts);
 
 // The number of grids that a kernel queries around its threads' own points (own_queries()).

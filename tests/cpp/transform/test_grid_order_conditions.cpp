@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/ir.h"
-#include "transform/analysis/threads.h"
+#include "transform/analysis/grid_order_conditions.h"
 
 namespace weft::transform {
 namespace {

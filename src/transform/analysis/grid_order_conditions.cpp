@@ -1,4 +1,4 @@
-#include "transform/analysis/threads.h"
+#include "transform/analysis/grid_order_conditions.h"
 
 #include <algorithm>
 #include <map>
