@@ -135,9 +135,10 @@ private:
             return (is_linear || last.mostly_contiguous) &&
                    plan_.halo.memories.contains(plan_.atomics.at(&operation).memory);
         };
-        plan_.neighbours = find_neighbours(function_, is_plain);
-        for (const Neighbours& group : plan_.neighbours)
-            for (const Neighbours::Member& member : group.members) plan_.neighbours_of.emplace(member.add, &group);
+        plan_.adjacent_additions = find_adjacent_additions(function_, is_plain);
+        for (const AdjacentAdditions& group : plan_.adjacent_additions)
+            for (const AdjacentAdditions::Member& member : group.members)
+                plan_.adjacent_additions_of.emplace(member.add, &group);
     }
 
     const ir::Function& function_;

@@ -13,6 +13,7 @@
 
 #include "ir/ir.h"
 #include "ir/specialization.h"
+#include "transform/analysis/adjacent_additions.h"
 #include "transform/analysis/arithmetic.h"
 #include "transform/analysis/cost/arm_forms.h"
 #include "transform/analysis/cost/body_size.h"
@@ -20,7 +21,6 @@
 #include "transform/analysis/cost/thread_coarsening.h"
 #include "transform/analysis/halo.h"
 #include "transform/analysis/negative_index_checks.h"
-#include "transform/analysis/neighbours.h"
 #include "transform/analysis/underlying_memory.h"
 #include "transform/analysis/uniformity.h"
 
@@ -64,8 +64,8 @@ struct KernelPlan {
     std::optional<std::vector<int>> own;  // thread_private_elements(), of a kernel, without `debug`
     std::set<Memory> read_only;           // memories that nothing changes while a launch runs, with `noalias`
     Halo halo;                            // without `debug` and with `noalias`
-    std::vector<Neighbours> neighbours;   // additions that lanes may make as one
-    std::unordered_map<const ir::Operation*, const Neighbours*> neighbours_of;
+    std::vector<AdjacentAdditions> adjacent_additions;  // additions that lanes may make as one
+    std::unordered_map<const ir::Operation*, const AdjacentAdditions*> adjacent_additions_of;
     bool depends_on_order = false;  // whether its results do: order_dependence.h
     bool has_long_loops = false;    // long_loops.h
 

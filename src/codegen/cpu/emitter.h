@@ -161,9 +161,9 @@ protected:
                       const std::function<void()>& otherwise);
 
     // ---- neighbours.cpp ----
-    bool can_add_together(const transform::Neighbours& group);
-    void emit_neighbours(const transform::Neighbours& group);
-    void add_together(const transform::Neighbours& group, const transform::Neighbours::Member& highest,
+    bool can_add_together(const transform::AdjacentAdditions& group);
+    void emit_adjacent_additions(const transform::AdjacentAdditions& group);
+    void add_together(const transform::AdjacentAdditions& group, const transform::AdjacentAdditions::Member& highest,
                       llvm::Value* is_middle);
 
     const CpuMachine& cpu_;

@@ -113,11 +113,11 @@ void CpuEmitter::contribute(Op kind, Scalar scalar, llvm::Value* pointer, llvm::
 bool CpuEmitter::emit_put_together(const Operation& atomic) {
     if (accumulate(atomic)) return true;
     if (!is_shared_at_boundaries(atomic)) return false;
-    const auto found = plan_.neighbours_of.find(&atomic);
-    if (found == plan_.neighbours_of.end() || !can_add_together(*found->second))
+    const auto found = plan_.adjacent_additions_of.find(&atomic);
+    if (found == plan_.adjacent_additions_of.end() || !can_add_together(*found->second))
         add_within_chunk(atomic);
     else if (&atomic == found->second->members.back().add)
-        emit_neighbours(*found->second);
+        emit_adjacent_additions(*found->second);
     return true;
 }
 

@@ -74,12 +74,12 @@ TEST(Plan, has_the_neighbours_and_the_reach_of_adjoints) {
         "  %a = atomic.add %g[%next], %one\n  %b = atomic.add %g[%i], %one\n";
     const Planned adjoint(body, {}, "adjoint tid 1");
     EXPECT_EQ(adjoint.kernel().halo.most, 1);
-    ASSERT_EQ(adjoint.kernel().neighbours.size(), 1u);
+    ASSERT_EQ(adjoint.kernel().adjacent_additions.size(), 1u);
     for (const Operation* atomic : adjoint.operations(Op::atomic_add)) {
-        EXPECT_EQ(adjoint.kernel().neighbours_of.at(atomic), &adjoint.kernel().neighbours[0]);
+        EXPECT_EQ(adjoint.kernel().adjacent_additions_of.at(atomic), &adjoint.kernel().adjacent_additions[0]);
         EXPECT_EQ(adjoint.kernel().atomics.at(atomic).first_index, atomic->operands[1]);
     }
-    EXPECT_TRUE(Planned(body).kernel().neighbours.empty());
+    EXPECT_TRUE(Planned(body).kernel().adjacent_additions.empty());
     EXPECT_TRUE(Planned(body, {.noalias = false}, "adjoint tid 1").kernel().halo.memories.empty());
 }
 

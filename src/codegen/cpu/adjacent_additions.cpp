@@ -1,4 +1,4 @@
-// Additions to neighbouring elements (transform/analysis/neighbours.h), combined in registers.
+// Additions to neighbouring elements (transform/analysis/adjacent_additions.h), combined in registers.
 //
 //     before:  u.grad[i, j + 1 ... j + W] += a;  u.grad[i, j ... j + W - 1] += b;  u.grad[i, j - 1 ... j + W - 2] += c
 //     after:   u.grad[i, j + 1 ... j + W] += a + (b one lane down) + (c two lanes down)
@@ -16,7 +16,7 @@ using ir::Op;
 using ir::Operation;
 
 // Whether all lanes are active, and the elements that they add to may be adjacent in memory.
-bool CpuEmitter::can_add_together(const transform::Neighbours& group) {
+bool CpuEmitter::can_add_together(const transform::AdjacentAdditions& group) {
     if (lanes_.count == 1 || mask_) return false;
     const std::vector<ir::Value*>& operands = group.members[0].add->operands;
     const std::size_t count = operands.size() - 2;  // of indices
@@ -30,8 +30,8 @@ bool CpuEmitter::can_add_together(const transform::Neighbours& group) {
 }
 
 // Emits all additions of the group, at the place of the last one.
-void CpuEmitter::emit_neighbours(const transform::Neighbours& group) {
-    using Member = transform::Neighbours::Member;
+void CpuEmitter::emit_adjacent_additions(const transform::AdjacentAdditions& group) {
+    using Member = transform::AdjacentAdditions::Member;
     const Member& highest = *std::max_element(group.members.begin(), group.members.end(),
                                               [](auto& a, auto& b) { return a.offset < b.offset; });
     const auto index_of = [](const Operation& add) { return add.operands[add.operands.size() - 2]; };
@@ -69,8 +69,8 @@ void CpuEmitter::emit_neighbours(const transform::Neighbours& group) {
         });
 }
 
-void CpuEmitter::add_together(const transform::Neighbours& group, const transform::Neighbours::Member& highest,
-                              llvm::Value* is_middle) {
+void CpuEmitter::add_together(const transform::AdjacentAdditions& group,
+                              const transform::AdjacentAdditions::Member& highest, llvm::Value* is_middle) {
     const std::vector<ir::Value*>& operands = highest.add->operands;
     const Type type = operands.back()->type;
     const Scalar scalar = type.scalar();

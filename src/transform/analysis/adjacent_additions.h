@@ -12,7 +12,7 @@
 
 namespace weft::transform {
 
-struct Neighbours {
+struct AdjacentAdditions {
     struct Member {
         const ir::Operation* add;
         std::int64_t offset;  // of the last index, from the base that all members share
@@ -22,7 +22,7 @@ struct Neighbours {
 
 // Groups the atomic additions for which `is_plain` holds. Members of a group are in one region, and their indices are
 // equal except for the last. The last ones are one value plus or minus constants, or that clamped to a border.
-std::vector<Neighbours> find_neighbours(const ir::Function& kernel,
-                                        const std::function<bool(const ir::Operation&)>& is_plain);
+std::vector<AdjacentAdditions> find_adjacent_additions(const ir::Function& kernel,
+                                                       const std::function<bool(const ir::Operation&)>& is_plain);
 
 }  // namespace weft::transform

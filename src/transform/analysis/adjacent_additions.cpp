@@ -1,4 +1,4 @@
-#include "transform/analysis/neighbours.h"
+#include "transform/analysis/adjacent_additions.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -56,7 +56,7 @@ public:
     NeighbourFinder(const ir::Function& kernel, const std::function<bool(const Operation&)>& is_plain)
         : kernel_(kernel), is_plain_(is_plain) {}
 
-    std::vector<Neighbours> run() {
+    std::vector<AdjacentAdditions> run() {
         region(kernel_.body);
         return std::move(found_);
     }
@@ -65,7 +65,7 @@ private:
     struct Open {
         Memory memory;
         const Value* base;
-        Neighbours group;
+        AdjacentAdditions group;
     };
 
     void region(const ir::Region& from) {
@@ -91,9 +91,10 @@ private:
         for (Open& one : open) {
             const std::vector<Value*>& first = one.group.members[0].add->operands;
             const auto& members = one.group.members;
-            const bool is_near = std::all_of(members.begin(), members.end(), [&](const Neighbours::Member& member) {
-                return std::abs(member.offset - place.offset) <= kFurthestNeighbour;
-            });
+            const bool is_near =
+                std::all_of(members.begin(), members.end(), [&](const AdjacentAdditions::Member& member) {
+                    return std::abs(member.offset - place.offset) <= kFurthestNeighbour;
+                });
             if (one.base != place.base || !is_near || operands.size() != first.size()) continue;
             if (!std::equal(operands.begin(), operands.end() - 2, first.begin())) continue;
             one.group.members.push_back({&operation, place.offset});
@@ -113,13 +114,13 @@ private:
 
     const ir::Function& kernel_;
     const std::function<bool(const Operation&)>& is_plain_;
-    std::vector<Neighbours> found_;
+    std::vector<AdjacentAdditions> found_;
 };
 
 }  // namespace
 
-std::vector<Neighbours> find_neighbours(const ir::Function& kernel,
-                                        const std::function<bool(const Operation&)>& is_plain) {
+std::vector<AdjacentAdditions> find_adjacent_additions(const ir::Function& kernel,
+                                                       const std::function<bool(const Operation&)>& is_plain) {
     return NeighbourFinder(kernel, is_plain).run();
 }
 

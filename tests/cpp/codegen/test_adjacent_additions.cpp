@@ -18,20 +18,20 @@ bool are_put_together(const std::string& body, codegen::Options options = {}) {
 
 const std::string kRow = "  %a = atomic.add %g[%i, %next], %v\n  %b = atomic.add %g[%i, %j], %v\n";
 
-TEST(Neighbours, of_one_row_are_put_together) {
+TEST(AdjacentAdditions, of_one_row_are_put_together) {
     EXPECT_TRUE(are_put_together(kRow));
     EXPECT_TRUE(
         are_put_together("  %a = atomic.add %g[%i, %j], %v\n  %w = neg %v\n  %b = atomic.add %g[%i, %j], %w\n"));
 }
 
-TEST(Neighbours, of_other_rows_and_columns_are_not) {
+TEST(AdjacentAdditions, of_other_rows_and_columns_are_not) {
     EXPECT_FALSE(
         are_put_together("  %below = add %i, %one\n"
                          "  %a = atomic.add %g[%below, %j], %v\n  %b = atomic.add %g[%i, %j], %v\n"));
     EXPECT_FALSE(are_put_together("  %a = atomic.add %g[%i, %j], %v\n"));
 }
 
-TEST(Neighbours, need_packed_rows_that_no_other_array_overlaps_and_lanes) {
+TEST(AdjacentAdditions, need_packed_rows_that_no_other_array_overlaps_and_lanes) {
     codegen::Options options;
     options.dense = false;
     EXPECT_FALSE(are_put_together(kRow, options));
@@ -46,7 +46,7 @@ TEST(Neighbours, need_packed_rows_that_no_other_array_overlaps_and_lanes) {
     EXPECT_FALSE(are_put_together(kRow, options));
 }
 
-TEST(Neighbours, of_columns_chosen_at_run_time_are_not) {
+TEST(AdjacentAdditions, of_columns_chosen_at_run_time_are_not) {
     EXPECT_FALSE(
         are_put_together("  %q = cast %v : i32\n"
                          "  %a = atomic.add %g[%q, %next], %v\n  %b = atomic.add %g[%q, %j], %v\n"));
