@@ -26,7 +26,7 @@
 #include "transform/inline/inline.h"
 #include "transform/jvp/jvp.h"
 #include "transform/passes/follow_grid_order.h"
-#include "transform/passes/nan_instrumentation.h"
+#include "transform/passes/nan_check.h"
 #include "transform/passes/negative_indices.h"
 #include "transform/passes/neighbour_rows.h"
 #include "transform/passes/uncontended_atomics.h"
@@ -171,7 +171,7 @@ std::string run(const std::string& input, const std::string& passes, bool names)
                 if (function->is_kernel) transform::loop_over_neighbour_rows(*function, which);
         } else if (pass == "nan_check") {
             for (const auto& function : module->functions)
-                if (function->is_kernel) transform::instrument_nan_check(*function);
+                if (function->is_kernel) transform::insert_nan_checks(*function);
         } else if (pass == "vectors_in_memory") {
             for (const auto& function : module->functions) transform::keep_vectors_in_memory(*function);
         } else if (pass == "numbers") {

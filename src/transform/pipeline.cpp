@@ -9,7 +9,7 @@
 #include "transform/inline/inline.h"
 #include "transform/passes/follow_grid_order.h"
 #include "transform/passes/launch_rank.h"
-#include "transform/passes/nan_instrumentation.h"
+#include "transform/passes/nan_check.h"
 #include "transform/passes/negative_indices.h"
 #include "transform/passes/neighbour_rows.h"
 #include "transform/passes/scalar_replacement.h"
@@ -171,7 +171,7 @@ private:
         return pass_on_kernels("neighbour_rows", find) && (!any || simplify_all());
     }
 
-    bool check_nan() { return !options_.nan_check || pass_on_kernels("nan_check", instrument_nan_check); }
+    bool check_nan() { return !options_.nan_check || pass_on_kernels("nan_check", insert_nan_checks); }
 
     bool put_vectors_in_memory() {
         bool moved = false;

@@ -34,7 +34,7 @@
 //                     An adjoint with tangents gives products with the Hessian.
 // grid_order          Threads take their coordinates in the order of a hash grid.         passes/follow_grid_order.h
 //                     Behind every pass that identifies elements by thread coordinates.
-// nan_check           Each write is checked for NaN and infinity.                         passes/nan_instrumentation.h
+// nan_check           Each write is checked for NaN and infinity.                         passes/nan_check.h
 //                     Behind the derivatives: gradients are checked too.
 // vectors_in_memory   Large vectors that are indexed at run time lie in memory.           vectors_in_memory/
 //                     The last pass: no other one knows these memories.

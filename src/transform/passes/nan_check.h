@@ -6,7 +6,7 @@
 
 namespace weft::transform {
 
-// Instruments stores and atomics to note whether an element stops being finite.
-void instrument_nan_check(ir::Function& kernel);
+// Inserts a check at each store and atomic, which notes whether an element stops being finite.
+void insert_nan_checks(ir::Function& kernel);
 
 }  // namespace weft::transform

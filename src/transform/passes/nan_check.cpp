@@ -1,4 +1,4 @@
-// Instruments stores and atomics to note whether an element stops being finite. If an array has become so at the end,
+// Checks at stores and atomics that note whether an element stops being finite. If an array has become so at the end,
 // the launch reports the write that was noted (wp.config.verify_fp). A store is checked before it, an atomic after it.
 //
 // before:  store %a[%i], %x
@@ -6,7 +6,7 @@
 //          %is = isfinite %x; %was = isfinite %old; %fine = or (invert %was), %is
 //          note_finite %fine
 //          store %a[%i], %x
-#include "transform/passes/nan_instrumentation.h"
+#include "transform/passes/nan_check.h"
 
 #include <utility>
 
@@ -25,9 +25,9 @@ using ir::Value;
 
 namespace {
 
-class NanInstrumentation {
+class NanCheckInsertion {
 public:
-    explicit NanInstrumentation(ir::Function& kernel) : kernel_(kernel), b_(kernel, kernel.body) {}
+    explicit NanCheckInsertion(ir::Function& kernel) : kernel_(kernel), b_(kernel, kernel.body) {}
 
     void region(Region& region) {
         const std::vector<Operation*> before = std::exchange(region.operations, {});
@@ -92,6 +92,6 @@ private:
 
 }  // namespace
 
-void instrument_nan_check(ir::Function& kernel) { NanInstrumentation(kernel).region(kernel.body); }
+void insert_nan_checks(ir::Function& kernel) { NanCheckInsertion(kernel).region(kernel.body); }
 
 }  // namespace weft::transform
