@@ -68,7 +68,7 @@ public:
 
     // Copies the data of neighbours in that order. False if the arguments have fewer elements than there are
     // neighbours, or a grid has many more points than the launch has threads.
-    bool show(const KernelFacts& kernel, std::byte* block) override;
+    bool fill_implicit_parameters(const KernelFacts& kernel, std::byte* block) override;
     void add_gradients(const std::byte* block) override;
 
 private:
@@ -126,7 +126,7 @@ public:
     void choose(Variant& variant) const override { variant.grid_order = true; }
 };
 
-bool GridOrder::show(const KernelFacts& kernel, std::byte* block) {
+bool GridOrder::fill_implicit_parameters(const KernelFacts& kernel, std::byte* block) {
     const std::size_t own = kernel.own_count();
     for (std::size_t i = 0; i < kernel.implicit_parameters.size(); ++i) {
         const ImplicitParameter& implicit = kernel.implicit_parameters[i];

@@ -57,7 +57,7 @@ static bool launch_by(const LaunchStrategy& strategy, Kernel& kernel, const Comp
     const KernelFacts& facts = kernel.facts(*variant);
     Block larger(static_cast<std::size_t>(facts.layout.size_bytes));
     std::memcpy(larger.data(), block, static_cast<std::size_t>(kernel.layout().size_bytes));
-    if (!launch->show(facts, larger.data())) return false;
+    if (!launch->fill_implicit_parameters(facts, larger.data())) return false;
     run(kernel.choose(*variant, larger.data()), runtime::current_stream(device), larger.data(), grid);
     return true;
 }
@@ -100,14 +100,14 @@ const CompiledKernel& launch_keeping_atomic_results(Kernel& kernel, runtime::Dev
     Variant variant = kernel.variant_of(device, dims, block);
     variant.keeps_atomic_results = true;
     const std::vector<ArrayView> views = views_of(returned);
-    const auto show = [&](const KernelFacts& facts) {
+    const auto filled = [&](const KernelFacts& facts) {
         std::vector<std::byte> larger = with_room(kernel, block, facts);
         point_implicit_parameters(facts, larger.data(), block, views);
         return larger;
     };
-    std::vector<std::byte> larger = show(kernel.facts(variant));
+    std::vector<std::byte> larger = filled(kernel.facts(variant));
     const CompiledKernel& compiled = kernel.choose(variant, larger.data());
-    larger = show(compiled);
+    larger = filled(compiled);
     launch(kernel, compiled, device, larger.data(), make_grid(dims, compiled.tid_rank, kernel.name()), check);
     close_atomic_results(kernel.name(), compiled, returned);
     return compiled;
@@ -134,7 +134,8 @@ public:
         runtime::write_bytes(device_, gradients_->data, what.number_gradients, size_bytes_);
     }
 
-    void show(const KernelFacts& facts, std::byte* block) const {
+    // Points the implicit parameters of the block to them.
+    void fill_implicit_parameters(const KernelFacts& facts, std::byte* block) const {
         for (std::size_t i = 0; i < facts.implicit_parameters.size(); ++i) {
             const ir::ImplicitParameter& implicit = facts.implicit_parameters[i];
             if (implicit.kind != ir::ImplicitParameter::Kind::number || implicit.of < 0) continue;
@@ -175,7 +176,7 @@ std::vector<std::byte> block_of(const Kernel& kernel, const DerivedLaunch& what,
     std::vector<ArrayView> returned = views_of(what.returned);
     if (returned.empty()) returned.resize(facts.implicit_parameters.size());
     point_implicit_parameters(facts, block.data(), after.data(), returned);
-    if (numbers) numbers->show(facts, block.data());
+    if (numbers) numbers->fill_implicit_parameters(facts, block.data());
     return block;
 }
 
@@ -249,7 +250,7 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
             strategy->choose(its_variant);
             const KernelFacts& its_facts = kernel.facts(its_variant, arranged, what.derivation);
             its_block = block_of(kernel, what, its_facts, numbers);
-            if (strategic->show(its_facts, its_block.data()))
+            if (strategic->fill_implicit_parameters(its_facts, its_block.data()))
                 variant = its_variant;
             else
                 strategic = nullptr;

@@ -19,7 +19,7 @@ public:
 
     // Fills in the implicit parameters of that code, whose facts these are. False if the arguments do not allow it: the
     // plain code has to run.
-    virtual bool show(const KernelFacts& kernel, std::byte* block) = 0;
+    virtual bool fill_implicit_parameters(const KernelFacts& kernel, std::byte* block) = 0;
     // After an adjoint: adds gradients of copies to those of the arrays of that block.
     virtual void add_gradients(const std::byte* block) = 0;
 

@@ -10,7 +10,7 @@ void PreparedLaunch::begin(const CompiledKernel& strategic, runtime::Device& dev
     if (!launch_) return;
     larger_.resize(static_cast<std::size_t>(strategic.layout.size_bytes));
     std::memcpy(larger_.data(), block_, static_cast<std::size_t>(plain.layout.size_bytes));
-    if (!launch_->show(strategic, larger_.data())) return;
+    if (!launch_->fill_implicit_parameters(strategic, larger_.data())) return;
     kernel_ = &strategic;
     block_ = larger_.data();
 }
