@@ -81,11 +81,12 @@ void Recorded::backward(const Backward& backward) {
 // Elements hold addresses, which the adjoint would follow to the present contents.
 std::vector<runtime::BufferPtr> Recorded::show_nested(std::byte*, std::byte*) const {
     for (const Nested& nested : this->nested())
-        for (const program::SavedPrimalPtr& need : nested.needs)
-            if (need->copy)
+        for (const program::SavedPrimalPtr& primal : nested.primals)
+            if (primal->copy)
                 throw UsageError("Tape::backward()",
                                  "kernel '" + kernel_->name() + "' reads an array of shape " +
-                                     runtime::shape_text(need->of->array.shape()) + " that elements of its argument '" +
+                                     runtime::shape_text(primal->of->array.shape()) +
+                                     " that elements of its argument '" +
                                      signature().parameter_names[nested.parameter] +
                                      "' lead to, and a later launch has overwritten it. help: write to another array");
     return {};

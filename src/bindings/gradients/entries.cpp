@@ -68,7 +68,7 @@ PyOperation::PyOperation(nb::object name, nb::dict reads, nb::dict writes, nb::d
 }
 
 void PyOperation::record(program::TapeMemory& memory) {
-    for (const Factor& one : needs_) memory.need(one.need);
+    for (const Factor& one : needs_) memory.save(one.primal);
     for (const auto& [key, array] : writes) memory.write(entry_array(array), /*counts=*/true);
 }
 
@@ -127,8 +127,8 @@ nb::list PyOperation::parts() {
 nb::list PyOperation::factors(nb::handle part) const {
     nb::list found;
     for (nb::handle factor : part.attr("factors"))
-        for (const auto& [key, array, need] : needs_)
-            if (key.equal(factor)) found.append(need->copy ? nb::steal(make_array(*need->copy)) : array);
+        for (const auto& [key, array, primal] : needs_)
+            if (key.equal(factor)) found.append(primal->copy ? nb::steal(make_array(*primal->copy)) : array);
     return found;
 }
 
@@ -146,7 +146,7 @@ nb::dict PyOperation::take(nb::handle gradient_of) {
 
 nb::dict PyOperation::needs() const {
     nb::dict result;
-    for (const Factor& one : needs_) result[one.name] = nb::cast(one.need);
+    for (const Factor& one : needs_) result[one.name] = nb::cast(one.primal);
     return result;
 }
 

@@ -62,7 +62,7 @@ private:
 
     struct Factor {
         nb::object name, array;
-        program::SavedPrimalPtr need;
+        program::SavedPrimalPtr primal;
     };
     std::vector<Factor> needs_;
     nb::object make_parts_, parts_;

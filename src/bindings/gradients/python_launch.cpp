@@ -200,18 +200,18 @@ int PyRecordedLaunch::traverse(visitproc visit, void* arg) const {
 std::vector<runtime::BufferPtr> PyRecordedLaunch::show_nested(std::byte* before, std::byte* after) const {
     nb::list originals, copies;
     for (const Nested& nested : this->nested()) {
-        for (const program::SavedPrimalPtr& need : nested.needs) {
-            if (!need->copy) continue;
-            originals.append(object_of(*need->of));
-            copies.append(nb::steal(make_array(*need->copy)));
+        for (const program::SavedPrimalPtr& primal : nested.primals) {
+            if (!primal->copy) continue;
+            originals.append(object_of(*primal->of));
+            copies.append(nb::steal(make_array(*primal->copy)));
         }
     }
     std::vector<runtime::BufferPtr> holders;
     const std::vector<program::BlockArray>& places = signature().arrays;
     for (std::size_t i = 0; i < places.size(); ++i) {
-        const auto& [array, need] = arrays()[i];
+        const auto& [array, primal] = arrays()[i];
         if (!array || !ir::holds_array(places[i].type.element())) continue;
-        const nb::object shown = need && need->copy ? nb::steal(make_array(*need->copy)) : object_of(*array);
+        const nb::object shown = primal && primal->copy ? nb::steal(make_array(*primal->copy)) : object_of(*array);
         const runtime::Array leading = array_pointer(with_nested(shown, originals, copies))->array;
         program::view_at(before, places[i].offset).data = leading.view.data;
         if (!places[i].is_parameter) program::view_at(after, places[i].offset).data = leading.view.data;
@@ -253,14 +253,14 @@ nb::dict before(const PyRecordedLaunch& launch) {
 
 nb::dict after(const PyRecordedLaunch& launch) {
     nb::dict result;
-    for (const auto& [parameter, need] : launch.after()) result[nb::int_(parameter)] = nb::cast(need);
+    for (const auto& [parameter, primal] : launch.after()) result[nb::int_(parameter)] = nb::cast(primal);
     return result;
 }
 
 nb::dict within(const PyRecordedLaunch& launch) {
     nb::dict result;
     for (const PyRecordedLaunch::Nested& nested : launch.nested())
-        if (!nested.needs.empty()) result[nb::int_(nested.parameter)] = nb::cast(nested.needs);
+        if (!nested.primals.empty()) result[nb::int_(nested.parameter)] = nb::cast(nested.primals);
     return result;
 }
 
@@ -275,8 +275,8 @@ nb::dict nested(const PyRecordedLaunch& launch) {
 nb::list arrays_of_meshes(const PyRecordedLaunch& launch) {
     nb::list result;
     if (launch.objects())
-        launch.objects()->for_each_need([&](const program::Variable& array, const program::SavedPrimalPtr& need) {
-            result.append(nb::make_tuple(object_of(array), need ? nb::cast(need) : nb::none()));
+        launch.objects()->for_each_primal([&](const program::Variable& array, const program::SavedPrimalPtr& primal) {
+            result.append(nb::make_tuple(object_of(array), primal ? nb::cast(primal) : nb::none()));
         });
     return result;
 }
@@ -293,7 +293,7 @@ nb::tuple dim(const PyRecordedLaunch& launch) {
     return nb::tuple(extents);
 }
 
-void bind_need(nb::module_& m) {
+void bind_saved_primal(nb::module_& m) {
     using program::SavedPrimal;
     nb::class_<SavedPrimal>(m, "SavedPrimal", "That an entry of a tape reads an array, and its adjoint does so again.")
         .def(
@@ -325,7 +325,7 @@ void bind_need(nb::module_& m) {
 }  // namespace
 
 void bind_recorded_launch(nb::module_& m) {
-    bind_need(m);
+    bind_saved_primal(m);
     nb::class_<PyRecordedLaunch, program::TapeEntry>(m, "RecordedLaunch", nb::type_slots(entry_slots),
                                                      "A launch on a tape: an entry of wp.Tape.launches.")
         .def_prop_ro(
@@ -352,7 +352,7 @@ void bind_recorded_launch(nb::module_& m) {
         .def_prop_ro("within", &within, "The same of arrays that lie in elements of arguments.")
         .def_prop_ro("after", &after, "Contents that the launch left which the adjoint reads, by argument.")
         .def_prop_ro("arrays_of_meshes", &arrays_of_meshes,
-                     "Pairs of an array of a mesh that it may look into, and the need of its contents or None.")
+                     "Pairs of an array of a mesh that it may look into, and the saved primal of its contents or None.")
         .def_prop_ro("nested", &nested, "The arrays that lie in elements, by argument.")
         .def_prop_rw(
             "returned", &returned,

@@ -137,19 +137,19 @@ void RecordedLaunch::record(TapeMemory& memory) {
         return needs_->contents[static_cast<std::size_t>(places[i].parameter)];
     };
     for (std::size_t i = 0; needs_->has_adjoint && i < places.size(); ++i)
-        if (arrays_[i].array && contents(i).before) arrays_[i].before = memory.need(*arrays_[i].array);
+        if (arrays_[i].array && contents(i).before) arrays_[i].before = memory.save(*arrays_[i].array);
     for (Nested& nested : nested_) {
         if (!needs_->contents[nested.parameter].within) continue;
-        for (const Variable* array : nested.arrays) nested.needs.push_back(memory.need(*array));
+        for (const Variable* array : nested.arrays) nested.primals.push_back(memory.save(*array));
     }
     if (objects_) objects_->record(memory, needs_->has_adjoint && reads_objects());
     if (memory.may_overlap()) {
         std::vector<SavedPrimalPtr*> all;
-        if (objects_) objects_->add_needs(all);
+        if (objects_) objects_->add_primals(all);
         for (Argument& argument : arrays_)
             if (argument.before) all.push_back(&argument.before);
         for (Nested& nested : nested_)
-            for (SavedPrimalPtr& need : nested.needs) all.push_back(&need);
+            for (SavedPrimalPtr& primal : nested.primals) all.push_back(&primal);
         memory.join_overlapping(all);
     }
     for (std::size_t i = 0; i < places.size(); ++i)
@@ -159,7 +159,7 @@ void RecordedLaunch::record(TapeMemory& memory) {
             for (const Variable* array : nested.arrays) memory.write(*array);
     for (std::size_t i = 0; needs_->has_adjoint && i < places.size(); ++i)
         if (arrays_[i].array && contents(i).after && places[i].is_parameter)
-            after_.emplace_back(places[i].parameter, memory.need(*arrays_[i].array));
+            after_.emplace_back(places[i].parameter, memory.save(*arrays_[i].array));
     for (const Nested& nested : nested_)
         if (needs_->writes_within[nested.parameter]) memory.count_writes(nested.arrays);
 }
@@ -228,7 +228,8 @@ bool RecordedLaunch::has_derivative(const Use& written, const Use& read) const {
 
 bool RecordedLaunch::any_nested_kept() const {
     return std::ranges::any_of(nested_, [](const Nested& nested) {
-        return std::ranges::any_of(nested.needs, [](const SavedPrimalPtr& need) { return need->copy != nullptr; });
+        return std::ranges::any_of(nested.primals,
+                                   [](const SavedPrimalPtr& primal) { return primal->copy != nullptr; });
     });
 }
 
@@ -251,7 +252,7 @@ void RecordedLaunch::backward(const Backward& backward) {
 // False if there are gradients that the needs did not expect.
 bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const SuppliedGradient> supplied) {
     const std::vector<BlockArray>& places = signature_->arrays;
-    for (const auto& [array, need] : arrays_) {
+    for (const auto& [array, primal] : arrays_) {
         if (!array) continue;
         const auto is_gone = [](const runtime::BufferPtr& buffer) { return buffer && buffer->is_gone(); };
         if (is_gone(array->array.buffer) || is_gone(array->gradient))
@@ -280,14 +281,14 @@ bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const Suppl
     }
     std::vector<std::byte> after = before;
     for (std::size_t i = 0; i < places.size(); ++i) {
-        const SavedPrimalPtr& need = arrays_[i].before;
-        if (!need || !need->copy) continue;
-        void* const data = need->copy->view.data;
+        const SavedPrimalPtr& primal = arrays_[i].before;
+        if (!primal || !primal->copy) continue;
+        void* const data = primal->copy->view.data;
         view_at(before.data(), places[i].offset).data = data;
         if (!places[i].is_parameter) view_at(after.data(), places[i].offset).data = data;
     }
-    for (const auto& [parameter, need] : after_)
-        view_at(after.data(), signature_->layout.offsets[parameter]).data = need->contents().view.data;
+    for (const auto& [parameter, primal] : after_)
+        view_at(after.data(), signature_->layout.offsets[parameter]).data = primal->contents().view.data;
     const runtime::spatial::PreviousObjectsPtr former = previous_objects(memory, [](const Variable&) { return true; });
     std::vector<runtime::BufferPtr> holders;
     if (any_nested_kept()) holders = show_nested(before.data(), after.data());
@@ -362,32 +363,32 @@ void RecordedLaunch::catch_up(TapeMemory& memory, const Group& written_after) {
 
     Group written = written_after;
     for (const Group& group : this->written()) written.insert(written.end(), group.begin(), group.end());
-    const auto late_need = [&](const Variable& of, const Group& changed) {
+    const auto late_primal = [&](const Variable& of, const Group& changed) {
         for (const Variable* one : changed)
             if (runtime::overlap(of.array, one->array))
                 too_late("an array of shape " + runtime::shape_text(of.array.shape()) +
                          " that it reads was overwritten since");
-        return memory.need(of);
+        return memory.save(of);
     };
     for (std::size_t i = 0; i < places.size(); ++i) {
         const auto parameter = static_cast<std::size_t>(places[i].parameter);
         auto& [array, before] = arrays_[i];
         if (!array) continue;
-        if (needs_->contents[parameter].before && !before) before = late_need(*array, written);
+        if (needs_->contents[parameter].before && !before) before = late_primal(*array, written);
         const bool is_known = std::ranges::any_of(after_, [&](const auto& one) { return one.first == parameter; });
         if (needs_->contents[parameter].after && places[i].is_parameter && !is_known)
-            after_.emplace_back(parameter, late_need(*array, written_after));
+            after_.emplace_back(parameter, late_primal(*array, written_after));
     }
     for (Nested& nested : nested_) {
-        if (!needs_->contents[nested.parameter].within || !nested.needs.empty()) continue;
-        for (const Variable* array : nested.arrays) nested.needs.push_back(late_need(*array, written));
+        if (!needs_->contents[nested.parameter].within || !nested.primals.empty()) continue;
+        for (const Variable* array : nested.arrays) nested.primals.push_back(late_primal(*array, written));
     }
     if (objects_) {
         if (!objects_->are_kept() && !objects_->are_unchanged())
             too_late("a mesh, a grid or a volume has changed since");
         if (!objects_->are_kept()) objects_->keep(*device_);
         refuse_written_objects();
-        if (reads_objects()) objects_->read_late([&](const Variable& array) { return late_need(array, written); });
+        if (reads_objects()) objects_->read_late([&](const Variable& array) { return late_primal(array, written); });
     }
     if (!needs_->returned.empty() && !had_atomic_results)
         too_late("it needs the results of the atomics of the launch, which were not kept");

@@ -35,7 +35,7 @@ public:
     struct Nested {
         std::size_t parameter;
         Group arrays;
-        std::vector<SavedPrimalPtr> needs;  // saved primals of these; empty if the adjoint does not read them
+        std::vector<SavedPrimalPtr> primals;  // saved primals of these; empty if the adjoint does not read them
     };
 
     // An array of the block.

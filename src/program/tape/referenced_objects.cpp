@@ -108,7 +108,7 @@ void ReferencedObjects::keep(runtime::Device& device) {
 void ReferencedObjects::record(TapeMemory& memory, bool reads) {
     const auto note = [&](ObjectArray& part, bool is_needed) {
         if (!part.array) return;
-        if (is_needed) part.need = memory.need(*part.array);
+        if (is_needed) part.primal = memory.save(*part.array);
         part.writes_of_others = memory.writes_of_others(*part.array);
     };
     for (ReferencedObject& found : found_)
@@ -116,24 +116,24 @@ void ReferencedObjects::record(TapeMemory& memory, bool reads) {
     for (ObjectArray& part : ids_) note(part, false);
 }
 
-void ReferencedObjects::read_late(const std::function<SavedPrimalPtr(const Variable&)>& need) {
+void ReferencedObjects::read_late(const std::function<SavedPrimalPtr(const Variable&)>& save) {
     for (ReferencedObject& found : found_)
         for (ObjectArray& part : found.parts)
-            if (part.array && !part.need) part.need = need(*part.array);
+            if (part.array && !part.primal) part.primal = save(*part.array);
 }
 
-void ReferencedObjects::add_needs(std::vector<SavedPrimalPtr*>& to) {
+void ReferencedObjects::add_primals(std::vector<SavedPrimalPtr*>& to) {
     for (ReferencedObject& found : found_)
         for (ObjectArray& part : found.parts)
-            if (part.need) to.push_back(&part.need);
+            if (part.primal) to.push_back(&part.primal);
 }
 
 // ---- going back ----
 
 bool ReferencedObjects::is_as_it_was(const ObjectArray& part, const TapeMemory& memory) {
     if (!part.array) return true;
-    const bool is_copy = part.need && part.need->copy;
-    return part.writes_of_others == (is_copy ? part.need->writes_of_others : memory.writes_of_others(*part.array));
+    const bool is_copy = part.primal && part.primal->copy;
+    return part.writes_of_others == (is_copy ? part.primal->writes_of_others : memory.writes_of_others(*part.array));
 }
 
 std::shared_ptr<spatial::PreviousObjects> ReferencedObjects::former(const TapeMemory& memory, bool reads,
@@ -154,7 +154,7 @@ std::shared_ptr<spatial::PreviousObjects> ReferencedObjects::former(const TapeMe
             ArrayView& view = views.emplace_back();
             if (!part.array) continue;
             view = part.array->array.view;
-            if (part.need) view.data = part.need->contents().view.data;
+            if (part.primal) view.data = part.primal->contents().view.data;
             if (with_gradient(*part.array))
                 show_gradient(*part.array);
             else
@@ -188,10 +188,11 @@ void ReferencedObjects::add_tangents(const TangentOf& tangent, spatial::Previous
     }
 }
 
-void ReferencedObjects::for_each_need(const std::function<void(const Variable&, const SavedPrimalPtr&)>& visit) const {
+void ReferencedObjects::for_each_primal(
+    const std::function<void(const Variable&, const SavedPrimalPtr&)>& visit) const {
     for (const ReferencedObject& found : found_)
         for (const ObjectArray& part : found.parts)
-            if (part.array) visit(*part.array, part.need);
+            if (part.array) visit(*part.array, part.primal);
 }
 
 }  // namespace weft::program

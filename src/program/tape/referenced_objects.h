@@ -52,10 +52,10 @@ public:
     bool are_unchanged() const { return changes_ == runtime::spatial::changes(); }
     // Records the arrays' contents on the tape, with the launch. `reads`: the adjoint reads their arrays.
     void record(TapeMemory& memory, bool reads);
-    // For an adjoint that turned out later to read them: need(array) gives the saved primal of contents that are still
+    // For an adjoint that turned out later to read them: save(array) gives the saved primal of contents that are still
     // there.
-    void read_late(const std::function<SavedPrimalPtr(const Variable&)>& need);
-    void add_needs(std::vector<SavedPrimalPtr*>& to);
+    void read_late(const std::function<SavedPrimalPtr(const Variable&)>& save);
+    void add_primals(std::vector<SavedPrimalPtr*>& to);
 
     // The objects for the adjoint. Gradients that it adds arrive at the arrays for which with_gradient(array) holds.
     // Null if memory was written outside the tape since then; `reads` says whether the contents of their arrays matter.
@@ -67,12 +67,12 @@ public:
     using TangentOf = std::function<const ArrayView*(const Variable&)>;
     void add_tangents(const TangentOf& tangent, runtime::spatial::PreviousObjects& to) const;
     // Visits each array with its saved primal; null if it has none.
-    void for_each_need(const std::function<void(const Variable&, const SavedPrimalPtr&)>& visit) const;
+    void for_each_primal(const std::function<void(const Variable&, const SavedPrimalPtr&)>& visit) const;
 
 private:
     struct ObjectArray {
         const Variable* array = nullptr;
-        SavedPrimalPtr need;
+        SavedPrimalPtr primal;
         std::uint64_t writes_of_others = 0;  // when the launch was recorded
     };
     struct ReferencedObject {  // or none: such an id finds nothing in the adjoint either

@@ -49,13 +49,13 @@ SavedPrimal::SavedPrimal(const Variable& of) : of(&of) {
     buffer = begin == end ? nullptr : of.array.buffer.get();
 }
 
-void UncopiedPrimals::insert(std::size_t at, SavedPrimalPtr need) {
+void UncopiedPrimals::insert(std::size_t at, SavedPrimalPtr primal) {
     if (empty()) {
-        one_ = std::move(need);
+        one_ = std::move(primal);
         return;
     }
     if (one_) many_.push_back(std::move(one_));
-    many_.insert(many_.begin() + static_cast<std::ptrdiff_t>(at), std::move(need));
+    many_.insert(many_.begin() + static_cast<std::ptrdiff_t>(at), std::move(primal));
 }
 
 void UncopiedPrimals::erase(std::size_t first, std::size_t last) {
@@ -113,26 +113,26 @@ void TapeMemory::begin_entry() {
 
 // A block lives as long as one of its primals.
 struct TapeMemory::PrimalBlock {
-    std::array<std::optional<SavedPrimal>, kPrimalsTogether> needs;
+    std::array<std::optional<SavedPrimal>, kPrimalsTogether> primals;
     std::size_t count = 0;
 };
 
 SavedPrimalPtr TapeMemory::make(const Variable& of) {
-    if (!needs_ || needs_->count == kPrimalsTogether) needs_ = new_block<PrimalBlock>();
-    SavedPrimal& made = needs_->needs[needs_->count++].emplace(of);
-    return {needs_, &made};
+    if (!block_ || block_->count == kPrimalsTogether) block_ = new_block<PrimalBlock>();
+    SavedPrimal& made = block_->primals[block_->count++].emplace(of);
+    return {block_, &made};
 }
 
-void TapeMemory::wait(Memory& memory, const SavedPrimalPtr& need) {
+void TapeMemory::wait(Memory& memory, const SavedPrimalPtr& primal) {
     const std::span<SavedPrimalPtr> waiting = memory.waiting.all();
     const auto at =
-        std::ranges::upper_bound(waiting, need->begin, {}, [](const SavedPrimalPtr& one) { return one->begin; });
-    memory.longest = std::max(memory.longest, need->end - need->begin);
-    memory.waiting.insert(static_cast<std::size_t>(at - waiting.begin()), need);
-    added_.push_back(need.get());
+        std::ranges::upper_bound(waiting, primal->begin, {}, [](const SavedPrimalPtr& one) { return one->begin; });
+    memory.longest = std::max(memory.longest, primal->end - primal->begin);
+    memory.waiting.insert(static_cast<std::size_t>(at - waiting.begin()), primal);
+    added_.push_back(primal.get());
 }
 
-SavedPrimalPtr TapeMemory::need(const Variable& of) {
+SavedPrimalPtr TapeMemory::save(const Variable& of) {
     if (!of.array.buffer) return make(of);
     Memory& memory = memories_.of(of.array.buffer);
     if (std::exchange(memory.entry, entry_) == entry_) may_overlap_ = true;
@@ -146,40 +146,41 @@ SavedPrimalPtr TapeMemory::need(const Variable& of) {
     return made;
 }
 
-void TapeMemory::need(const SavedPrimalPtr& made) {
+void TapeMemory::save(const SavedPrimalPtr& made) {
     if (made->buffer) wait(memories_.of(made->of->array.buffer), made);
 }
 
-void TapeMemory::join_overlapping(std::span<SavedPrimalPtr*> needs) {
-    const auto key = [](const SavedPrimalPtr* need) {
-        return std::tuple((*need)->buffer, (*need)->begin, need->get());
+void TapeMemory::join_overlapping(std::span<SavedPrimalPtr*> primals) {
+    const auto key = [](const SavedPrimalPtr* primal) {
+        return std::tuple((*primal)->buffer, (*primal)->begin, primal->get());
     };
-    std::ranges::sort(needs, {}, key);
-    for (std::size_t first = 0; first < needs.size();) {
-        const SavedPrimal& start = **needs[first];
+    std::ranges::sort(primals, {}, key);
+    for (std::size_t first = 0; first < primals.size();) {
+        const SavedPrimal& start = **primals[first];
         std::size_t last = first + 1;
         bool is_one = true;
         for (const std::byte* end = start.end;
-             last < needs.size() && (*needs[last])->buffer == start.buffer && (*needs[last])->begin < end; ++last) {
-            end = std::max(end, (*needs[last])->end);
-            is_one &= needs[last]->get() == &start;
+             last < primals.size() && (*primals[last])->buffer == start.buffer && (*primals[last])->begin < end;
+             ++last) {
+            end = std::max(end, (*primals[last])->end);
+            is_one &= primals[last]->get() == &start;
         }
         if (!is_one && start.buffer) {
             auto together = std::make_shared<std::vector<SavedPrimal*>>();
             SavedPrimalPtr before, made;
             for (; first < last; ++first) {
-                SavedPrimalPtr& need = *needs[first];
-                if (need != before) {  // the same one twice stays one
-                    before = made = need;
-                    if (std::ranges::find(added_, need.get()) ==
+                SavedPrimalPtr& primal = *primals[first];
+                if (primal != before) {  // the same one twice stays one
+                    before = made = primal;
+                    if (std::ranges::find(added_, primal.get()) ==
                         added_.end()) {  // an earlier entry's, which stays alone
-                        made = make(*need->of);
-                        this->need(made);
+                        made = make(*primal->of);
+                        this->save(made);
                     }
                     made->together = together;
                     together->push_back(made.get());
                 }
-                need = made;
+                primal = made;
             }
         }
         first = last;
@@ -191,12 +192,12 @@ std::vector<SavedPrimalPtr> TapeMemory::take(Memory& memory, const std::byte* be
     const auto address = [](const std::byte* at) {
         return static_cast<std::int64_t>(std::bit_cast<std::uintptr_t>(at));
     };
-    const auto of_begin = [&](const SavedPrimalPtr& need) { return address(need->begin); };
+    const auto of_begin = [&](const SavedPrimalPtr& primal) { return address(primal->begin); };
     const std::span<SavedPrimalPtr> waiting = memory.waiting.all();
     const auto first = std::ranges::upper_bound(waiting, address(begin) - memory.longest, {}, of_begin);
     const auto last = std::ranges::lower_bound(waiting, address(end), {}, of_begin);
     if (first >= last) return {};
-    const auto stays = [&](const SavedPrimalPtr& need) { return begin >= need->end; };
+    const auto stays = [&](const SavedPrimalPtr& primal) { return begin >= primal->end; };
     const auto found = std::stable_partition(first, last, stays);
     std::vector<SavedPrimalPtr> taken(std::make_move_iterator(found), std::make_move_iterator(last));
     memory.waiting.erase(static_cast<std::size_t>(found - waiting.begin()),
@@ -204,27 +205,27 @@ std::vector<SavedPrimalPtr> TapeMemory::take(Memory& memory, const std::byte* be
     return taken;
 }
 
-void TapeMemory::keep(std::span<const SavedPrimalPtr> needs) {
+void TapeMemory::keep(std::span<const SavedPrimalPtr> primals) {
     std::vector<const runtime::Array*> arrays;
-    const std::byte *begin = needs.front()->begin, *end = begin;
-    for (const SavedPrimalPtr& need : needs) {
-        arrays.push_back(&need->of->array);
-        begin = std::min(begin, need->begin);
-        end = std::max(end, need->end);
+    const std::byte *begin = primals.front()->begin, *end = begin;
+    for (const SavedPrimalPtr& primal : primals) {
+        arrays.push_back(&primal->of->array);
+        begin = std::min(begin, primal->begin);
+        end = std::max(end, primal->end);
     }
     std::vector<runtime::Array> copies = keep_together(arrays);
     // This entry may have counted writes that are still to come.
-    const auto is_of_this = [&](const auto& counted) { return counted.first->buffer.get() == needs.front()->buffer; };
-    const std::uint64_t others =
-        writes_of_others(*needs.front()->of) + static_cast<std::uint64_t>(std::ranges::count_if(counted_, is_of_this));
-    for (std::size_t i = 0; i < needs.size(); ++i) {
-        needs[i]->copy = std::make_shared<const runtime::Array>(std::move(copies[i]));
-        needs[i]->writes_of_others = others;
+    const auto is_of_this = [&](const auto& counted) { return counted.first->buffer.get() == primals.front()->buffer; };
+    const std::uint64_t others = writes_of_others(*primals.front()->of) +
+                                 static_cast<std::uint64_t>(std::ranges::count_if(counted_, is_of_this));
+    for (std::size_t i = 0; i < primals.size(); ++i) {
+        primals[i]->copy = std::make_shared<const runtime::Array>(std::move(copies[i]));
+        primals[i]->writes_of_others = others;
     }
     ++kept_.copies;
     kept_.bytes += end - begin;
     kept_.peak_bytes = std::max(kept_.peak_bytes, kept_.bytes);
-    if (on_keep) on_keep(needs);
+    if (on_keep) on_keep(primals);
 }
 
 void TapeMemory::write(const Variable& to, bool counts) {
@@ -238,25 +239,25 @@ void TapeMemory::write(const Variable& to, bool counts) {
         return a.view.data == b.view.data && a.dtype == b.dtype && std::ranges::equal(a.shape(), b.shape()) &&
                std::ranges::equal(a.strides(), b.strides());
     };
-    for (auto need = taken.begin(); need != taken.end(); ++need) {
-        if ((*need)->copy) continue;
-        if ((*need)->together) {
+    for (auto primal = taken.begin(); primal != taken.end(); ++primal) {
+        if ((*primal)->copy) continue;
+        if ((*primal)->together) {
             std::vector<SavedPrimalPtr> group;
             for (const std::span<const SavedPrimalPtr> from :
                  {std::span<const SavedPrimalPtr>(memory.waiting.all()), std::span<const SavedPrimalPtr>(taken)})
                 for (const SavedPrimalPtr& one : from)
-                    if (one->together == (*need)->together) group.push_back(one);
+                    if (one->together == (*primal)->together) group.push_back(one);
             keep(group);
-            memory.waiting.erase_if([&](const SavedPrimalPtr& one) { return one->together == (*need)->together; });
+            memory.waiting.erase_if([&](const SavedPrimalPtr& one) { return one->together == (*primal)->together; });
             continue;
         }
-        const auto same = std::find_if(taken.begin(), need, [&](const SavedPrimalPtr& one) {
-            return !one->together && is_alike(one->of->array, (*need)->of->array);
+        const auto same = std::find_if(taken.begin(), primal, [&](const SavedPrimalPtr& one) {
+            return !one->together && is_alike(one->of->array, (*primal)->of->array);
         });
-        if (same == need)
-            keep({&*need, 1});
+        if (same == primal)
+            keep({&*primal, 1});
         else
-            (*need)->copy = (*same)->copy, (*need)->writes_of_others = (*same)->writes_of_others;
+            (*primal)->copy = (*same)->copy, (*primal)->writes_of_others = (*same)->writes_of_others;
     }
     if (!taken.empty() && memory.kept_shape.empty()) memory.kept_shape = runtime::shape_text(to.array.shape());
 }
@@ -291,9 +292,9 @@ void TapeMemory::count_writes(std::span<const Variable* const> to) {
 }
 
 void TapeMemory::forget_entry() {
-    for (const SavedPrimal* need : added_) {
-        Memory* const known = memories_.find(need->buffer);
-        if (known) known->waiting.erase_if([&](const SavedPrimalPtr& one) { return one.get() == need; });
+    for (const SavedPrimal* primal : added_) {
+        Memory* const known = memories_.find(primal->buffer);
+        if (known) known->waiting.erase_if([&](const SavedPrimalPtr& one) { return one.get() == primal; });
     }
     for (auto one = counted_.rbegin(); one != counted_.rend(); ++one)
         one->first->expected = one->second, --one->first->writes;
@@ -317,7 +318,7 @@ void TapeMemory::check_versions() const {
 
 void TapeMemory::clear() {
     memories_.clear();
-    needs_.reset();
+    block_.reset();
     begin_entry();
     kept_ = {.peak_bytes = kept_.peak_bytes};
 }

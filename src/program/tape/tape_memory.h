@@ -46,7 +46,7 @@ public:
     std::span<SavedPrimalPtr> all() { return {many_.empty() ? &one_ : many_.data(), size()}; }
     std::size_t size() const { return many_.empty() ? (one_ ? 1 : 0) : many_.size(); }
     bool empty() const { return size() == 0; }
-    void insert(std::size_t at, SavedPrimalPtr need);
+    void insert(std::size_t at, SavedPrimalPtr primal);
     void erase(std::size_t first, std::size_t last);
     template <typename Condition>
     void erase_if(const Condition& condition) {
@@ -61,15 +61,16 @@ private:
 
 class TapeMemory {
 public:
-    // Begins an entry that is about to run. The calls up to the next one report its needs and writes: first needs of
-    // contents from before it, then its writes, then needs of contents that it leaves.
+    // Begins an entry that is about to run. The calls up to the next one report its saved primals and writes: first
+    // contents from before it, then its writes, then contents that it leaves.
     void begin_entry();
-    SavedPrimalPtr need(const Variable& of);
-    void need(const SavedPrimalPtr& made);
-    // Whether needs of this entry may overlap: then call join_overlapping() before writes, to save overlapping ones as
-    // one.
+    // Copied only if something overwrites it.
+    SavedPrimalPtr save(const Variable& of);
+    void save(const SavedPrimalPtr& made);
+    // Whether saved primals of this entry may overlap: then call join_overlapping() before writes, to save overlapping
+    // ones as one.
     bool may_overlap() const { return may_overlap_; }
-    void join_overlapping(std::span<SavedPrimalPtr*> needs);
+    void join_overlapping(std::span<SavedPrimalPtr*> primals);
     // Saves contents of this memory that an entry needs. `counts`: and counts a write to it.
     void write(const Variable& to, bool counts = false);
     // Counts a write to each memory that these lie in, once.
@@ -77,7 +78,7 @@ public:
     // The number of writes to its memory that are not on the tape. Equal numbers mean that the memory has the contents
     // that the tape knows of.
     std::uint64_t writes_of_others(const Variable& of) const;
-    // The entry, which is still on the tape, has failed: drops its needs and the writes that it counted.
+    // The entry, which is still on the tape, has failed: drops its saved primals and the writes that it counted.
     void forget_entry();
 
     // Throws UsageError of Tape.backward() if memory that has saved contents and contents still to be read was written
@@ -100,7 +101,7 @@ private:
         runtime::BufferPtr buffer;
         UncopiedPrimals waiting;
         std::ptrdiff_t longest = 0;
-        std::uint64_t entry = 0;   // the last one with a need here
+        std::uint64_t entry = 0;   // the last one with a saved primal here
         std::uint64_t writes = 0;  // by entries of the tape
         // The writes to it at the end of the last recorded entry; empty before, and kUnknown if the two counts
         // disagree.
@@ -111,9 +112,9 @@ private:
 
     // A new one. Saved primals of successive launches share a block of memory, as launches have many.
     SavedPrimalPtr make(const Variable& of);
-    void wait(Memory& memory, const SavedPrimalPtr& need);
+    void wait(Memory& memory, const SavedPrimalPtr& primal);
     std::vector<SavedPrimalPtr> take(Memory& memory, const std::byte* begin, const std::byte* end);
-    void keep(std::span<const SavedPrimalPtr> needs);
+    void keep(std::span<const SavedPrimalPtr> primals);
     void count(Memory& memory);
 
     // By buffer. A launch looks up each of its arrays, which often are new. So memories lie in blocks that never move,
@@ -145,9 +146,9 @@ private:
     struct PrimalBlock;
 
     Memories memories_;
-    std::shared_ptr<PrimalBlock> needs_;  // for the next one
+    std::shared_ptr<PrimalBlock> block_;  // for the next one
     std::uint64_t entry_ = 0;
-    bool may_overlap_ = false;               // two needs of this entry lie in one memory
+    bool may_overlap_ = false;               // two saved primals of this entry lie in one memory
     std::vector<const SavedPrimal*> added_;  // by this entry
     // By this entry, with the former `expected`.
     std::vector<std::pair<Memory*, std::optional<std::uint64_t>>> counted_;

@@ -53,7 +53,7 @@ void set_numbers(const runtime::Array& array, std::mt19937& random) {
 }
 
 struct Read {
-    SavedPrimalPtr need;
+    SavedPrimalPtr primal;
     std::vector<int> then;
 };
 
@@ -67,24 +67,24 @@ std::vector<Read> record(TapeMemory& memory, Program& program, std::mt19937& ran
     };
     const std::vector<Variable*> reads = some(), writes = some(), leaves = some();
     memory.begin_entry();
-    std::vector<SavedPrimalPtr> needs;
+    std::vector<SavedPrimalPtr> primals;
     std::vector<Read> found;
-    for (const Variable* one : reads) needs.push_back(memory.need(*one));
+    for (const Variable* one : reads) primals.push_back(memory.save(*one));
     if (memory.may_overlap()) {
         std::vector<SavedPrimalPtr*> all;
-        for (SavedPrimalPtr& need : needs) all.push_back(&need);
+        for (SavedPrimalPtr& primal : primals) all.push_back(&primal);
         memory.join_overlapping(all);
     }
-    for (const SavedPrimalPtr& need : needs) found.push_back({need, numbers(need->of->array)});
+    for (const SavedPrimalPtr& primal : primals) found.push_back({primal, numbers(primal->of->array)});
     for (const Variable* one : writes) memory.write(*one, /*counts=*/true);
     std::vector<SavedPrimalPtr> after;
-    for (const Variable* one : leaves) after.push_back(memory.need(*one));
+    for (const Variable* one : leaves) after.push_back(memory.save(*one));
     if (fails) {
         memory.forget_entry();
         return {};
     }
     for (const Variable* one : writes) set_numbers(one->array, random);
-    for (const SavedPrimalPtr& need : after) found.push_back({need, numbers(need->of->array)});
+    for (const SavedPrimalPtr& primal : after) found.push_back({primal, numbers(primal->of->array)});
     return found;
 }
 
@@ -101,9 +101,9 @@ TEST(TapeMemory, gives_every_entry_what_it_saw) {
         }
         memory.check_versions();
         for (const Read& read : reads) {
-            ASSERT_EQ(numbers(read.need->contents()), read.then) << "run " << run;
-            copied += read.need->copy != nullptr;
-            shared += read.need.use_count() > 2;
+            ASSERT_EQ(numbers(read.primal->contents()), read.then) << "run " << run;
+            copied += read.primal->copy != nullptr;
+            shared += read.primal.use_count() > 2;
         }
     }
     EXPECT_GT(copied, 1000);
@@ -117,7 +117,7 @@ TEST(TapeMemory, keeps_what_overlaps_as_one) {
     const Variable low{.array = runtime::slice(base, 0, 4, 10, 1)}, high{.array = runtime::slice(base, 0, 8, 10, 1)};
     TapeMemory memory;
     memory.begin_entry();
-    SavedPrimalPtr first = memory.need(low), second = memory.need(high);
+    SavedPrimalPtr first = memory.save(low), second = memory.save(high);
     ASSERT_TRUE(memory.may_overlap());
     std::vector<SavedPrimalPtr*> all{&first, &second};
     memory.join_overlapping(all);
@@ -135,9 +135,9 @@ TEST(TapeMemory, notices_writes_that_are_not_recorded) {
     const Variable array{.array = base};
     TapeMemory memory;
     memory.begin_entry();
-    const SavedPrimalPtr before = memory.need(array);
+    const SavedPrimalPtr before = memory.save(array);
     memory.write(array, /*counts=*/true);
-    const SavedPrimalPtr after = memory.need(array);
+    const SavedPrimalPtr after = memory.save(array);
     set_numbers(base, random);
     memory.check_versions();
     set_numbers(base, random);
@@ -146,17 +146,17 @@ TEST(TapeMemory, notices_writes_that_are_not_recorded) {
     memory.check_versions();
 }
 
-// Entries between which nothing is written share what they need; a failed one takes none of that away.
-TEST(TapeMemory, shares_needs_and_forgets_failed_entries) {
+// Entries between which nothing is written share saved primals; a failed one takes none away.
+TEST(TapeMemory, shares_saved_primals_and_forgets_failed_entries) {
     std::mt19937 random(5);
     const runtime::Array base =
         runtime::zeros(Type::scalar(Scalar::u8), std::vector<std::int64_t>{4}, runtime::device("cpu"));
     const Variable array{.array = base};
     TapeMemory memory;
     memory.begin_entry();
-    const SavedPrimalPtr first = memory.need(array);
+    const SavedPrimalPtr first = memory.save(array);
     memory.begin_entry();
-    EXPECT_EQ(memory.need(array), first);
+    EXPECT_EQ(memory.save(array), first);
     memory.forget_entry();
     memory.begin_entry();
     memory.write(array, /*counts=*/true);
