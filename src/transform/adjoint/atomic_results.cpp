@@ -134,7 +134,7 @@ private:
     }
 
     // The element that holds the result of the atomic.
-    ElementAddress place_of(const Operation& atomic) {
+    ElementAddress address_of(const Operation& atomic) {
         const auto returned = returned_.find(&atomic);
         if (returned != returned_.end()) return {returned->second, thread_};
         return {logs_.at(atomic.operands.back()->type), {entry()}};
@@ -142,13 +142,14 @@ private:
 
     void write(const Operation& atomic) {
         const Operation* made = append_copy(atomic);
-        const ElementAddress place = place_of(atomic);
-        b_.store(place.array, place.indices, used_.contains(atomic.result()) ? made->result() : made->operands.back());
+        const ElementAddress element = address_of(atomic);
+        b_.store(element.array, element.indices,
+                 used_.contains(atomic.result()) ? made->result() : made->operands.back());
     }
 
     void read(const Operation& atomic) {
-        const ElementAddress place = place_of(atomic);
-        Value* given = b_.load(place.array, place.indices);
+        const ElementAddress element = address_of(atomic);
+        Value* given = b_.load(element.array, element.indices);
         Operation* made = append_copy(atomic);
         if (used_.contains(atomic.result()))
             map_.set(atomic.result(), given);

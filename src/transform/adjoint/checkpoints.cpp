@@ -1,10 +1,10 @@
 // The initial states of a loop's iterations.
 //
-// A stack with a place for each iteration holds them all. If a thread runs more iterations than there are places, the
-// places become a stack of checkpoints. Iteration 0 lies at its bottom. Any other iteration is recomputed from the last
+// A stack with a slot for each iteration holds them all. If a thread runs more iterations than there are slots, the
+// slots become a stack of checkpoints. Iteration 0 lies at its bottom. Any other iteration is recomputed from the last
 // checkpoint before it, leaving new checkpoints for the iterations that come next. Their positions follow Griewank's
-// binomial schedule: with s places, each iteration of a loop of up to (s + r choose r) is run again at most r times,
-// which is optimal. With 16 places that is 5 times for 20,000 iterations.
+// binomial schedule: with s slots, each iteration of a loop of up to (s + r choose r) is run again at most r times,
+// which is optimal. With 16 slots that is 5 times for 20,000 iterations.
 #include <algorithm>
 
 #include "ir/loop_builder.h"
@@ -22,26 +22,26 @@ using ir::Value;
 
 namespace {
 
-constexpr std::int64_t kFewestPlaces = 2;
+constexpr std::int64_t kFewestSlots = 2;
 
 // The number of steps from a checkpoint to the next one, if `length` iterations from the checkpoint on are to be
-// reversed, the last one first. `places` counts the free places, that of the checkpoint included. All numbers are i64.
+// reversed, the last one first. `slots` counts the free slots, that of the checkpoint included. All numbers are i64.
 //
-// Let b(s, r) = (s + r choose s), and r the least number with b(places, r) >= length. The iterations after the next
-// checkpoint must be within b(places - 1, r); those before it are at least b(places, r - 2).
-Value* next_distance(ir::Builder& b, Value* length, Value* places) {
+// Let b(s, r) = (s + r choose s), and r the least number with b(slots, r) >= length. The iterations after the next
+// checkpoint must be within b(slots - 1, r); those before it are at least b(slots, r - 2).
+Value* next_distance(ir::Builder& b, Value* length, Value* slots) {
     Value *one = b.integer(1, i64_type()), *none = b.integer(0, i64_type());
-    // r, and b(places, .) of r, r - 1 and r - 2
+    // r, and b(slots, .) of r, r - 1 and r - 2
     const std::vector<Value*> found = ir::build_while(
-        b, {one, b.binary(Op::add, places, one), one, none},
+        b, {one, b.binary(Op::add, slots, one), one, none},
         [&](const std::vector<Value*>& now) { return b.compare(Op::cmp_lt, now[1], length); },
         [&](const std::vector<Value*>& now) -> std::vector<Value*> {
             Value* r = b.binary(Op::add, now[0], one);
-            Value* next = b.binary(Op::div, b.binary(Op::mul, now[1], b.binary(Op::add, places, r)), r);
+            Value* next = b.binary(Op::div, b.binary(Op::mul, now[1], b.binary(Op::add, slots, r)), r);
             return {r, next, now[1], now[2]};
         });
     Value *r = found[0], *reach = found[1], *least = found[3];
-    Value* after = b.binary(Op::div, b.binary(Op::mul, reach, places), b.binary(Op::add, places, r));
+    Value* after = b.binary(Op::div, b.binary(Op::mul, reach, slots), b.binary(Op::add, slots, r));
     return b.binary(Op::max, b.binary(Op::max, one, least), b.binary(Op::sub, length, after));
 }
 
@@ -55,36 +55,35 @@ void Reverser::open_stacks(const Operation& operation, SavedLoop& saved) {
     for (std::size_t i = ir::carried_operands(operation); i < operation.operands.size(); ++i)
         if (const Type type = operation.operands[i]->type; !ir::holds_array(type)) bytes += type.size_bytes();
     Value* size = saved.count;
-    const std::int64_t places = bytes > 0 ? places_for(operation, bytes + counting.size_bytes(), counting) : 0;
+    const std::int64_t slots = bytes > 0 ? slots_for(operation, bytes + counting.size_bytes(), counting) : 0;
     const std::optional<std::int64_t> known = ir::known_trips(operation);
-    const bool may_be_more =
-        (counting.size_bytes() >= 4 || options_.stack_slots) && known.value_or(places + 1) > places;
+    const bool may_be_more = (counting.size_bytes() >= 4 || options_.stack_slots) && known.value_or(slots + 1) > slots;
     if (bytes > 0 && may_be_more) {
-        saved.places = places;
-        Value* all = b_.integer(places, counting);
+        saved.slots = slots;
+        Value* all = b_.integer(slots, counting);
         saved.is_complete = b_.compare(Op::cmp_le, saved.count, all);
         size = b_.binary(Op::min, saved.count, all);
         Value* numbers = b_.select(saved.is_complete, b_.integer(1, counting), all);
-        saved.iterations = stack(counting, numbers, places);
+        saved.iterations = stack(counting, numbers, slots);
         b_.store(saved.iterations, {b_.integer(0)}, b_.integer(0, counting));
     }
     for (std::size_t i = ir::carried_operands(operation); i < operation.operands.size(); ++i) {
         const Type type = operation.operands[i]->type;
-        const std::int64_t most = may_be_more ? places : std::max<std::int64_t>(known.value_or(1), 1);
+        const std::int64_t most = may_be_more ? slots : std::max<std::int64_t>(known.value_or(1), 1);
         saved.stacks.push_back(ir::holds_array(type) ? nullptr : stack(type, size, most));
     }
 }
 
 // The number of iterations that may keep their state, of `bytes` each.
-std::int64_t Reverser::places_for(const Operation& loop, std::int64_t bytes, Type counting) const {
-    const std::int64_t places = std::max(kFewestPlaces, options_.stack_bytes / bytes);
-    if (!options_.stack_slots) return places;
-    if (*options_.stack_slots < kFewestPlaces)
+std::int64_t Reverser::slots_for(const Operation& loop, std::int64_t bytes, Type counting) const {
+    const std::int64_t slots = std::max(kFewestSlots, options_.stack_bytes / bytes);
+    if (!options_.stack_slots) return slots;
+    if (*options_.stack_slots < kFewestSlots)
         fail(loop, "the initial state of each iteration of this loop has to be kept, and there is room for " +
                        std::to_string(*options_.stack_slots) + " of them in a thread; it takes " +
-                       std::to_string(kFewestPlaces));
+                       std::to_string(kFewestSlots));
     const std::int64_t largest = (std::int64_t{1} << std::min<std::int64_t>(8 * counting.size_bytes() - 1, 62)) - 1;
-    return std::min({places, *options_.stack_slots, largest});
+    return std::min({slots, *options_.stack_slots, largest});
 }
 
 // Memory for `count` elements, at most `most`. It has room for `most` if the thread has no growing stack.
@@ -96,19 +95,19 @@ Value* Reverser::stack(Type element, Value* count, std::int64_t most) {
     return array;
 }
 
-// Called in the first run through the loop, at the beginning of iteration `t`. Iterations without a place of their own
+// Called in the first run through the loop, at the beginning of iteration `t`. Iterations without a slot of their own
 // share the last one, which is never read before a checkpoint replaces it.
 void Reverser::save_state(const Operation& operation, const SavedLoop& saved, Value* t) {
-    Value* place = saved.has_checkpoints() ? b_.binary(Op::min, t, b_.integer(saved.places - 1, t->type)) : t;
+    Value* slot = saved.has_checkpoints() ? b_.binary(Op::min, t, b_.integer(saved.slots - 1, t->type)) : t;
     const std::size_t first = ir::carried_arguments(operation);
     for (std::size_t i = 0; i < saved.stacks.size(); ++i)
-        if (saved.stacks[i]) b_.store(saved.stacks[i], {place}, copy(body_of(operation).arguments[first + i]));
+        if (saved.stacks[i]) b_.store(saved.stacks[i], {slot}, copy(body_of(operation).arguments[first + i]));
 }
 
 std::vector<Value*> Reverser::state_at(const Operation& operation, const SavedLoop& saved, Value* t, Value*& newest) {
-    const auto loads = [&](Value* place) {
+    const auto loads = [&](Value* slot) {
         std::vector<Value*> state;
-        for (Value* stack : saved.stacks) state.push_back(b_.load(stack, {place}));
+        for (Value* stack : saved.stacks) state.push_back(b_.load(stack, {slot}));
         return state;
     };
     if (!saved.has_checkpoints()) return loads(t);
@@ -142,18 +141,18 @@ std::vector<Value*> Reverser::recomputed(const Operation& operation, const Saved
     const auto is_before = [&](const std::vector<Value*>& now) { return b_.compare(Op::cmp_lt, now[0], t); };
     const auto to_next_checkpoint = [&](const std::vector<Value*>& now) {
         Value *one = b_.integer(1, t->type), *length = b_.binary(Op::add, b_.binary(Op::sub, t, now[0]), one);
-        Value* places = b_.binary(Op::sub, b_.integer(saved.places), now[1]);
-        Value* distance = b_.cast(next_distance(b_, wide(length), wide(places)), t->type.scalar());
+        Value* slots = b_.binary(Op::sub, b_.integer(saved.slots), now[1]);
+        Value* distance = b_.cast(next_distance(b_, wide(length), wide(slots)), t->type.scalar());
         std::vector<Value*> next = run_on(operation, now[0], distance, {now.begin() + 2, now.end()});
         Value* at = b_.binary(Op::add, now[0], distance);
 
         Operation* keep = b_.if_(b_.compare(Op::cmp_lt, at, t), {newest->type});
         {
             ir::Builder::Inside kept(b_, keep->body(0));
-            Value* place = b_.binary(Op::add, now[1], b_.integer(1));
-            b_.store(saved.iterations, {place}, at);
-            for (std::size_t i = 0; i < next.size(); ++i) b_.store(saved.stacks[i], {place}, next[i]);
-            b_.yield({place});
+            Value* slot = b_.binary(Op::add, now[1], b_.integer(1));
+            b_.store(saved.iterations, {slot}, at);
+            for (std::size_t i = 0; i < next.size(); ++i) b_.store(saved.stacks[i], {slot}, next[i]);
+            b_.yield({slot});
         }
         {
             ir::Builder::Inside passed(b_, keep->body(1));

@@ -80,18 +80,18 @@ bool Reverser::writes_gradients(const Operation& operation) const {
 std::optional<Reverser::CoordinatePositions> Reverser::coordinate_positions(const Operation& access) const {
     if (!memory_of(source_, access.operands[0]).is_known()) return std::nullopt;
     const std::vector<const Value*> indices = indices_from_start(access);
-    CoordinatePositions place;
-    place.fill(-1);
+    CoordinatePositions positions;
+    positions.fill(-1);
     for (std::size_t i = 0; i < indices.size(); ++i) {
         const Operation* index = indices[i]->definition;
         if (!index || index->op != Op::tid) continue;
-        int& axis = place[static_cast<std::size_t>(index->ints[0])];
+        int& axis = positions[static_cast<std::size_t>(index->ints[0])];
         if (axis < 0) axis = static_cast<int>(i);
     }
     if (source_.tid_rank == 0) return std::nullopt;
     for (int axis = 0; axis < source_.tid_rank; ++axis)
-        if (place[static_cast<std::size_t>(axis)] < 0) return std::nullopt;
-    return place;
+        if (positions[static_cast<std::size_t>(axis)] < 0) return std::nullopt;
+    return positions;
 }
 
 void Reverser::find_uncontended_accesses() {
@@ -111,9 +111,9 @@ void Reverser::find_uncontended_accesses() {
             return;
         }
         any_unknown |= root->definition != nullptr || root->region != &source_.body;
-        const std::optional<CoordinatePositions> place = coordinate_positions(operation);
-        const auto [at, fresh] = uncontended_.try_emplace(root, place);
-        if (!fresh && at->second != place) at->second.reset();
+        const std::optional<CoordinatePositions> positions = coordinate_positions(operation);
+        const auto [at, fresh] = uncontended_.try_emplace(root, positions);
+        if (!fresh && at->second != positions) at->second.reset();
     });
     if (any_unknown || !options_.noalias || !source_.is_kernel)
         std::erase_if(uncontended_, [](const auto& entry) { return entry.first->definition == nullptr; });

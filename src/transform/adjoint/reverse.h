@@ -48,13 +48,13 @@ private:
     struct SavedLoop {
         ir::Value* count = nullptr;      // iterations
         std::vector<ir::Value*> stacks;  // by carried value: the state at the start of each iteration; null for arrays
-        // If there may be more iterations than places: the number of places, whether they suffice, and otherwise the
+        // If there may be more iterations than slots: the number of slots, whether they suffice, and otherwise the
         // iteration at each checkpoint.
-        std::int64_t places = 0;
+        std::int64_t slots = 0;
         ir::Value* is_complete = nullptr;
         ir::Value* iterations = nullptr;
 
-        bool has_checkpoints() const { return places > 0; }
+        bool has_checkpoints() const { return slots > 0; }
     };
 
     // ---- reverse.cpp: values ----
@@ -88,7 +88,7 @@ private:
 
     // ---- checkpoints.cpp ----
     void open_stacks(const ir::Operation& operation, SavedLoop& saved);
-    std::int64_t places_for(const ir::Operation& loop, std::int64_t bytes, Type counting) const;
+    std::int64_t slots_for(const ir::Operation& loop, std::int64_t bytes, Type counting) const;
     ir::Value* stack(Type element, ir::Value* count, std::int64_t most);
     void save_state(const ir::Operation& operation, const SavedLoop& saved, ir::Value* t);
     // The initial state of iteration `t`; the reverse asks for the last one first. `newest` is the last checkpoint.
