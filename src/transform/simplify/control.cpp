@@ -87,13 +87,13 @@ void Simplifier::if_(Operation& operation) {
         std::swap(operation.regions[0], operation.regions[1]);
         changed_ = true;
     }
-    const int epoch = available_.epoch();
+    const int epoch = subexpressions_.epoch();
     for (Region* arm : operation.regions) {
-        available_.set_epoch(epoch);
+        subexpressions_.set_epoch(epoch);
         region(*arm);
     }
-    available_.set_epoch(epoch);
-    if (writes(operation)) available_.new_epoch();
+    subexpressions_.set_epoch(epoch);
+    if (writes(operation)) subexpressions_.new_epoch();
     merge_equal_yields(operation);
     keep(operation);
 }
@@ -160,9 +160,9 @@ void Simplifier::for_(Operation& operation) {
         replace(body.arguments.back(), boolean(true, operation.span));
     }
     const bool writing = writes(operation);
-    if (writing) available_.new_epoch();
+    if (writing) subexpressions_.new_epoch();
     region(body);
-    if (writing) available_.new_epoch();
+    if (writing) subexpressions_.new_epoch();
 
     // A guard that never becomes false is dropped.
     if (operation.guarded && go && go->i) {
@@ -180,9 +180,9 @@ void Simplifier::while_(Operation& operation) {
     Region& body = operation.body(1);
     drop_unchanged(operation, 0, operation.regions, 0, body);
     const bool writing = writes(operation);
-    if (writing) available_.new_epoch();
+    if (writing) subexpressions_.new_epoch();
     region(condition);
-    if (writing) available_.new_epoch();
+    if (writing) subexpressions_.new_epoch();
 
     // while false { A } → nothing, if the condition has no effects
     const Number* goes_on = uniform_constant(condition.terminator()->operands[0]);
@@ -196,7 +196,7 @@ void Simplifier::while_(Operation& operation) {
         return;
     }
     region(body);
-    if (writing) available_.new_epoch();
+    if (writing) subexpressions_.new_epoch();
     keep(operation);
 }
 

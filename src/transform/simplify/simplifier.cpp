@@ -21,7 +21,7 @@ bool Simplifier::run() {
 }
 
 void Simplifier::region(Region& region) {
-    const CommonSubexpressions::Scope scope(available_);
+    const CommonSubexpressions::Scope scope(subexpressions_);
     Region* const outer = current_;
     current_ = &region;
     const std::vector<Operation*> before = std::move(region.operations);
@@ -48,7 +48,7 @@ void Simplifier::visit(Operation& operation) {
     }
     if (operation.results.size() == 1) {
         Value* same = simplified(operation);
-        if (!same) same = available_.find_or_add(operation);
+        if (!same) same = subexpressions_.find_or_add(operation);
         if (same) {
             replace(operation.results[0], same);
             return;
@@ -56,8 +56,8 @@ void Simplifier::visit(Operation& operation) {
     }
     keep(operation);
     if (ir::only_reports(operation.op) || !ir::has_effects(operation)) return;
-    available_.new_epoch();
-    if (operation.op == Op::store) available_.note_store(operation);
+    subexpressions_.new_epoch();
+    if (operation.op == Op::store) subexpressions_.note_store(operation);
 }
 
 void Simplifier::keep(Operation& operation) {
@@ -112,7 +112,7 @@ Value* Simplifier::constant(Type type, std::vector<Number> numbers, Span span) {
     Operation* operation = function_.new_operation(Op::constant, span);
     operation->numbers = std::move(numbers);
     Value* result = function_.add_result(operation, type);
-    if (Value* same = available_.find_or_add(*operation)) return same;
+    if (Value* same = subexpressions_.find_or_add(*operation)) return same;
     keep(*operation);
     return result;
 }
@@ -121,7 +121,7 @@ Value* Simplifier::binary(Op op, Value* a, Value* b, Span span) {
     Operation* operation = function_.new_operation(op, span);
     operation->operands = {a, b};
     Value* result = function_.add_result(operation, a->type);
-    if (Value* same = available_.find_or_add(*operation)) return same;
+    if (Value* same = subexpressions_.find_or_add(*operation)) return same;
     keep(*operation);
     return result;
 }

@@ -75,7 +75,7 @@ private:
     ir::ValueMap map_;
     std::vector<bool> used_;  // by value id: whether some operation used it when the round began
     std::unordered_set<const ir::Operation*> writing_;
-    CommonSubexpressions available_;
+    CommonSubexpressions subexpressions_;
     ir::Region* current_ = nullptr;
     bool changed_ = false;
 };
