@@ -200,7 +200,8 @@ private:
                });
     }
 
-    // Whether an atomic on neighbours' gradients is one load and store for all lanes (codegen/cpu/adjacent_additions.cpp).
+    // Whether an atomic on neighbours' gradients is one load and store for all lanes
+    // (codegen/cpu/adjacent_additions.cpp).
     bool is_side_by_side(const Operation& operation) const {
         return ir::is_atomic(operation.op) && !used_.contains(operation.result()) && !is_apart(operation);
     }
