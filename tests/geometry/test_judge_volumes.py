@@ -15,6 +15,8 @@ import warp as wp
 sys.path.insert(0, str(Path(__file__).resolve().parent / "judge"))
 import spatial_oracle as oracle
 
+pytestmark = pytest.mark.own_launches("a launch with other numbers has no volume, or stores into it again")
+
 COUNTS = [pytest.param(20_000, id="few"), pytest.param(1_000_000, id="million", marks=pytest.mark.large)]
 # name in spatial_volumes.cpp: values as kernels read them, background
 TYPES = {

@@ -5,7 +5,7 @@ import pytest
 import warp as wp
 from tape_values import check_against_differences, f64, gradients, vectors
 
-pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
+pytestmark = pytest.mark.own_launches("a launch with other numbers has no object, or stores into it again")
 
 
 # ---- BVHs and hash grids ----
@@ -76,6 +76,7 @@ def energy(x: wp.array(dtype=wp.vec3d), v: wp.array(dtype=wp.vec3d), out: wp.arr
     wp.atomic_add(out, 0, wp.dot(v[i], v[i]) + wp.dot(x[i], x[i]) * x[i][0])
 
 
+@pytest.mark.host_memory("has a grid, which is built in the host's memory only")
 def test_a_hash_grid_that_is_built_in_each_step():
     rng = np.random.default_rng(4)
     values = {"x": rng.random((60, 3)), "v": rng.standard_normal((60, 3)) * 0.1}

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import warp as wp
 
+pytestmark = pytest.mark.own_launches("a launch with other numbers has no volume, or stores into it again")
+
 LINEAR, CLOSEST = wp.Volume.LINEAR, wp.Volume.CLOSEST
 
 

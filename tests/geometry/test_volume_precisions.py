@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import warp as wp
 
+pytestmark = pytest.mark.own_launches("a launch with other numbers has no volume, or stores into it again")
+
 F32, F64 = (wp.float32, wp.vec3f, wp.vec4f), (wp.float64, wp.vec3d, wp.vec4d)
 
 
