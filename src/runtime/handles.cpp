@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -9,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "devlib/spatial/hash_grid.h"
 #include "devlib/spatial/layout.h"
 #include "support/error.h"
 #include "types/tree_of_mesh.h"
@@ -31,8 +34,21 @@ struct Slot {
     std::atomic<const Device*> table_device{nullptr};  // of that table
 };
 
-// Zeros: the descriptor of an empty object of every kind.
+// Zeros: the descriptor of an empty object.
 alignas(64) constexpr std::byte kEmpty[kMostDescriptorBytes]{};
+
+// An empty hash grid has a grid of groups, too: itself.
+const void* empty_grid() {
+    alignas(64) static std::byte made[kMostDescriptorBytes]{};
+    [[maybe_unused]] static const bool is_made = [] {
+        const auto at = reinterpret_cast<std::uintptr_t>(made);
+        std::memcpy(made + offsetof(devlib::HashGridFields, grouped), &at, sizeof at);
+        return true;
+    }();
+    return made;
+}
+
+const void* empty(ObjectKind kind) { return kind == ObjectKind::hash_grid ? empty_grid() : kEmpty; }
 
 // Pages of it cost nothing until they are touched.
 constinit Slot slots[kSlots];
@@ -388,9 +404,9 @@ const Device* table_device(std::uint64_t id) {
 // The id is read again: meanwhile the slot may have been reused by another object, with another id.
 const void* find_descriptor(std::uint64_t id, ObjectKind kind) {
     if (is_tree_of_mesh(id, kind)) return tree_of(find_descriptor(id & ~kTreeOfMesh, ObjectKind::mesh));
-    if (!is_object(id, kind)) return kEmpty;
+    if (!is_object(id, kind)) return empty(kind);
     const void* found = slots[slot_of(id)].descriptor;
-    return is_object(id, kind) ? found : kEmpty;
+    return is_object(id, kind) && found != kEmpty ? found : empty(kind);
 }
 
 std::uint64_t find_object(std::uint64_t id, std::int32_t kind) {
@@ -439,7 +455,7 @@ const void* PreviousObjects::find(std::uint64_t id, ObjectKind kind) const {
     if (is_tree_of_mesh(id, kind)) return tree_of(find(id & ~kTreeOfMesh, ObjectKind::mesh));
     const Entry* const found = entry(id, kind);
     if (!found && !are_all_) return find_descriptor(id, kind);
-    return found && found->descriptor ? found->descriptor : kEmpty;
+    return found && found->descriptor ? found->descriptor : empty(kind);
 }
 
 bool PreviousObjects::has(std::uint64_t id, ObjectKind kind) const {

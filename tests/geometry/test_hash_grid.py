@@ -311,6 +311,23 @@ def test_an_id_that_names_no_grid_finds_nothing():
         assert run(Gone, points, points, 1.0)[2].sum() == 0
 
 
+def test_a_query_of_a_group_by_an_id_that_names_no_grid_finds_nothing():
+    @wp.kernel(module="unique")
+    def count_group(grid: wp.uint64, count: wp.array(dtype=int)):
+        for _ in wp.hash_grid_query(grid, wp.vec3(), 1.0, 3):
+            count[0] += 1
+
+    count = wp.zeros(1, dtype=int)
+    grid, built = wp.HashGrid(4, 4, 4), wp.HashGrid(4, 4, 4)
+    built.build(wp.zeros(5, dtype=wp.vec3), 1.0)  # without groups
+    for number in (0, 1, 2**64 - 1, 3 << 56, 0xDEAD << 32, grid.id, built.id):
+        wp.launch(count_group, dim=1, inputs=[number, count])
+    assert count.list() == [0]
+    built.build(wp.zeros(5, dtype=wp.vec3), 1.0, groups=wp.array([3, 1, 3, 2, 3], dtype=int))
+    wp.launch(count_group, dim=1, inputs=[built.id, count])
+    assert count.list() == [3]
+
+
 def test_grids_that_live_one_after_the_other_have_ids_of_their_own():
     ids = set()
     for _ in range(50):

@@ -6,7 +6,7 @@ namespace weft::devlib {
 namespace {
 
 // types/objects.h, types/tree_of_mesh.h
-constexpr Int32 kBvh = 1, kMesh = 2;
+constexpr Int32 kBvh = 1, kMesh = 2, kHashGrid = 3;
 constexpr UInt64 kTreeOfMesh = UInt64(1) << 63, kTangentsOfMesh = UInt64(1) << 62;
 
 UInt64 without_tangents(UInt64 id, Int32 kind) { return kind == kMesh ? id & ~kTangentsOfMesh : id; }
@@ -52,7 +52,8 @@ UInt64 weft_lib_find_object(const ObjectTable* table, UInt64 id, Int32 kind) {
     } else {
         found = find(*table, id, kind);
     }
-    return found != 0 ? found : table->empty;
+    if (found != 0) return found;
+    return kind == kHashGrid ? table->empty + kDescriptorBytes : table->empty;
 }
 
 Int32 weft_lib_has_object(const ObjectTable* table, UInt64 id, Int32 kind) {

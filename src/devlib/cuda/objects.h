@@ -10,11 +10,13 @@ struct ObjectSlot {
     UInt64 descriptor;  // an address
 };
 
+inline constexpr UInt64 kDescriptorBytes = 4096;  // no descriptor is larger
+
 // The place of lookups by a launch.
 struct ObjectTable {
     const ObjectSlot* slots;
     Int64 slot_count;
-    UInt64 empty;  // the address of the descriptor of an empty object
+    UInt64 empty;  // the address of the descriptor of an empty object; kDescriptorBytes after it, that of a hash grid
     // Ids that have another meaning in this launch, ascending; descriptor 0: none.
     const ObjectSlot* former;
     Int32 former_count;

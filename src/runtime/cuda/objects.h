@@ -43,7 +43,7 @@ private:
     std::shared_ptr<Stream> own_;            // for writes that wait for no other work
     std::vector<devlib::ObjectSlot> slots_;  // as on the device
     devlib::ObjectTable header_{};
-    void* memory_ = nullptr;  // the header, and the descriptor of an empty object
+    void* memory_ = nullptr;  // the header, and the descriptors of empty objects
 };
 
 }  // namespace weft::runtime

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstring>
 
+#include "devlib/spatial/hash_grid.h"
 #include "runtime/cuda/device.h"
 #include "types/objects.h"
 
@@ -14,6 +16,7 @@ namespace {
 constexpr std::size_t kFirstSlots = 1024;
 constexpr std::int64_t kHeaderBytes = 64;  // the empty descriptor behind it is aligned
 static_assert(sizeof(devlib::ObjectTable) <= kHeaderBytes);
+static_assert(devlib::kDescriptorBytes == kMostDescriptorBytes);
 
 devlib::UInt64 address(const void* of) { return reinterpret_cast<std::uintptr_t>(of); }
 
@@ -38,8 +41,11 @@ void* CudaObjects::take(std::int64_t size_bytes) {
 void CudaObjects::make_table() {
     if (memory_ != nullptr) return;
     own_ = device_.make_stream(0);
-    void* const memory = take(kHeaderBytes + kMostDescriptorBytes);
+    void* const memory = take(kHeaderBytes + 2 * kMostDescriptorBytes);
     header_.empty = address(memory) + kHeaderBytes;
+    // An empty hash grid has a grid of groups, too: itself.
+    const devlib::UInt64 grid = header_.empty + devlib::kDescriptorBytes;
+    write(reinterpret_cast<void*>(grid + offsetof(devlib::HashGridFields, grouped)), &grid, sizeof grid);
     memory_ = memory;
     grow(kFirstSlots);
 }
