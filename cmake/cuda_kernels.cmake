@@ -14,7 +14,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
 endif()
 
 set(cuda_kernels_texts "")
-foreach(name copy reduce scan sort run_length_encode matmul add condition refit build)
+foreach(name copy reduce scan sort run_length_encode matmul add condition refit build hash_grid)
     set(source ${CMAKE_CURRENT_SOURCE_DIR}/src/devlib/cuda/${name}.cpp)
     set(text ${CMAKE_BINARY_DIR}/devlib/cuda/${name}.ptx)
     add_custom_command(OUTPUT ${text}

@@ -302,6 +302,11 @@ def test_hash_grids_come_back_with_their_points(with_groups, deep):
 
     for place in rng.normal(size=(20, 3)) * 4:
         assert around(other, place) == around(grid, place)
+    _, cells, found = other._cells()
+    np.testing.assert_array_equal(cells, grid._cells()[1])
+    assert (found is None) == (groups is None)
+    if with_groups:
+        np.testing.assert_array_equal(found, groups.numpy())
 
 
 def test_a_hash_grid_that_was_never_built_comes_back(deep):

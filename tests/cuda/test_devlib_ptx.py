@@ -1,6 +1,8 @@
-"""The device library's PTX, which the C++ tests write, is what NVIDIA's assembler takes."""
+"""The device library's PTX, which the C++ tests write, and that of the runtime's kernels for hash grids are what
+NVIDIA's assembler takes."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -49,3 +51,17 @@ def test_ptxas_takes_the_library(texts, tmp_path, processor, part):
         assert cubin.read_bytes()[:4] == b"\x7fELF"
         for kernel in KERNELS[part]:
             assert f"'{kernel}_{kind}' for '{processor}'" in done.stderr
+
+
+@needs_ptxas
+@pytest.mark.parametrize("processor", PROCESSORS)
+def test_ptxas_takes_the_kernels_of_hash_grids(tmp_path, processor):
+    text = ROOT / os.environ.get("BUILD", "build") / "devlib/cuda/hash_grid.ptx"
+    command = [PTXAS, f"--gpu-name={processor}", "--verbose", str(text), "-o", str(tmp_path / "cubin")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    kernels = [f"weft_grid_{name}" for name in ("cells_f16", "cells_f32", "cells_f64", "sort", "end")]
+    assert all(f"'{kernel}' for '{processor}'" in done.stderr for kernel in kernels)
+    assert done.stderr.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(kernels)
+    registers = [int(number) for number in re.findall(r"Used (\d+) registers", done.stderr)]
+    assert max(registers) <= 96, "blocks of 256 threads: two of them on a multiprocessor at least"

@@ -23,7 +23,10 @@ from grid_launches import (
 )
 from scipy.spatial import cKDTree
 
-pytestmark = [pytest.mark.cpu_only("geometry comes to GPUs later"), pytest.mark.usefixtures("usual_options")]
+pytestmark = [
+    pytest.mark.cpu_only("is about the order of threads that launches on the CPU take from a grid"),
+    pytest.mark.usefixtures("usual_options"),
+]
 
 
 # ---- what is computed ----

@@ -6,7 +6,10 @@ import warp as wp
 from grid_launches import CELLS, COUNT, RADIUS, f64, fresh, new_grid, pairs, shuffled
 from scipy.spatial import cKDTree
 
-pytestmark = [pytest.mark.cpu_only("geometry comes to GPUs later"), pytest.mark.usefixtures("usual_options")]
+pytestmark = [
+    pytest.mark.cpu_only("is about the order of threads that launches on the CPU take from a grid"),
+    pytest.mark.usefixtures("usual_options"),
+]
 
 
 # ---- gradients ----

@@ -5,7 +5,10 @@ import pytest
 import warp as wp
 from grid_launches import COUNT, RADIUS, by_cells, check_sums, fresh, launch, new_grid, new_kernel, shuffled
 
-pytestmark = [pytest.mark.cpu_only("geometry comes to GPUs later"), pytest.mark.usefixtures("usual_options")]
+pytestmark = [
+    pytest.mark.cpu_only("is about the order of threads that launches on the CPU take from a grid"),
+    pytest.mark.usefixtures("usual_options"),
+]
 
 
 # ---- threads keep their order ----

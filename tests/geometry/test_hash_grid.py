@@ -7,8 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_in_threads import run_in_threads
 
-pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
-
 
 @wp.kernel
 def neighbours(
@@ -133,19 +131,17 @@ def test_queries_see_the_last_build_only():
             assert run(grid, np.zeros((1, 3), np.float32), places, 0.1)[2].sum() == 0
 
 
-@pytest.mark.seed("S-HGR-001", "P-85", waits="cuda")
-@pytest.mark.seed("S-HGR-006")
-def test_members_of_a_grid():
-    grid = wp.HashGrid(dim_x=128, dim_y=128, dim_z=128, device="cpu")
+@pytest.mark.seed("S-HGR-001", "S-HGR-006", "P-85")
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+def test_members_of_a_grid(device):
+    grid = wp.HashGrid(dim_x=128, dim_y=128, dim_z=128, device=device)
     assert isinstance(grid.id, int) and 0 < grid.id < 2**64
-    assert grid.device == "cpu"
+    assert grid.device == device and repr(grid) == f"<HashGrid 128 x 128 x 128 on '{device}'>"
     grid.reserve(1000)
     grid.reserve(num_points=1000, with_groups=True)
-    other = wp.HashGrid(device="cpu")
+    other = wp.HashGrid(device=device)
     assert other.id != grid.id
     assert (other.dim_x, other.dim_y, other.dim_z) == (128, 128, 128)
-    with pytest.raises(RuntimeError, match="cuda"):
-        wp.HashGrid(128, 128, 128, device="cuda")
 
 
 @pytest.mark.seed("P-86", "D-10")
@@ -306,6 +302,7 @@ def test_an_id_that_names_no_grid_finds_nothing():
         id = grid.id
 
     del grid
+    wp.synchronize()  # a GPU forgets it when its work is done
     for number in (Gone.id, 0, 1, 2**64 - 1, 3 << 56, 0xDEAD << 32):
         Gone.id = number
         assert run(Gone, points, points, 1.0)[2].sum() == 0

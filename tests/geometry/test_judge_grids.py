@@ -14,8 +14,6 @@ import warp as wp
 sys.path.insert(0, str(Path(__file__).resolve().parent / "judge"))
 import spatial_oracle as oracle
 
-pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
-
 SIZES = [
     pytest.param((500, 300), id="few"),
     pytest.param((48_000, 3000), id="million", marks=pytest.mark.large),

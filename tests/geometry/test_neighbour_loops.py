@@ -9,7 +9,7 @@ import warp as wp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
+pytestmark = pytest.mark.cpu_only("is about the CPU's lanes")
 
 LANES = (4, 8, 16)
 

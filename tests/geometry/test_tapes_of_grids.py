@@ -135,6 +135,7 @@ def new_volume():
     return wp.Volume.allocate([0, 0, 0], [7, 7, 7], 1.0, wp.float64(0.0))
 
 
+@pytest.mark.host_memory("has a volume, which is the host's", on="cuda")
 def test_a_volume_that_kernels_store_into_between_samples():
     rng = np.random.default_rng(5)
     places = rng.uniform(0.1, 6.9, (30, 3))
@@ -161,6 +162,7 @@ def test_a_volume_that_kernels_store_into_between_samples():
     np.testing.assert_allclose(place.grad.numpy(), expected, rtol=1e-10)
 
 
+@pytest.mark.host_memory("has a volume, which is the host's", on="cuda")
 def test_a_volume_that_is_rebuilt():
     rng = np.random.default_rng(6)
     places = rng.uniform(0.1, 6.9, (30, 3))
@@ -178,6 +180,7 @@ def test_a_volume_that_is_rebuilt():
     np.testing.assert_allclose(place.grad.numpy(), 2 * value[:, None] * slope, rtol=1e-10)
 
 
+@pytest.mark.host_memory("has a volume, which is the host's", on="cuda")
 def test_a_write_to_the_bytes_of_a_volume_is_an_error():
     volume, place = new_volume(), vectors(np.ones((3, 3)))
     out = wp.zeros(1, dtype=f64, requires_grad=True)

@@ -39,7 +39,8 @@ void build(nb::object object, nb::object points, double radius, nb::object group
         const nb::gil_scoped_release without;
         self.build(of, radius, group ? &*group : nullptr);
     };
-    if (!record_call(*of.device, "HashGrid.build", {object}, build)) build();
+    // A device with geometry captures the build itself.
+    if (self.device().geometry() || !record_call(*of.device, "HashGrid.build", {object}, build)) build();
 }
 
 // HashGridQuery[wp.float64]: all queries are of one type, for any type of coordinates.
@@ -55,9 +56,8 @@ nb::object query_of(nb::handle cls, nb::handle dtype) {
 // The data of a grid that queries read: 1 / width, the cell of each point, and their groups. None before it is built.
 nb::object cells(HashGrid& self) {
     const runtime::spatial::ReadLease reading;
-    const auto* const grid = static_cast<const runtime::spatial::HashGridDescriptor*>(
-        runtime::spatial::find_descriptor(self.id(), ObjectKind::hash_grid));
-    if (!grid || grid->inverse_width == 0.0) return nb::none();
+    const auto [grid, grouped] = self.describe();
+    if (grid.inverse_width == 0.0) return nb::none();
     const auto numbers = [&](const ArrayView& view, std::int64_t count) {
         std::vector<std::int32_t> result(static_cast<std::size_t>(count));
         runtime::read_bytes(self.device(), result.data(), view.data, count * 4);
@@ -67,17 +67,18 @@ nb::object cells(HashGrid& self) {
         const nb::bytes bytes(values.data(), values.size() * 4);
         return nb::module_::import_("numpy").attr("frombuffer")(bytes, "int32");
     };
-    const std::int64_t count = grid->count, cell_count = std::int64_t{grid->dims[0]} * grid->dims[1] * grid->dims[2];
-    const std::vector<std::int32_t> points = numbers(grid->points, count),
-                                    starts = numbers(grid->starts, cell_count + 1);
-    std::vector<std::int32_t> of_points(points.size()), groups(points.size());
+    const std::int64_t count = grid.count, cell_count = std::int64_t{grid.dims[0]} * grid.dims[1] * grid.dims[2];
+    const std::vector<std::int32_t> points = numbers(grid.points, count), starts = numbers(grid.starts, cell_count + 1);
+    std::vector<std::int32_t> of_points(points.size());
     for (std::int64_t cell = 0; cell < cell_count; ++cell)
         for (std::int32_t at = starts[cell]; at < starts[cell + 1]; ++at)
             of_points[points[at]] = static_cast<std::int32_t>(cell);
-    if (!grid->groups.data) return nb::make_tuple(grid->inverse_width, to_numpy(of_points), nb::none());
-    const std::vector<std::int32_t> found = numbers(grid->groups, count);
-    for (std::int64_t at = 0; at < count; ++at) groups[points[at]] = found[at];
-    return nb::make_tuple(grid->inverse_width, to_numpy(of_points), to_numpy(groups));
+    if (grouped.inverse_width == 0.0) return nb::make_tuple(grid.inverse_width, to_numpy(of_points), nb::none());
+    const std::vector<std::int32_t> grouped_points = numbers(grouped.points, count),
+                                    sorted = numbers(grouped.groups, count);
+    std::vector<std::int32_t> groups(points.size());
+    for (std::int64_t at = 0; at < count; ++at) groups[grouped_points[at]] = sorted[at];
+    return nb::make_tuple(grid.inverse_width, to_numpy(of_points), to_numpy(groups));
 }
 
 }  // namespace
@@ -96,21 +97,25 @@ void bind_hash_grid(nb::module_& m) {
         "        Points that are further apart than that share cells, which costs time and nothing else.\n"
         "    device: the device of the grid; by default the default device.\n"
         "    dtype: float16, float32 (None) or float64: the type of the points' coordinates.\n\n"
-        "Errors: RuntimeError for another device than the CPU; ValueError for dimensions below 1 and for more than\n"
-        "2^31 - 2 cells. Queries have no gradient; values that a kernel computes from their points have one.");
+        "Errors: ValueError for dimensions below 1 and for more than 2^31 - 2 cells. Queries have no gradient; values\n"
+        "that a kernel computes from their points have one.");
     define_del(grid);
     grid.def("__init__", &construct, nb::arg("dim_x") = 128, nb::arg("dim_y") = 128, nb::arg("dim_z") = 128,
              nb::arg("device") = nb::none(), nb::arg("dtype") = nb::none())
-        .def("build", &build, nb::arg("points"), nb::arg("radius"), nb::arg("groups") = nb::none(),
-             "Orders these points; queries find them, and none of an earlier build.\n\n"
-             "Args:\n"
-             "    points: one-dimensional array of vec3 of the grid's type. It is read now only: after points have\n"
-             "        moved, build again.\n"
-             "    radius: the width of a cell, above 0; queries are fastest for this distance.\n"
-             "    groups: int32 array, one number for each point, for queries that ask for one group; or None.\n\n"
-             "Points of a cell stand in the order of their numbers, on any number of threads. Launches that run\n"
-             "meanwhile see the points of the former build.")
+        .def(
+            "build", &build, nb::arg("points"), nb::arg("radius"), nb::arg("groups") = nb::none(),
+            "Orders these points; queries find them, and none of an earlier build.\n\n"
+            "Args:\n"
+            "    points: one-dimensional array of vec3 of the grid's type. It is read now only: after points have\n"
+            "        moved, build again.\n"
+            "    radius: the width of a cell, above 0; queries are fastest for this distance.\n"
+            "    groups: int32 array, one number for each point, for queries that ask for one group; or None.\n\n"
+            "Points of a cell stand in the order of their numbers, on any device and any number of threads. Launches "
+            "that\n"
+            "run meanwhile see the points of the former build; on a CUDA device the build comes after the work in the\n"
+            "current stream, and works in the memory of the former one.")
         .def("reserve", &HashGrid::reserve, nb::arg("num_points"), nb::arg("with_groups") = false,
+             nb::call_guard<nb::gil_scoped_release>(),
              "Takes the memory for so many points now, so that build() does not have to.")
         .def("__reduce__",
              [](nb::handle self) {

@@ -72,9 +72,9 @@ std::shared_ptr<runtime::spatial::PreviousObjects> RecordedLaunch::previous_obje
         throw UsageError(
             "Tape.backward()",
             "kernel '" + signature_->name +
-                "' looked into a mesh, a BVH or a volume whose arrays, or whose ids in an array, have been "
-                "written outside of the tape since. help: write to them inside of 'with tape:', or go "
-                "back before");
+                "' looked into a mesh, a BVH, a grid or a volume whose arrays, or whose ids in an array, have been "
+                "written outside of the tape since, or which a graph has built again. help: write to them inside of "
+                "'with tape:', or go back before");
     return former;
 }
 

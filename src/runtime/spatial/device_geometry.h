@@ -1,15 +1,29 @@
-// Geometry on a device whose memory the host cannot reach: its table of ids, and its kernels for trees. All work is in
-// the order of the current stream.
+// Geometry on a device whose memory the host cannot reach: its table of ids, and its kernels for trees and hash grids.
+// All work is in the order of the current stream.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
 #include "devlib/cuda/geometry.h"
+#include "devlib/spatial/hash_grid.h"
 #include "runtime/handles.h"
 #include "types/type.h"
 
 namespace weft::runtime::spatial {
+
+// One hash grid of points, by addresses of the device.
+struct GridBuild {
+    const void* points = nullptr;
+    std::int64_t point_stride = 0;  // in bytes, as for groups
+    Scalar scalar = Scalar::f32;    // of the points
+    const void* groups = nullptr;   // int32, which offset the cells and are copied in the points' order; null: none
+    std::int64_t group_stride = 0;
+    devlib::HashGridFields description;  // all fields are set: the memory for the sorted points, and how many there are
+    devlib::HashGridFields* described = nullptr;  // becomes `description`
+    devlib::HashGridFields* emptied = nullptr;    // becomes the descriptor of an empty grid; null for none
+    void* workspace = nullptr;                    // of DeviceGeometry::grid_workspace() bytes
+};
 
 class DeviceGeometry {
 public:
@@ -20,6 +34,8 @@ public:
     // plan than `begin` and `count` are set.
     virtual void refit(const devlib::RefitPlan& plan, Scalar scalar, std::int64_t blocks,
                        std::span<const std::int64_t> level_ends) = 0;
+    virtual std::int64_t grid_workspace(std::int64_t points, std::int64_t cells) const = 0;
+    virtual void build_grid(const GridBuild& build) = 0;
 
     // Sorts the items of a packed tree and fills its leaves. The fields of the plan up to `items`, and from `leaf_ends`
     // on, are set.

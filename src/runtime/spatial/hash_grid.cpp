@@ -4,14 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <utility>
 #include <vector>
 
+#include "devlib/spatial/hash_grid.h"
+#include "runtime/bytes.h"
 #include "runtime/cpu/thread_pool.h"
 #include "runtime/handles.h"
+#include "runtime/spatial/device_grid.h"
 #include "runtime/spatial/parallel.h"
 #include "support/error.h"
 #include "types/float_format.h"
@@ -21,11 +25,6 @@ namespace weft::runtime::spatial {
 namespace {
 
 constexpr const char* kApi = "HashGrid.build()";
-
-// Cell numbers are clamped to this, and a group's cells are offset by its number times these: as in
-// builtins/hash_grid.cpp.
-constexpr double kFarthest = 0x1p50;
-constexpr std::uint32_t kGroupSteps[3] = {73856093, 19349663, 83492791};
 
 constexpr std::int64_t kMostCells = std::numeric_limits<std::int32_t>::max() - 1;
 constexpr std::int64_t kMostBuckets = 1024;
@@ -52,20 +51,13 @@ struct Grid {
 #define WEFT_FOR_PROCESSORS
 #endif
 
-// The cell along one axis for each number of a piece, wrapped around the grid. The product with 1 / dim differs by less
-// than 1 from the quotient, so `rest` is off by one dim at most.
+// The cell along one axis for each number of a piece.
 WEFT_FOR_PROCESSORS
 void count_cells(const double* places, const double* moved, std::int64_t count, double inverse_width, double dim,
                  double* cells) {
     const double per_dim = 1.0 / dim;
-    for (std::int64_t i = 0; i < count; ++i) {
-        double at = std::floor(places[i] * inverse_width);
-        at = at > -kFarthest ? at : -kFarthest;  // also replaces NaNs
-        at = (at < kFarthest ? at : kFarthest) + moved[i];
-        double rest = at - std::floor(at * per_dim) * dim;
-        rest = rest < 0.0 ? rest + dim : rest;
-        cells[i] = rest >= dim ? rest - dim : rest;
-    }
+    for (std::int64_t i = 0; i < count; ++i)
+        cells[i] = devlib::cell_along(places[i], moved[i], inverse_width, dim, per_dim);
 }
 
 // The linear numbers of the cells.
@@ -100,8 +92,7 @@ void find_cells(const Grid& grid, const Array& points, const Array* groups, std:
             const auto* group = static_cast<const std::byte*>(groups->view.data) + first * groups->view.strides[0];
             for (std::int64_t i = 0; i < count; ++i, group += groups->view.strides[0])
                 for (int axis = 0; axis < 3; ++axis)
-                    moved[axis][i] =
-                        static_cast<std::int32_t>(*reinterpret_cast<const std::uint32_t*>(group) * kGroupSteps[axis]);
+                    moved[axis][i] = devlib::group_offset(*reinterpret_cast<const std::uint32_t*>(group), axis);
         }
         for (int axis = 0; axis < 3; ++axis)
             count_cells(places[axis], moved[axis], count, grid.inverse_width, static_cast<double>(grid.dims[axis]),
@@ -261,8 +252,13 @@ HashGrid::HashGrid(const std::int64_t (&dims)[3], Scalar scalar, Device& device)
         throw UsageError("HashGrid()",
                          std::string("points are of float16, float32 or float64, not of ") + info(scalar).python,
                          ErrorCategory::type);
+    if (device.geometry()) {
+        device_grid_ = std::make_shared<DeviceGrid>(device, dims_);
+        id_ = publish(ObjectKind::hash_grid, {device_grid_->fields(), device_grid_, &device_grid_->table()});
+        return;
+    }
     if (!device.is_cpu || !device.is_host_memory)
-        throw UsageError("HashGrid()", "grids are built in the host's memory only, not on '" + device.alias +
+        throw UsageError("HashGrid()", "grids are built in the host's memory or on a GPU, not on '" + device.alias +
                                            "'. help: device='cpu', with points.to('cpu')");
     auto empty = std::make_shared<const Grids>();
     id_ = publish(ObjectKind::hash_grid, {&empty->all, empty});
@@ -295,8 +291,16 @@ void HashGrid::build(const Array& points, double width, const Array* groups) {
         if (array && array->device != &device_)
             throw UsageError(kApi, "the grid is on '" + device_.alias + "' and an array on '" + array->device->alias +
                                        "'. help: array.to('" + device_.alias + "')");
-    device_.default_stream().synchronize();
+    if (device_grid_) {
+        const std::lock_guard lock(device_mutex_);
+        return device_grid_->build(points, 1.0 / width, groups, id_);
+    }
+    build_on_host(points, width, groups);
+}
 
+void HashGrid::build_on_host(const Array& points, double width, const Array* groups) {
+    device_.default_stream().synchronize();
+    const std::int64_t count = points.size();
     const Grid grid{{dims_[0], dims_[1], dims_[2]}, 1.0 / width};
     auto made = std::make_shared<Grids>();
     const auto fill = [&](HashGridDescriptor& descriptor, const Array* moved_by, BufferPtr* memory) {
@@ -336,6 +340,10 @@ void HashGrid::reserve(std::int64_t points, bool with_groups) {
     if (points < 0)
         throw UsageError("HashGrid.reserve()", "expected a number of points, not " + std::to_string(points),
                          ErrorCategory::value);
+    if (device_grid_) {
+        const std::lock_guard lock(device_mutex_);
+        return device_grid_->reserve(points, with_groups);
+    }
     // The device keeps freed blocks for requests of the same size.
     std::vector<BufferPtr> kept;
     for (int grid = 0; grid < (with_groups ? 2 : 1); ++grid) {
@@ -343,6 +351,23 @@ void HashGrid::reserve(std::int64_t points, bool with_groups) {
         kept.push_back(allocate(points * 4, device_));
     }
     if (with_groups) kept.push_back(allocate(points * 4, device_));
+}
+
+std::pair<HashGridDescriptor, HashGridDescriptor> HashGrid::describe() const {
+    if (!device_grid_) {
+        const auto& all = *static_cast<const HashGridDescriptor*>(find_descriptor(id_, ObjectKind::hash_grid));
+        return {all, *reinterpret_cast<const HashGridDescriptor*>(all.grouped)};
+    }
+    current_stream(device_).synchronize();
+    devlib::HashGridFields fields[2];
+    read_bytes(device_, fields, device_grid_->fields(), sizeof fields);
+    const auto descriptor = [](const devlib::HashGridFields& of) {
+        HashGridDescriptor made;
+        static_assert(offsetof(HashGridDescriptor, in_no_order) == sizeof of);
+        std::memcpy(static_cast<void*>(&made), &of, sizeof of);
+        return made;
+    };
+    return {descriptor(fields[0]), descriptor(fields[1])};
 }
 
 // ---- for launches ----

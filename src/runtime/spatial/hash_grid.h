@@ -6,13 +6,20 @@
 //
 // Points with groups are also in a second grid, in which each group's cells are moved by a distance of its own
 // (builtins/hash_grid.cpp queries both).
+//
+// A device whose memory the host cannot reach builds the same grid by its own kernels (device_grid.h).
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
 
 #include "runtime/array.h"
 
 namespace weft::runtime::spatial {
+
+class DeviceGrid;
 
 // Read by kernels: types/objects.cpp has the same fields.
 struct HashGridDescriptor {
@@ -37,7 +44,8 @@ public:
     HashGrid& operator=(const HashGrid&) = delete;
 
     // Replaces the grid's points, with cells of this width. A point with a NaN coordinate is in some cell. Throws
-    // UsageError if the arrays do not fit, and for widths that are not above 0.
+    // UsageError if the arrays do not fit, and for widths that are not above 0. On a device with geometry of its own,
+    // the build is in the order of the current stream.
     void build(const Array& points, double width, const Array* groups);
     // Allocates memory for so many points, for later calls of build().
     void reserve(std::int64_t points, bool with_groups);
@@ -46,12 +54,19 @@ public:
     Device& device() const { return device_; }
     Scalar scalar() const { return scalar_; }
     const std::int64_t (&dims() const)[3] { return dims_; }
+    // The present descriptors, whose arrays are in the device's memory: of all points, and of those with groups. Waits
+    // for the current stream. Precondition: a ReadLease, as long as the arrays are read.
+    std::pair<HashGridDescriptor, HashGridDescriptor> describe() const;
 
 private:
+    void build_on_host(const Array& points, double width, const Array* groups);
+
     std::int64_t dims_[3];
     Scalar scalar_;
     Device& device_;
     std::uint64_t id_;
+    std::mutex device_mutex_;                  // of builds
+    std::shared_ptr<DeviceGrid> device_grid_;  // null for the host's memory
 };
 
 // ---- for launches ----
