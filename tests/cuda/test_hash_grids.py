@@ -183,6 +183,30 @@ def test_a_query_of_a_group_that_is_nowhere_finds_nothing(state, device):
     assert not ask(Named, points, groups)[:, 1].any()
 
 
+def test_a_grid_ends_after_its_device_has_failed(run):
+    out = run(
+        """
+        @wp.kernel
+        def read(x: wp.array[float], y: wp.array[float]):
+            y[0] = x[1_000_000]
+
+        grid = wp.HashGrid(4, 4, 4, device="cuda:0")
+        x, y = wp.zeros(3, device="cuda:0"), wp.zeros(3, device="cuda:0")
+        grid.build(wp.zeros(3, dtype=wp.vec3, device="cuda:0"), 1.0)
+        wp.launch(read, dim=1, inputs=[x, y], device="cuda:0")
+        try:
+            wp.synchronize()
+        except RuntimeError as error:
+            print("failed" if "cuStreamSynchronize" in str(error) else error)
+        del grid, x, y
+        gc.collect()
+        print("end")
+        """,
+        WARP_CUDA_DRIVER="emulated",
+    )
+    assert out.split() == ["failed", "end"]
+
+
 def test_a_grid_of_another_device_is_an_error_that_names_both(two_gpus):
     points, groups = cloud(20)
     grid = wp.HashGrid(4, 4, 4, device="cuda:1")

@@ -7,6 +7,7 @@
 
 #include "devlib/spatial/hash_grid.h"
 #include "runtime/cuda/device.h"
+#include "support/error.h"
 #include "types/objects.h"
 
 namespace weft::runtime {
@@ -95,10 +96,12 @@ void CudaObjects::change(std::size_t slot, const void* descriptor) {
 // In two steps: work that is enqueued before the slot is free may still find the descriptor.
 void CudaObjects::remove(std::size_t slot, std::function<void()> done) {
     free_when_idle(device_, [this, slot, done = std::move(done)] {
-        {
+        try {
             const std::lock_guard lock(mutex_);
             slots_[slot] = {};
             write_slot(slot);
+        } catch (const Error&) {
+            // The device has failed: no kernel looks ids up any more, and the next wait reports the error.
         }
         free_when_idle(device_, done);
     });
