@@ -367,7 +367,7 @@ class Dam:
         self.time = 0.0
         self.x, self.v = wp.array(x, dtype=wp.vec3), wp.zeros(self.count, dtype=wp.vec3)
         self.a = wp.empty(self.count, dtype=wp.vec3)
-        self.density, self.pressure = (wp.empty(self.count, dtype=float) for _ in range(2))
+        self.density, self.pressure = wp.full(self.count, DENSITY, dtype=float), wp.zeros(self.count, dtype=float)
         cells = [int(np.ceil(extent / water.reach)) for extent in (tank[0], 2.0 * column[1], tank[1])]
         self.grid = wp.HashGrid(*cells)
 
