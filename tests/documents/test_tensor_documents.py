@@ -85,7 +85,8 @@ def check_descent(xy, steps, printed):
         np.testing.assert_allclose([float(word) for word in printed.strip(" []\n").split()], [1.0, 1.0], atol=0.02)
 
 
-@pytest.mark.seed("P-16", "P-17", "P-18", "P-19", "P-39", "P-40", "P-41", "P-42", waits="cuda")
+@pytest.mark.seed("P-16", "P-17", "P-18", "P-19")
+@pytest.mark.seed("P-39", "P-40", "P-41", "P-42", waits="cuda")
 @pytest.mark.parametrize(
     ("first", "last", "times"),
     [
@@ -105,7 +106,7 @@ def test_p16_to_p19_and_p39_to_p42_saxpy(load_seed, run_sample, first, last, tim
     np.testing.assert_array_equal(y, times * np.arange(len(y)) + 1.0)
 
 
-@pytest.mark.seed("P-06", waits="cuda")
+@pytest.mark.seed("P-06")
 def test_p06_tensors_of_a_device_drawn_by_chance(load_seed, run_sample):
     text = load_seed(1).text(43, 54).replace("random.choice([False, True])", "True")
     names = run_sample(HEADER + SAXPY + text, n=16)

@@ -1,7 +1,8 @@
-"""PyTorch and CuPy on a GPU: one process, one context, shared memory, streams, graphs and gradients.
+"""PyTorch, JAX, Paddle, CuPy and Numba on a GPU: one process, one context, shared memory, streams, graphs, gradients.
 
-They need builds of these for CUDA, so only `make gpu-check` on a machine that has them runs this file. Other files show
-the same with stand-ins everywhere (test_cuda_streams.py, test_cuda_order.py, cuda/test_graphs.py).
+They need builds of these for CUDA, so only `make gpu-check` on a machine that has them runs this file. What it shows is
+shown with stand-ins everywhere (test_cuda_streams.py, test_cuda_order.py, test_cuda_launch_order.py,
+test_torch_cuda.py, test_jax_cuda.py, cuda/test_graphs.py).
 """
 
 import importlib.util
@@ -19,8 +20,14 @@ def framework(name):
     """The module, if this machine has a GPU and a build of it that uses it."""
     is_here = wp.is_cuda_available() and not wp.get_device(DEVICE).is_emulated and importlib.util.find_spec(name)
     module = importlib.import_module(name) if is_here else None
-    if module is None or (name == "torch" and not module.cuda.is_available()):
-        pytest.skip("needs a GPU, and PyTorch and CuPy for it")
+    uses_gpu = {
+        "torch": lambda: module.cuda.is_available(),
+        "paddle": lambda: module.device.is_compiled_with_cuda(),
+        "jax": lambda: module.default_backend() == "gpu",
+        "numba": lambda: importlib.import_module("numba.cuda").is_available(),
+    }
+    if module is None or not uses_gpu.get(name, lambda: True)():
+        pytest.skip("needs a GPU, and a build of the framework for it")
     return module
 
 
@@ -34,6 +41,22 @@ def cupy():
     return framework("cupy")
 
 
+@pytest.fixture
+def jax(monkeypatch):
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the others need memory, too
+    return framework("jax")
+
+
+@pytest.fixture
+def paddle():
+    return framework("paddle")
+
+
+@pytest.fixture
+def numba():
+    return framework("numba")
+
+
 @wp.kernel
 def add_one(x: wp.array[float]):
     i = wp.tid()
@@ -44,6 +67,18 @@ def add_one(x: wp.array[float]):
 def wave(x: wp.array[float], scale: float, y: wp.array[float]):
     i = wp.tid()
     y[i] = scale * wp.sin(x[i])
+
+
+@wp.kernel
+def wave_of(x: wp.array[wp.float64], y: wp.array[wp.float64]):
+    i = wp.tid()
+    y[i] = wp.sin(x[i])
+
+
+@wp.kernel
+def wave_of_floats(x: wp.array[float], y: wp.array[float]):
+    i = wp.tid()
+    y[i] = wp.sin(x[i])
 
 
 # ---- PyTorch ----
@@ -201,7 +236,174 @@ def test_memory_of_both_comes_and_goes(torch):
     assert wp.full(3, 1.0, device=DEVICE).list() == [1.0] * 3
 
 
+def test_a_launch_is_in_order_with_the_current_stream(torch):
+    """Without a word about streams: work of milliseconds lies before each launch."""
+    side = torch.cuda.Stream()
+    t = torch.zeros(COUNT, device="cuda")
+    torch.cuda.synchronize()
+    for turn in range(10):
+        with torch.cuda.stream(side):
+            torch.cuda._sleep(20_000_000)
+            t.mul_(0.5)
+            wp.launch(add_one, COUNT, inputs=[t], device=DEVICE)
+            found = t.clone()
+        side.synchronize()
+        assert torch.allclose(found, torch.full_like(found, 2.0 - 0.5**turn))
+
+
+def test_a_graph_of_torch_has_launches_that_name_no_stream(torch):
+    t = torch.zeros(COUNT, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        t.mul_(0.5)
+        wp.launch(add_one, COUNT, inputs=[t], device=DEVICE)
+    assert t[0].item() == 0.0
+    for _ in range(60):
+        graph.replay()
+    torch.cuda.synchronize()
+    assert torch.allclose(t, torch.full_like(t, 2.0))
+
+
+def test_an_operator_has_gradients(torch):
+    op = wp.torch_op(wave_of)
+    t = torch.linspace(0.0, 3.0, 1000, device="cuda", dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(op, t) and torch.autograd.gradgradcheck(op, t)
+    compiled = torch.compile(lambda x: op(op(x)).sum(), fullgraph=True)
+    (found,) = torch.autograd.grad(compiled(t), t)
+    (expected,) = torch.autograd.grad(torch.sin(torch.sin(t)).sum(), t)
+    torch.testing.assert_close(found, expected)
+
+
+def test_an_operator_works_in_the_current_stream(torch):
+    op, side = wp.torch_op(wave_of), torch.cuda.Stream()
+    t = torch.zeros(COUNT, device="cuda", dtype=torch.float64, requires_grad=True)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(side):
+        for turn in range(10):
+            torch.cuda._sleep(20_000_000)
+            with torch.no_grad():
+                t.fill_(float(turn))
+            y = op(t)
+            (slope,) = torch.autograd.grad(y.sum(), t)
+            torch.testing.assert_close(y, torch.sin(t))
+            torch.testing.assert_close(slope, torch.cos(t))
+            del y, slope  # their memory is used again
+
+
+def test_a_graph_of_torch_has_operators_and_their_gradients(torch):
+    op = wp.torch_op(wave_of)
+    t = torch.zeros(COUNT, device="cuda", dtype=torch.float64, requires_grad=True)
+    warm = torch.cuda.Stream()
+    with torch.cuda.stream(warm):
+        torch.autograd.grad(op(t).sum(), t)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = op(t)
+        (slope,) = torch.autograd.grad(y.sum(), t)
+    for value in (0.5, 2.0):
+        with torch.no_grad():
+            t.fill_(value)
+        graph.replay()
+        torch.testing.assert_close(y, torch.sin(t))
+        torch.testing.assert_close(slope, torch.cos(t))
+
+
+# ---- JAX ----
+
+
+def test_kernels_in_programs_of_jax(jax):
+    numpy = jax.numpy
+    function = wp.jax_kernel(wave_of_floats)
+    x = numpy.linspace(0.0, 3.0, 1000)
+    program = jax.jit(lambda x: function(2.0 * x)[0] * 3.0)
+    assert program(x).devices() == x.devices()
+    for _ in range(5):  # XLA captures at a later run
+        np.testing.assert_allclose(program(x), 3.0 * numpy.sin(2.0 * x), rtol=1e-5, atol=1e-5)
+    slope = jax.jit(jax.grad(lambda x: program(x).sum()))(x)
+    np.testing.assert_allclose(slope, 6.0 * numpy.cos(2.0 * x), rtol=1e-4, atol=1e-4)
+    samples = x.reshape(8, 125)
+    np.testing.assert_allclose(jax.jit(jax.vmap(function))(samples)[0], numpy.sin(samples), rtol=1e-5, atol=1e-5)
+    moved = jax.jvp(program, (x,), (numpy.ones_like(x),))[1]
+    np.testing.assert_allclose(moved, 6.0 * numpy.cos(2.0 * x), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("mode", ["NONE", "JAX"])
+def test_python_functions_in_programs_of_jax(jax, mode):
+    def twice(x: wp.array[float], y: wp.array[float]):
+        made = wp.zeros(x.shape, dtype=float)
+        wp.launch(wave_of_floats, x.shape, inputs=[x], outputs=[made])
+        wp.launch(wave_of_floats, x.shape, inputs=[made], outputs=[y])
+
+    program = jax.jit(wp.jax_callable(twice, graph_mode=wp.JaxCallableGraphMode[mode]))
+    for turn in range(5):
+        x = jax.numpy.linspace(float(turn), 3.0, 1000)
+        np.testing.assert_allclose(program(x)[0], jax.numpy.sin(jax.numpy.sin(x)), rtol=1e-5, atol=1e-5)
+
+
+def test_arrays_of_jax(jax):
+    x = jax.numpy.arange(1000.0) * 2.0
+    y = wp.zeros(1000, dtype=float, device=DEVICE)
+    wp.launch(wave_of_floats, 1000, inputs=[x], outputs=[y], device=DEVICE)
+    np.testing.assert_allclose(y.numpy(), jax.numpy.sin(x), rtol=1e-4, atol=1e-4)
+    assert wp.from_jax(x).device == DEVICE
+    shared = wp.to_jax(y)
+    assert shared.unsafe_buffer_pointer() == y.ptr
+    np.testing.assert_array_equal(shared + 0.0, y.numpy())
+
+
+# ---- Paddle ----
+
+
+def test_tensors_of_paddle(paddle):
+    p = paddle.arange(1000, dtype="float32")
+    assert "gpu" in str(p.place)
+    x = wp.from_paddle(p)
+    assert x.device == DEVICE and x.ptr == p.data_ptr()
+    wp.launch(add_one, 1000, inputs=[x], device=DEVICE)
+    wp.launch(add_one, 1000, inputs=[p], device=DEVICE)
+    np.testing.assert_array_equal(p.numpy(), np.arange(1000) + 2.0)
+    back = wp.to_paddle(wp.full(7, 3.0, dtype=float, device=DEVICE))
+    assert back.tolist() == [3.0] * 7
+
+
+def test_a_stream_of_paddle_is_in_order_with_launches(paddle):
+    side = paddle.device.Stream(DEVICE.replace("cuda", "gpu"))
+    p = paddle.zeros([COUNT], dtype="float32")
+    paddle.device.synchronize()
+    with paddle.device.stream_guard(side):
+        for _ in range(50):
+            p = p * 0.5
+            wp.launch(add_one, COUNT, inputs=[p], device=DEVICE)
+        found = p.numpy()
+    np.testing.assert_allclose(found, 2.0, rtol=1e-6)
+
+
+# ---- Numba ----
+
+
+def test_arrays_of_numba(numba):
+    from numba import cuda
+
+    stream = cuda.stream()
+    theirs = cuda.to_device(np.arange(1000, dtype=np.float32), stream=stream)  # it names its stream
+    wp.launch(add_one, 1000, inputs=[theirs], device=DEVICE)
+    np.testing.assert_array_equal(theirs.copy_to_host(stream=stream), np.arange(1000) + 1.0)
+    ours = wp.ones(10, dtype=float, device=DEVICE)
+    assert cuda.as_cuda_array(ours).copy_to_host().tolist() == [1.0] * 10
+
+
 # ---- CuPy ----
+
+
+def test_the_current_stream_of_cupy_is_in_order_with_launches(cupy):
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        y = cupy.zeros(COUNT, dtype=cupy.float32)
+        for _ in range(50):
+            y *= 0.5
+            wp.launch(add_one, COUNT, inputs=[y], device=DEVICE)
+        cupy.testing.assert_allclose(y, 2.0, rtol=1e-6)
 
 
 def test_arrays_of_cupy(cupy):

@@ -126,7 +126,7 @@ class CpuOnly:
         return self.values.__array_interface__
 
 
-@pytest.mark.seed("S-CUP-001", "S-CUP-002", "S-CUP-004", "P-04", "P-05", "P-96", waits="cuda")
+@pytest.mark.seed("S-CUP-001", "S-CUP-002")
 def test_cuda_memory_is_an_error_that_names_kernel_argument_and_device():
     if wp.is_cuda_available():
         pytest.skip("there is a CUDA device")

@@ -132,7 +132,7 @@ def test_devices_by_their_names_in_paddle():
             wp.device_from_paddle(wrong)
 
 
-@pytest.mark.seed("S-PAD-002", "S-PAD-006", waits="cuda")
+@pytest.mark.seed("S-PAD-002", "S-PAD-006")
 @pytest.mark.parametrize("name", ["gpu", "gpu:0"])
 def test_a_gpu_that_is_not_here_is_named(name):
     with pytest.raises(RuntimeError, match="cuda"):

@@ -152,7 +152,7 @@ def test_devices_by_their_names_in_torch():
         wp.device_to_torch("nonsense")
 
 
-@pytest.mark.seed("S-TOR-008", waits="cuda")
+@pytest.mark.seed("S-TOR-008")
 @pytest.mark.parametrize("name", ["cuda", "cuda:0"])
 def test_a_cuda_device_that_is_not_here_is_named(name):
     with pytest.raises(RuntimeError, match="cuda"):

@@ -20,7 +20,7 @@ ANY_NUMBER = {
     # a GPU; most of these tests run on the emulated device
     "needs a CUDA device",
     "needs two CUDA devices",
-    "needs a GPU, and PyTorch and CuPy for it",
+    "needs a GPU, and a build of the framework for it",
     # no GPU, or another processor
     "needs a machine without CUDA",
     "there is a CUDA device",
