@@ -257,6 +257,19 @@ def test_arrays_of_two_devices_are_an_error(theirs, second):
     assert set(here.numpy()) == OLD
 
 
+@pytest.mark.parametrize("library", ["torch", "paddle"])
+def test_a_tensor_of_the_cpu_is_an_error_and_its_library_is_asked_for_no_stream(library):
+    """Builds for the CPU have none, and Paddle's ends the process if it is asked."""
+    module = pytest.importorskip(library)
+    x = module.zeros([COUNT], dtype=module.float32)
+    with pytest.raises(
+        RuntimeError, match="argument 1 'x' of kernel 'add_one' is .* in memory of 'cpu', the launch is"
+    ):
+        wp.launch(add_one, COUNT, inputs=[x], device=DEVICE)
+    wp.launch(add_one, COUNT, inputs=[x], device="cpu")
+    assert x.numpy().tolist() == [1.0] * COUNT
+
+
 def test_a_destroyed_stream_is_an_error_and_everything_goes_on(other):
     handle, x = other.made("cuStreamCreate", 1), zeros()
     other.call("cuStreamDestroy_v2", handle)

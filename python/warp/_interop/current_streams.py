@@ -7,6 +7,8 @@ from typing import Any
 
 __all__ = ["current_stream"]
 
+_CUDA = 2  # DLPack's number of the kind of device
+
 
 def _cupy(cupy: Any, ordinal: int) -> int:
     with cupy.cuda.Device(ordinal):  # the current stream is that of the current device
@@ -25,7 +27,10 @@ def _paddle(paddle: Any, ordinal: int) -> int:
 _ASK = {"cupy": _cupy, "torch": _torch, "paddle": _paddle}
 
 
-def current_stream(library: str, ordinal: int) -> int | None:
-    """The handle of the library's current stream on a CUDA device; None if its module is not loaded."""
-    module = sys.modules.get(library)
-    return None if module is None else _ASK[library](module, ordinal)
+def current_stream(library: str, array: Any, ordinal: int) -> int | None:
+    """The handle of the library's current stream on a CUDA device; None if its module is not loaded, or the array is
+    not on the device."""
+    module, where = sys.modules.get(library), getattr(array, "__dlpack_device__", None)
+    if module is None or where is None or tuple(where()) != (_CUDA, ordinal):
+        return None
+    return _ASK[library](module, ordinal)

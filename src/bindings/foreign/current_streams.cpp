@@ -31,7 +31,15 @@ int library_of(PyTypeObject* type) {
 
 std::optional<std::uint64_t> current_stream_of(nb::handle object, const runtime::Device& device) {
     PyTypeObject* const type = Py_TYPE(object.ptr());
-    if (const dlpack::ExchangeApi* const api = exchange_api(type); api && api->current_stream) {
+    if (const dlpack::ExchangeApi* const api = exchange_api(type); api && api->current_stream && api->view_of_object) {
+        // Paddle's build for the CPU ends the process if it is asked for a stream.
+        dlpack::Tensor seen;
+        if (api->view_of_object(object.ptr(), &seen) != 0) {
+            PyErr_Clear();
+            return std::nullopt;  // whoever reads the memory gets the error
+        }
+        const bool is_there = seen.device.type == dlpack::DeviceType::cuda && seen.device.ordinal == device.ordinal;
+        if (!is_there) return std::nullopt;
         void* stream = nullptr;
         if (api->current_stream(dlpack::DeviceType::cuda, device.ordinal, &stream) != 0) throw nb::python_error();
         return reinterpret_cast<std::uint64_t>(stream);
@@ -41,7 +49,7 @@ std::optional<std::uint64_t> current_stream_of(nb::handle object, const runtime:
     static PyObject* module = nullptr;
     const std::string_view name = kAsked[static_cast<std::size_t>(library)];
     const nb::object found = function_of("warp._interop.current_streams", module, "current_stream")(
-        nb::str(name.data(), name.size()), device.ordinal);
+        nb::str(name.data(), name.size()), object, device.ordinal);
     if (found.is_none()) return std::nullopt;
     return nb::cast<std::uint64_t>(found);
 }
