@@ -334,6 +334,24 @@ def test_gradients_through_shared_memory():
     np.testing.assert_array_equal(y.numpy(), squares * np.arange(128))
     sums = np.arange(128).reshape(4, 32).sum(axis=1).repeat(32)
     np.testing.assert_array_equal(x.grad.numpy(), 2 * numbers * sums)
+    seed = wp.ones(128, dtype=float, device=DEVICE)
+    for is_command in (False, True):
+        found = zeros(128, float)
+        command = wp.launch(
+            run,
+            dim=128,
+            inputs=[x],
+            outputs=[y],
+            adj_inputs=[found],
+            adj_outputs=[seed],
+            block_dim=64,
+            device=DEVICE,
+            adjoint=True,
+            record_cmd=is_command,
+        )
+        if is_command:
+            command.launch()
+        np.testing.assert_array_equal(found.numpy(), 2 * numbers * sums)
 
 
 def test_commands_keep_the_shape_of_their_blocks():

@@ -343,6 +343,7 @@ OF_TWO = {"atan2": "arctan2", "fmax": "fmax", "fmin": "fmin", "fmod": "fmod", "h
 
 
 @needs_clang
+@pytest.mark.own_launches("writes to places that its numbers or its code name")
 @pytest.mark.parametrize("suffix, dtype", [("f", wp.float32), ("", wp.float32), ("", wp.float64)])
 def test_mathematical_functions_are_those_of_numpy(suffix, dtype):
     calls = [f"out[i][{k}] = {name}{suffix}(x);" for k, name in enumerate(OF_ONE)]
@@ -370,6 +371,7 @@ def test_mathematical_functions_are_those_of_numpy(suffix, dtype):
 
 
 @needs_clang
+@pytest.mark.own_launches("writes to places that its numbers or its code name")
 def test_atomics_by_the_names_of_cuda():
     @wp.func_native("""
         const int i = tid % 4;
@@ -431,6 +433,7 @@ def test_atomics_by_the_names_of_cuda():
 
 
 @needs_clang
+@pytest.mark.own_launches("writes to places that its numbers or its code name")
 def test_bits_by_the_names_of_cuda():
     @wp.func_native("""
         out[0] = __popc(x) + 100 * __clz(x) + 10000 * __ffs(x);

@@ -16,9 +16,19 @@ __all__ = ["launch_adjoint"]
 
 
 def launch_adjoint(
-    kernel: Any, dim: Any, inputs: Any, outputs: Any, adj_inputs: Any, adj_outputs: Any, device: Any
+    kernel: Any,
+    dim: Any,
+    inputs: Any,
+    outputs: Any,
+    adj_inputs: Any,
+    adj_outputs: Any,
+    device: Any,
+    blocks: tuple[int, int] = (0, 0),
 ) -> None:
-    """``wp.launch(..., adjoint=True)``: adds to the gradients of the inputs. Those of outputs are read only."""
+    """``wp.launch(..., adjoint=True)``: adds to the gradients of the inputs. Those of outputs are read only.
+
+    ``blocks``: block_dim and max_blocks.
+    """
     inputs, outputs = list(inputs or ()), list(outputs or ())
     values = inputs + outputs
     given = _padded("adj_inputs", adj_inputs, len(inputs)) + _padded("adj_outputs", adj_outputs, len(outputs))
@@ -42,7 +52,7 @@ def launch_adjoint(
             gradients.append(work.on_struct(value, gradient, what, is_output))
         else:
             gradients.append(None if is_output else work.on_number(gradient))
-    _weft.run_adjoint(kernel, dim, values, gradients, device)
+    _weft.run_adjoint(kernel, dim, values, gradients, device, *blocks)
     work.finish()
 
 

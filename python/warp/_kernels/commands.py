@@ -37,9 +37,18 @@ class AdjointLaunchCommand(Launch):
     """
 
     def __init__(
-        self, kernel: Kernel, dim: Any, inputs: Any, outputs: Any, adj_inputs: Any, adj_outputs: Any, device: Any
+        self,
+        kernel: Kernel,
+        dim: Any,
+        inputs: Any,
+        outputs: Any,
+        adj_inputs: Any,
+        adj_outputs: Any,
+        device: Any,
+        blocks: tuple[int, int],
     ):
         super().__init__(kernel, device)
+        self._blocks = blocks
         inputs, outputs = list(inputs or ()), list(outputs or ())
         self._dim = dim
         self._inputs = len(inputs)
@@ -52,7 +61,16 @@ class AdjointLaunchCommand(Launch):
 
         n = self._inputs
         values, gradients = self._values, self._gradients
-        launch_adjoint(self.kernel, self._dim, values[:n], values[n:], gradients[:n], gradients[n:], self.device.alias)
+        launch_adjoint(
+            self.kernel,
+            self._dim,
+            values[:n],
+            values[n:],
+            gradients[:n],
+            gradients[n:],
+            self.device.alias,
+            self._blocks,
+        )
 
     __call__ = launch
 

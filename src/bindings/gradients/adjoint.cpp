@@ -36,7 +36,7 @@ using transform::Gradient;
 namespace spatial = runtime::spatial;
 
 void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::list gradients,
-                 nb::handle device_object) {
+                 nb::handle device_object, int block_dim, int max_blocks) {
     Packed packed(kernel_object, values, device_object, "launch()");
     packed.use_gradients(gradients);
     program::DerivedLaunch what;
@@ -47,6 +47,8 @@ void run_adjoint(nb::handle kernel_object, nb::handle dim, nb::list values, nb::
     what.dims = dims.span();
     what.before = what.after = packed.block.data();
     what.device = &packed.device;
+    what.block_dim = block_dim;
+    what.max_blocks = max_blocks;
 
     program::NanCheck check;
     const bool checks = program::settings().verify_fp;
@@ -199,7 +201,7 @@ bool hessian_needs_launch(nb::handle kernel, nb::list values, nb::list tangents,
 void bind_adjoint(nb::module_& m) {
     m.def(
         "run_adjoint", &run_adjoint, nb::arg("kernel"), nb::arg("dim").none(), nb::arg("values"), nb::arg("gradients"),
-        nb::arg("device").none(),
+        nb::arg("device").none(), nb::arg("block_dim") = 0, nb::arg("max_blocks") = 0,
         "Runs the adjoint of a kernel, on arrays as they are. `gradients` has arrays in place of their gradients, laid "
         "out as the values (None: array.grad); for structs a struct of such arrays, whose numbers are added to; for "
         "other arguments a value of the parameter's type, which is added to, or None.");

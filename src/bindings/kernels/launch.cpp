@@ -180,21 +180,6 @@ bool pack_structure(PyObject* structure, const ParameterPlan& parameter, const r
     return view != nullptr;
 }
 
-// adjoint=True: python/warp/_gradients/adjoint_launch.py chooses the gradients.
-nb::object launch_adjoint(const Slots& slots) {
-    static PyObject* module = nullptr;
-    const auto given = [&](Slot slot) { return slots[slot] ? nb::borrow(slots[slot]) : nb::none(); };
-    if (flag(slots[kRecordCmd], false)) {
-        static PyObject* commands = nullptr;
-        return function_of("warp._kernels.commands", commands, "AdjointLaunchCommand")(
-            given(kKernel), given(kDim), given(kInputs), given(kOutputs), given(kAdjInputs), given(kAdjOutputs),
-            given(kDevice));
-    }
-    return function_of("warp._gradients.adjoint_launch", module, "launch_adjoint")(
-        given(kKernel), given(kDim), given(kInputs), given(kOutputs), given(kAdjInputs), given(kAdjOutputs),
-        given(kDevice));
-}
-
 // Reads max_blocks and block_dim.
 void shape_blocks(const Slots& slots, const runtime::Device& device, program::Grid& grid) {
     const auto read = [&](Slot slot, const char* name, int least, int most, std::int32_t& to) {
@@ -210,6 +195,24 @@ void shape_blocks(const Slots& slots, const runtime::Device& device, program::Gr
     };
     read(kBlockDim, "block_dim", 1, device.gpu()->max_threads_per_block, grid.block_dim);
     read(kMaxBlocks, "max_blocks", 0, std::numeric_limits<std::int32_t>::max(), grid.max_blocks);
+}
+
+// adjoint=True: python/warp/_gradients/adjoint_launch.py chooses the gradients.
+nb::object launch_adjoint(const Slots& slots, const runtime::Device& device) {
+    static PyObject* module = nullptr;
+    const auto given = [&](Slot slot) { return slots[slot] ? nb::borrow(slots[slot]) : nb::none(); };
+    program::Grid blocks;
+    if (!device.is_cpu) shape_blocks(slots, device, blocks);
+    const nb::tuple shape = nb::make_tuple(blocks.block_dim, blocks.max_blocks);
+    if (flag(slots[kRecordCmd], false)) {
+        static PyObject* commands = nullptr;
+        return function_of("warp._kernels.commands", commands, "AdjointLaunchCommand")(
+            given(kKernel), given(kDim), given(kInputs), given(kOutputs), given(kAdjInputs), given(kAdjOutputs),
+            given(kDevice), shape);
+    }
+    return function_of("warp._gradients.adjoint_launch", module, "launch_adjoint")(
+        given(kKernel), given(kDim), given(kInputs), given(kOutputs), given(kAdjInputs), given(kAdjOutputs),
+        given(kDevice), shape);
 }
 
 // deterministic: a wp.DeterministicMode, its name, or a bool.
@@ -240,8 +243,8 @@ nb::object launch(const Slots& slots) {
     }
     std::optional<program::Determinism> determinism;
     if (is_given(slots[kDeterministic])) determinism.emplace(wants_determinism(slots));
-    if (flag(slots[kAdjoint], false)) return launch_adjoint(slots);
     runtime::Device& device = device_of_stream ? *device_of_stream : device_from_python(slots[kDevice], "launch()");
+    if (flag(slots[kAdjoint], false)) return launch_adjoint(slots, device);
 
     Values values(slots[kInputs], slots[kOutputs]);
     const bool is_command = flag(slots[kRecordCmd], false);

@@ -49,14 +49,14 @@ class Comparison:
 
     def adjoints(self, run_adjoint):
         @functools.wraps(run_adjoint)
-        def compared(kernel, dim, values, gradients, device):
+        def compared(kernel, dim, values, gradients, device, *blocks):
             if is_compared(kernel, wp.get_device(device)):
 
                 def run(kernel, dim, lists, device):
-                    run_adjoint(kernel, dim, *lists, device)
+                    run_adjoint(kernel, dim, *lists, device, *blocks)
 
                 self.compare(kernel, wp.get_device(device), dim, [values, gradients], [run], "adjoint")
-            return run_adjoint(kernel, dim, values, gradients, device)
+            return run_adjoint(kernel, dim, values, gradients, device, *blocks)
 
         return compared
 
