@@ -30,6 +30,7 @@ REASONS = {
     ),
     "needs a GPU, and other frameworks for it: `make gpu-check`": r"torch|jax",
     "is about the CPU's lanes": r"lane",
+    "is about the order of threads that launches on the CPU take from a grid": r"\bordered\b",
     "is about a process without a GPU: its default device, what it logs and answers": r"sys\.executable|cpu|logg",
     "runs no kernel: names, syntax trees, errors of the compiler": r"^(?![\s\S]*wp\.launch\()",
     "takes the emulated device by itself, whatever the default device is": r"emulated|ptxas",
