@@ -59,6 +59,7 @@ struct CudaEntry {
     bool ordered = false;              // its results depend on the order in which atomics arrive
     bool reports = false;              // it writes faults or prints: launches give it a CudaReports
     bool prints = false;               // its CudaReports needs room for printed words
+    bool asks_blocks = false;          // for the number of their threads: its adjoint needs the same blocks
     bool whole_blocks = false;         // it calls C++ of the user's, in which threads of a block may meet
     std::int32_t logs = 0;             // logs that a thread keeps (CudaLaunch::logs)
     std::int32_t most_threads = 0;     // of a block; 0: the device's limit

@@ -54,6 +54,7 @@ public:
         write(entry.reports);
         write(entry.prints);
         write(entry.whole_blocks);
+        write(entry.asks_blocks);
         write(entry.logs);
         write(entry.most_threads);
         write(entry.together);
@@ -114,6 +115,7 @@ public:
         read(entry.reports);
         read(entry.prints);
         read(entry.whole_blocks);
+        read(entry.asks_blocks);
         read(entry.logs);
         read(entry.most_threads);
         read(entry.together);

@@ -203,6 +203,7 @@ void Emitter::emit_operation(const ir::Operation& operation) {
             return emit_tid(operation);
         case Op::block_dim: {
             llvm::Value* threads = threads_of_block();
+            asks_blocks_ = true;
             return set(operation.result(), Leaf::of_scalar(threads ? threads : builder_.getInt32(1)));
         }
         case Op::print:

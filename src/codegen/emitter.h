@@ -65,7 +65,7 @@ struct Callees {
     bool takes_launch(const ir::Function& function) const;
     std::unordered_set<const ir::Function*> finding;  // the same for lookups of objects
     std::vector<const ir::Operation*> checked;        // the operation of each check in them
-    bool have_atomics = false, find_objects = false;
+    bool have_atomics = false, find_objects = false, ask_blocks = false;
     bool depend_on_order = false;  // KernelPlan::depends_on_order
     bool have_long_loops = false;  // KernelPlan::has_long_loops
 };
@@ -80,6 +80,7 @@ public:
     void emit_callee(llvm::Function* callee);
     bool has_atomics() const { return has_atomics_; }
     bool finds_objects() const { return finds_objects_; }
+    bool asks_blocks() const { return asks_blocks_; }
     // The operation of each emitted check, by the check's number.
     const std::vector<const ir::Operation*>& checked_operations() const { return checked_; }
 
@@ -372,6 +373,7 @@ protected:
     llvm::Value* idle_lanes_[2] = {};     // memory that inactive lanes load from, and store to
     llvm::Value* first_stack_ = nullptr;  // of the region being emitted
     bool has_stacks_ = false, has_atomics_ = false, finds_objects_ = false;
+    bool asks_blocks_ = false;  // for the number of their threads
 
     using LaneValues = std::unordered_map<const ir::Value*, LaneValue>;
     LaneValues values_;

@@ -71,6 +71,7 @@ void lower_callees(const transform::ModulePlan& plans, bool debug, TargetCodegen
         emitter.emit_callee(callees.functions.at(plan.function));
         callees.have_atomics |= emitter.has_atomics();
         callees.find_objects |= emitter.finds_objects();
+        callees.ask_blocks |= emitter.asks_blocks();
     }
 }
 

@@ -479,3 +479,24 @@ def run(out: wp.array[int]):
     text = (tmp_path / "file.weft").read_bytes()
     assert b".target sm_86" in text and b".shared" in text and re.search(rb"bar(rier)?\.sync", text)
     assert b"860" in text and b"weft_native" not in text
+
+
+@wp.kernel
+def by_block(x: wp.array[float], y: wp.array[float]):
+    i = wp.tid()
+    y[i] = x[i] * float(wp.block_dim())
+
+
+@pytest.mark.parametrize("how", ["tape", "launch"])
+def test_gradients_of_kernels_that_ask_for_their_blocks(how):
+    x = wp.full(100, 2.0, dtype=float, device=DEVICE, requires_grad=True)
+    y = wp.zeros(100, dtype=float, device=DEVICE, requires_grad=True)
+    if how == "tape":
+        with wp.Tape() as tape:
+            wp.launch(by_block, 100, inputs=[x], outputs=[y], device=DEVICE, block_dim=64)
+        tape.backward(grads={y: wp.ones_like(y)})
+    else:
+        ones = wp.ones_like(y)
+        arguments = {"inputs": [x], "outputs": [y], "adj_inputs": [x.grad], "adj_outputs": [ones]}
+        wp.launch(by_block, 100, device=DEVICE, block_dim=64, adjoint=True, **arguments)
+    assert x.grad.numpy().tolist() == [64.0] * 100
