@@ -93,8 +93,8 @@ llvm::Value* Conversions::cast(llvm::Value* a, Scalar from, Scalar to) {
     return extend_sign ? builder_.CreateSExtOrTrunc(a, type) : builder_.CreateZExtOrTrunc(a, type);
 }
 
-// LLVM would write comparisons around the instruction, which saturates by itself. It takes a NaN to 0 between types of 32
-// bits; others need a comparison (PTX ISA 9.0, cvt; emulator/src/lanes/convert.cpp has the numbers of an H200).
+// LLVM would write comparisons around the instruction, which saturates by itself. It takes a NaN to 0 between types of
+// 32 bits; others need a comparison (PTX ISA 9.0, cvt; emulator/src/lanes/convert.cpp has the numbers of an H200).
 llvm::Value* Conversions::saturate_by_ptx(llvm::Value* a, Scalar from, Scalar to) {
     using llvm::Intrinsic::ID;
     const ScalarInfo& target = info(to);

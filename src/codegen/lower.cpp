@@ -34,8 +34,8 @@ void number_places(const ir::Module& module, const ir::Function& kernel, const R
     for (const ir::Operation* operation : checked) entry.sites.push_back(numbers.at(operation));
 }
 
-// Adds the function to `reporting` if it raises or prints, or calls one that does, and to `finding` if it or one that it
-// calls looks up objects. `known` holds the functions visited.
+// Adds the function to `reporting` if it raises or prints, or calls one that does, and to `finding` if it or one that
+// it calls looks up objects. `known` holds the functions visited.
 void find_uses(const ir::Function& function, bool debug, std::unordered_set<const ir::Function*>& known,
                Callees& callees) {
     if (!known.insert(&function).second) return;

@@ -351,7 +351,7 @@ def test_a_grid_that_is_made_in_a_capture():
 
 
 def test_graphs_and_builds_take_turns():
-    """Each build counts, whatever memory it has written to."""
+    """Each build counts, in any memory that it has written to."""
     small, large = Scene(300, 1), Scene(2500, 2)
     grid = wp.HashGrid(8, 8, 8, device=DEVICE)
     first = small.capture(grid)

@@ -106,7 +106,7 @@ def test_work_of_the_library_comes_after_the_launch(theirs, shown, given):
 
 
 def test_without_the_library_s_stream_old_numbers_show(theirs, monkeypatch):
-    """What the tests above would find if nothing was put in order."""
+    """Without any order the tests above would find old numbers."""
     monkeypatch.setattr(TensorLikeTorch, "current", {})
     x, y = zeros(), zeros()
     put(theirs, write, x, 7.0)

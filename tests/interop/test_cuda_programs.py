@@ -87,7 +87,7 @@ def test_arrays_of_cupy_go_both_ways(monkeypatch):
     other = other_library()
     monkeypatch.setitem(sys.modules, "cupy", module_like_cupy(wp.get_stream(DEVICE)))
     ours = wp.array(np.arange(10), dtype=float, device=DEVICE)
-    shown = ours.__cuda_array_interface__  # what cupy.asarray() reads
+    shown = ours.__cuda_array_interface__  # cupy.asarray() reads this
     assert shown["data"] == (ours.ptr, False) and shown["shape"] == (10,) and shown["typestr"] == "<f4"
     theirs = ArrayLikeCupy(wp.ones(10, device=DEVICE), other)
     wp.launch(saxpy, dim=10, inputs=[ArrayLikeCupy(ours, other), theirs, 2.0], device=DEVICE)

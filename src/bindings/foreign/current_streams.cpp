@@ -36,7 +36,7 @@ std::optional<std::uint64_t> current_stream_of(nb::handle object, const runtime:
         dlpack::Tensor seen;
         if (api->view_of_object(object.ptr(), &seen) != 0) {
             PyErr_Clear();
-            return std::nullopt;  // whoever reads the memory gets the error
+            return std::nullopt;  // a read of the memory raises the error
         }
         const bool is_there = seen.device.type == dlpack::DeviceType::cuda && seen.device.ordinal == device.ordinal;
         if (!is_there) return std::nullopt;

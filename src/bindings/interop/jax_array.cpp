@@ -35,7 +35,7 @@ PyObject* from_jax(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject*
     });
 }
 
-// A capsule of the array's memory, which JAX only reads; None on a GPU, where JAX has to name its stream. Memory that
+// A capsule of the array's memory, which JAX only reads; None on a GPU, as JAX has to name its stream. Memory that
 // JAX could not use in place is an error.
 nb::object capsule_for_jax(nb::handle source, bool has_64_bits) {
     constexpr const char* kApi = "to_jax()";

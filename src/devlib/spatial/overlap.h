@@ -108,7 +108,7 @@ Int32 next_item(const Tree<T>& tree, const Shape& shape, Int32 root, Walk& walk)
     }
 }
 
-// ---- shapes: meet(bounds, at) is a mask of the boxes from slot `at` on that they meet, which excludes empty boxes ----
+// ---- shapes: meet(bounds, at) is a mask of the boxes from slot `at` on that they meet, without empty boxes ----
 
 // Meets boxes that touch, too.
 template <typename T>

@@ -53,8 +53,8 @@ void refit_triangles(TriangleBlock<T>& block, const Int32* corners, const PointA
     for (int axis = 0; axis < 3; ++axis) bounds[0][axis][slot] = lower[axis], bounds[1][axis][slot] = upper[axis];
 }
 
-// The boxes of a block, by the numbers of its items, and their union. A box with a NaN, or with a lower corner above the
-// upper one, is empty.
+// The boxes of a block, by the numbers of its items, and their union. A box with a NaN, or with a lower corner above
+// the upper one, is empty.
 template <typename T, typename LowerAt, typename UpperAt>
 void refit_boxes(BoxBlock<T>& block, const LowerAt& lower_at, const UpperAt& upper_at, T (&bounds)[2][3][kWidth],
                  int slot) {

@@ -1,5 +1,5 @@
-// Vectors of kLanes numbers, for traversals. Comparisons give masks, from which bits() makes an integer with one bit for
-// each number. A processor's vectors have all of a node or a block; a thread of a GPU has its numbers one by one.
+// Vectors of kLanes numbers, for traversals. Comparisons give masks, from which bits() makes an integer with one bit
+// for each number. A processor's vectors have all of a node or a block; a thread of a GPU has its numbers one by one.
 #pragma once
 
 #include "devlib/spatial/layout.h"

@@ -1,7 +1,7 @@
 // Traversal of a tree from the top down, with a stack.
 //
-//   shape.enter(node, number, at, limit, entry)  a mask of the children from slot `at` on that the query meets, and their
-//                                                keys: smaller ones are visited first
+//   shape.enter(node, number, at, limit, entry)  a mask of the children from slot `at` on that the query meets, and
+//                                                their keys: smaller ones are visited first
 //   visitor.limit                                children with a greater key are skipped
 //   visitor.leaf(block, place)                   may lower the limit; true ends the query. The place of a child is the
 //                                                number of its parent times kWidth, plus the slot

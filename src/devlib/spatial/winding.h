@@ -72,8 +72,8 @@ struct NearTriangles {
                             c = seen_from(corners(of, 2, at), point);
             const Wide<T> la = __builtin_elementwise_sqrt(dot(a, a)), lb = __builtin_elementwise_sqrt(dot(b, b)),
                           lc = __builtin_elementwise_sqrt(dot(c, c));
-            // Edges are shorter than the vectors to corners, so less precision is lost. The sign is changed, as all three
-            // vectors are reversed.
+            // Edges are shorter than the vectors to corners, so less precision is lost. The sign is changed, as all
+            // three vectors are reversed.
             const Wide<T> volume = -dot(a, cross(b - a, c - a));
             const Wide<T> angle =
                 T(2) * angle_of<T>(volume, la * lb * lc + dot(a, b) * lc + dot(b, c) * la + dot(c, a) * lb);

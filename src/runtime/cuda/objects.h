@@ -32,7 +32,8 @@ public:
 
 private:
     void make_table();
-    void grow(std::size_t slots);
+    // Makes room for so many slots.
+    void make_slots(std::size_t least);
     // Done when they return. They do not wait for the work of the device.
     void write(void* to, const void* from, std::int64_t size_bytes);
     void* take(std::int64_t size_bytes);

@@ -43,8 +43,8 @@ std::vector<std::int32_t> levels_of(std::span<const devlib::Node<T>> nodes) {
     return levels;
 }
 
-// The runs of the items of a packed tree, none of which has items of two groups: begin and end of each. Their halves are
-// whole leaves.
+// The runs of the items of a packed tree, none of which has items of two groups: begin and end of each. Their halves
+// are whole leaves.
 std::vector<std::int32_t> runs_of(std::span<const std::int64_t> counts) {
     std::vector<std::int32_t> runs;
     std::int64_t begin = 0;

@@ -28,8 +28,8 @@ class DeviceTree {
 public:
     // Copies a tree of the host's. `corners` is that of a TriangleTree; empty for boxes.
     DeviceTree(Device& device, const devlib::Tree<T>& from, std::int64_t blocks, std::span<const std::int32_t> corners);
-    // A packed tree, to be filled by rebuild(). `groups` has the number of each item's group, on the host; empty if there
-    // are none.
+    // A packed tree, to be filled by rebuild(). `groups` has the number of each item's group, on the host; empty if
+    // there are none.
     DeviceTree(Device& device, const DeviceItems& items, std::span<const std::int32_t> groups, int leaf_size,
                bool with_moments);
     // With memory of its own for all that a refit changes.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
-#include <cstring>
+#include <utility>
 
 #include "devlib/spatial/hash_grid.h"
 #include "runtime/cuda/device.h"
@@ -39,33 +39,59 @@ void* CudaObjects::take(std::int64_t size_bytes) {
     return data;
 }
 
+// Memory is taken without the lock: that may free objects, and run the program's own code.
 void CudaObjects::make_table() {
-    if (memory_ != nullptr) return;
-    own_ = device_.make_stream(0);
-    void* const memory = take(kHeaderBytes + 2 * kMostDescriptorBytes);
-    header_.empty = address(memory) + kHeaderBytes;
-    // An empty hash grid has a grid of groups, too: itself.
-    const devlib::UInt64 grid = header_.empty + devlib::kDescriptorBytes;
-    write(reinterpret_cast<void*>(grid + offsetof(devlib::HashGridFields, grouped)), &grid, sizeof grid);
-    memory_ = memory;
-    grow(kFirstSlots);
+    {
+        const std::lock_guard lock(mutex_);
+        if (memory_ != nullptr) return;
+        if (!own_) own_ = device_.make_stream(0);
+    }
+    constexpr std::int64_t kBytes = kHeaderBytes + 2 * kMostDescriptorBytes;
+    void* const memory = take(kBytes);
+    {
+        const std::lock_guard lock(mutex_);
+        if (memory_ == nullptr) {
+            header_.empty = address(memory) + kHeaderBytes;
+            // An empty hash grid has a grid of groups, too: itself.
+            const devlib::UInt64 grid = header_.empty + devlib::kDescriptorBytes;
+            write(reinterpret_cast<void*>(grid + offsetof(devlib::HashGridFields, grouped)), &grid, sizeof grid);
+            write(memory, &header_, sizeof header_);
+            memory_ = memory;
+            return;
+        }
+    }
+    device_.free(memory, kBytes, *own_);  // another thread was first
 }
 
 // Running launches may read the former slots. The pointer is written before the count, so that a launch that runs
 // meanwhile reads within either.
-void CudaObjects::grow(std::size_t slots) {
-    const std::size_t count = std::bit_ceil(std::max(slots, kFirstSlots));
-    const auto bytes = static_cast<std::int64_t>(count * sizeof(devlib::ObjectSlot));
-    void* const made = take(bytes);
-    void* const former = const_cast<devlib::ObjectSlot*>(header_.slots);
-    const auto former_bytes = static_cast<std::int64_t>(slots_.size() * sizeof(devlib::ObjectSlot));
-    slots_.resize(count);
-    write(made, slots_.data(), bytes);
-    header_.slots = static_cast<const devlib::ObjectSlot*>(made);
-    header_.slot_count = static_cast<devlib::Int64>(count);
-    write(memory_, &header_.slots, sizeof header_.slots);
-    write(memory_, &header_, sizeof header_);
-    if (former) free_when_idle(device_, [this, former, former_bytes] { device_.free(former, former_bytes, *own_); });
+void CudaObjects::make_slots(std::size_t least) {
+    make_table();
+    const auto bytes_of = [](std::size_t count) {
+        return static_cast<std::int64_t>(count * sizeof(devlib::ObjectSlot));
+    };
+    const std::size_t count = std::bit_ceil(std::max(least, kFirstSlots));
+    {
+        const std::lock_guard lock(mutex_);
+        if (slots_.size() >= least) return;
+    }
+    void* unused = take(bytes_of(count));
+    std::size_t unused_count = count;
+    {
+        const std::lock_guard lock(mutex_);
+        if (slots_.size() < count) {
+            void* const made = std::exchange(unused, const_cast<devlib::ObjectSlot*>(header_.slots));
+            unused_count = slots_.size();
+            slots_.resize(count);
+            write(made, slots_.data(), bytes_of(count));
+            header_.slots = static_cast<const devlib::ObjectSlot*>(made);
+            header_.slot_count = static_cast<devlib::Int64>(count);
+            write(memory_, &header_.slots, sizeof header_.slots);
+            write(memory_, &header_, sizeof header_);
+        }
+    }
+    if (unused == nullptr) return;
+    free_when_idle(device_, [this, unused, bytes = bytes_of(unused_count)] { device_.free(unused, bytes, *own_); });
 }
 
 void CudaObjects::write_slot(std::size_t slot) {
@@ -73,15 +99,14 @@ void CudaObjects::write_slot(std::size_t slot) {
 }
 
 const void* CudaObjects::table() {
-    const std::lock_guard lock(mutex_);
     make_table();
+    const std::lock_guard lock(mutex_);
     return memory_;
 }
 
 void CudaObjects::set(std::size_t slot, std::uint64_t id, const void* descriptor) {
+    make_slots(slot + 1);
     const std::lock_guard lock(mutex_);
-    make_table();
-    if (slot >= slots_.size()) grow(slot + 1);
     slots_[slot] = {id, address(descriptor)};
     write_slot(slot);
 }
@@ -108,7 +133,6 @@ void CudaObjects::remove(std::size_t slot, std::function<void()> done) {
 }
 
 std::unique_ptr<CudaMemory> CudaObjects::table_with(const spatial::PreviousObjects& objects, Stream& stream) {
-    const std::lock_guard lock(mutex_);
     make_table();
     std::vector<devlib::ObjectSlot> former;  // sorted by id, as the entries are
     for (const auto& entry : objects.entries()) {
@@ -118,7 +142,11 @@ std::unique_ptr<CudaMemory> CudaObjects::table_with(const spatial::PreviousObjec
     const auto former_bytes = static_cast<std::int64_t>(former.size() * sizeof(devlib::ObjectSlot));
     auto memory = std::make_unique<CudaMemory>(device_, 2 * kHeaderBytes + former_bytes, /*zeroed=*/true, stream);
     auto* const at = static_cast<std::byte*>(memory->data());
-    devlib::ObjectTable table = header_;
+    devlib::ObjectTable table{};
+    {
+        const std::lock_guard lock(mutex_);
+        table = header_;
+    }
     table.former = reinterpret_cast<const devlib::ObjectSlot*>(at + 2 * kHeaderBytes);
     table.former_count = static_cast<devlib::Int32>(former.size());
     table.are_all = objects.are_all();

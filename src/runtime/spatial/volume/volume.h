@@ -32,7 +32,7 @@ public:
 
     // Its addresses are those of the device.
     const devlib::VolumeDescriptor& descriptor() const { return descriptor_; }
-    // A view as an id's contents: the descriptor where kernels of its device read it.
+    // A view as the contents of an id: the descriptor in memory that kernels of its device read.
     static Contents contents_of(std::shared_ptr<const VolumeView> view);
     // Counts writes through arrays that share the bytes.
     std::uint64_t version() const override;
