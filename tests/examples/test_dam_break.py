@@ -7,8 +7,6 @@ import pytest
 import warp as wp
 from warp.examples import dam_break
 
-pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
-
 
 @wp.kernel
 def weights(reach: float, r: wp.array[float], w: wp.array[float], slopes: wp.array[float]):

@@ -1,11 +1,8 @@
 """Light by paths: in a hollow under a bright sky, behind a roof, and in a mirror of water."""
 
 import numpy as np
-import pytest
 import warp as wp
 from warp.examples import _raster, mountain_lake
-
-pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
 
 
 @wp.kernel

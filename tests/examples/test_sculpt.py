@@ -7,8 +7,6 @@ import pytest
 from scipy.spatial import cKDTree
 from warp.examples import _files, sculpt, throw
 
-pytestmark = pytest.mark.cpu_only("geometry comes to GPUs later")
-
 
 def ellipsoid(subdivisions=3):
     points, faces = throw.sphere(subdivisions)

@@ -24,7 +24,6 @@ def test_files_of_other_devices_are_there(tool):
 
 # The text of a file that stays on the CPU for this reason. A reason that is true no longer has no such file.
 REASONS = {
-    "geometry comes to GPUs later": r"mesh|bvh|hash_?grid|volume|warp\.examples",
     "other frameworks are built for the CPU here; their GPUs come later": (
         r"torch|jax|paddle|numba|dlpack|mpi|from_numpy|library|framework"
     ),
@@ -34,6 +33,7 @@ REASONS = {
     "is about a process without a GPU: its default device, what it logs and answers": r"sys\.executable|cpu|logg",
     "runs no kernel: names, syntax trees, errors of the compiler": r"^(?![\s\S]*wp\.launch\()",
     "takes the emulated device by itself, whatever the default device is": r"emulated|ptxas",
+    "runs a program of its own on the emulated device, which says what failed": r"emulated",
 }
 
 
