@@ -115,6 +115,7 @@ PROGRAMS = tuple(
     + [
         Program("gpu_bandwidth", BENCH / "gpu" / "bandwidth.py", (WEFT, DRIVER, CPP)),
         Program("gpu_graph", BENCH / "gpu" / "graph.py", (WEFT, DRIVER)),
+        Program("gpu_geometry", BENCH / "gpu" / "geometry.py", (WEFT, PEER)),
     ]
 )
 

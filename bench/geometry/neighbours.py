@@ -38,6 +38,10 @@ def expected(variant, data):
     return np.array(rows)
 
 
+def tolerance(variant):
+    return {"rtol": 1e-3, "atol": 1e-5}  # of sums of some eight differences
+
+
 def with_warp(wp, variant, data, options):
     @wp.kernel(enable_backward=variant.startswith("adjoint"))
     def neighbours(grid: wp.uint64, points: wp.array(dtype=wp.vec3), radius: float, out: wp.array(dtype=wp.vec3)):
@@ -52,20 +56,20 @@ def with_warp(wp, variant, data, options):
                 total += d
         out[i] = total
 
-    points = wp.array(data["points"], dtype=wp.vec3, device="cpu")
-    grid = wp.HashGrid(128, 128, 128, device="cpu")
+    points = wp.array(data["points"], dtype=wp.vec3)
+    grid = wp.HashGrid(128, 128, 128)
     grid.build(points, RADIUS)
-    out = wp.zeros(POINTS, dtype=wp.vec3, device="cpu")
+    out = wp.zeros(POINTS, dtype=wp.vec3)
 
     def loop():
-        wp.launch(neighbours, dim=POINTS, inputs=[grid.id, points, RADIUS, out], device="cpu")
+        wp.launch(neighbours, dim=POINTS, inputs=[grid.id, points, RADIUS, out])
 
     def result():
         loop()
         return out.numpy()[:SAMPLE]
 
-    by_out, by_points = (wp.zeros(POINTS, dtype=wp.vec3, device="cpu") for _ in range(2))
-    weights = wp.array(data["weights"], dtype=wp.vec3, device="cpu")
+    by_out, by_points = (wp.zeros(POINTS, dtype=wp.vec3) for _ in range(2))
+    weights = wp.array(data["weights"], dtype=wp.vec3)
 
     def adjoint():
         wp.copy(by_out, weights)
@@ -78,7 +82,6 @@ def with_warp(wp, variant, data, options):
             adj_inputs=[None, by_points, None],
             adj_outputs=[by_out],
             adjoint=True,
-            device="cpu",
         )
 
     if variant.startswith("adjoint"):
@@ -110,5 +113,5 @@ if __name__ == "__main__":
         problem,
         expected,
         {"weft": with_warp, "peer": with_warp, "cpp": with_cpp},
-        lambda variant: {"rtol": 1e-3, "atol": 1e-5},  # sums of some eight differences
+        tolerance,
     )
