@@ -297,6 +297,7 @@ def test_ids_of_no_mesh_and_empty_meshes_find_nothing():
     gone = make(*tetrahedron())
     old = gone.id
     del gone
+    wp.synchronize()  # a GPU forgets an id when the work before is done
     n = 20
     place = wp.zeros(n, dtype=wp.vec3)
     direction = wp.full(n, wp.vec3(0.3, 0.4, 0.5), dtype=wp.vec3)
