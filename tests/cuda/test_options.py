@@ -26,7 +26,7 @@ def emulated(name, result=ctypes.c_int):
     """A function that only the emulated driver has; None on a GPU."""
     for line in open("/proc/self/maps"):
         if "weft-emulated-cuda" in line:
-            function = getattr(ctypes.CDLL(line.split()[-1]), name)
+            function = getattr(ctypes.CDLL(line.split(maxsplit=5)[-1].strip()), name)
             function.restype = result
             return function
     return None
