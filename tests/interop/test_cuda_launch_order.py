@@ -13,23 +13,12 @@ import pytest
 import warp as wp
 from emulated_driver import other_library
 from foreign_tensors import ArrayLikeCupy, ArrayLikeNumba, TensorLikeTorch, module_like_cupy
+from stream_kernels import read, write
 
 pytestmark = [pytest.mark.gpu, pytest.mark.own_launches("counts launches, orders them or makes them fail")]
 DEVICE = "cuda:0"
 COUNT = 1000
 OLD, NEW = {0.0}, {7.0}
-
-
-@wp.kernel
-def write(x: wp.array[float], value: float):
-    i = wp.tid()
-    x[i] = value
-
-
-@wp.kernel
-def read(x: wp.array[float], y: wp.array[float]):
-    i = wp.tid()
-    y[i] = x[i]
 
 
 @wp.kernel

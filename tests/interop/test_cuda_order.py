@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import warp as wp
 from emulated_driver import other_library
+from stream_kernels import read, write
 
 pytestmark = [pytest.mark.gpu, pytest.mark.own_launches("counts launches, orders them or makes them fail")]
 DEVICE = "cuda:0"
@@ -21,18 +22,6 @@ COUNT = 1000
 OLD, NEW = {0.0}, {7.0}
 LEGACY, OF_THE_THREAD = 1, 2
 CUDA, MANAGED = 2, 13
-
-
-@wp.kernel
-def write(x: wp.array[float], value: float):
-    i = wp.tid()
-    x[i] = value
-
-
-@wp.kernel
-def read(x: wp.array[float], y: wp.array[float]):
-    i = wp.tid()
-    y[i] = x[i]
 
 
 @pytest.fixture

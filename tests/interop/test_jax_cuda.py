@@ -11,29 +11,12 @@ import pytest
 import warp as wp
 from emulated_driver import other_library
 from jax_programs import CASES, agree
+from stream_kernels import read, triple, write
 from xla_frames import INITIALIZE, Xla, XlaError, calls_on_cuda
 
 pytestmark = [pytest.mark.gpu, pytest.mark.own_launches("counts launches, orders them or makes them fail")]
 DEVICE, OTHER = "cuda:0", "cuda:1"
 COUNT = 1000
-
-
-@wp.kernel
-def triple(x: wp.array[float], y: wp.array[float]):
-    i = wp.tid()
-    y[i] = 3.0 * x[i]
-
-
-@wp.kernel
-def write(x: wp.array[float], value: float):
-    i = wp.tid()
-    x[i] = value
-
-
-@wp.kernel
-def read(x: wp.array[float], y: wp.array[float]):
-    i = wp.tid()
-    y[i] = x[i]
 
 
 @wp.kernel

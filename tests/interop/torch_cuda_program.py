@@ -20,28 +20,11 @@ import warp as wp
 torch = emulated.begin(sys.argv[1])
 
 from emulated_driver import other_library  # noqa: E402
+from stream_kernels import read, triple, write  # noqa: E402
 from test_torch_op import CASES, SMOOTH_TWICE, arguments, as_tuple  # noqa: E402
 
 DEVICE = "cuda:0"
 COUNT = 1000
-
-
-@wp.kernel
-def triple(x: wp.array[float], y: wp.array[float]):
-    i = wp.tid()
-    y[i] = 3.0 * x[i]
-
-
-@wp.kernel
-def write(x: wp.array[float], value: float):
-    i = wp.tid()
-    x[i] = value
-
-
-@wp.kernel
-def read(x: wp.array[float], y: wp.array[float]):
-    i = wp.tid()
-    y[i] = x[i]
 
 
 @wp.kernel
