@@ -115,6 +115,7 @@ public:
         }
         for (const runtime::Array& array : lent_) runtime::require_memory(array, "Launch.launch()", "an argument");
         if (program::settings().print_launches) print_launch(*kernel_, dims_, *device_);
+        if (foreign_.empty()) return enqueue();
         LaunchStreams streams(*device_, foreign_, is_stream_chosen);
         streams.begin();
         enqueue();
