@@ -151,7 +151,7 @@ public:
 
     virtual Primitives& primitives() = 0;
     // Null for a device whose kernels read the host's memory.
-    virtual spatial::DeviceGeometry* geometry() { return nullptr; }
+    virtual spatial::DeviceGeometry* geometry() const { return nullptr; }
 
     // Whether a launch of so many threads gets faster if each worker adds to a private copy of these gradients
     // (LaunchOptions::private_gradients). Never on a device without workers.

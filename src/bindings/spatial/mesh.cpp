@@ -32,8 +32,7 @@ namespace spatial = runtime::spatial;
 spatial::TreeOptions tree_options(const std::optional<std::string>& constructor, std::optional<int> leaf_size,
                                   const runtime::Device& device, const char* api) {
     spatial::TreeOptions options;
-    const bool is_there = const_cast<runtime::Device&>(device).geometry() != nullptr;
-    const std::string name = constructor.value_or(is_there ? "lbvh" : "sah");
+    const std::string name = constructor.value_or(device.geometry() ? "lbvh" : "sah");
     if (name == "sah" || name == "cubql")
         options.method = spatial::TreeMethod::sah;
     else if (name == "median")

@@ -25,7 +25,7 @@ namespace {
 
 void check_objects(const Kernel& kernel, const CompiledKernel& compiled, const runtime::Device& device,
                    const std::byte* block) {
-    const bool has_table = const_cast<runtime::Device&>(device).geometry() != nullptr;
+    const bool has_table = device.geometry() != nullptr;
     for (std::size_t i = 0; i < kernel.types().size(); ++i) {
         const Type type = kernel.types()[i];
         if (!compiled.effects[i].names_objects || type.is_array() || !may_hold_ids(type)) continue;

@@ -15,12 +15,13 @@ using namespace cuda;
 
 // ---- the device ----
 
-CudaDevice::CudaDevice(int ordinal) : CudaContext("cuda:" + std::to_string(ordinal), ordinal, /*is_primary=*/true) {
+CudaDevice::CudaDevice(int ordinal)
+    : CudaContext("cuda:" + std::to_string(ordinal), ordinal, /*is_primary=*/true), geometry_(new CudaGeometry(*this)) {
     default_stream_ = new CudaStream(*this);
 }
 
 CudaDevice::CudaDevice(std::string alias, int ordinal, CUcontext context)
-    : CudaContext(std::move(alias), ordinal, /*is_primary=*/false) {
+    : CudaContext(std::move(alias), ordinal, /*is_primary=*/false), geometry_(new CudaGeometry(*this)) {
     default_stream_ = new CudaStream(*this);
     if (!gpus()[static_cast<std::size_t>(ordinal)]->is_open()) begin_pool();
     pool_.begin();
@@ -201,13 +202,8 @@ Primitives& CudaDevice::primitives() {
     return primitives;
 }
 
-CudaGeometry& CudaDevice::cuda_geometry() {
-    const std::lock_guard lock(mutex_);
-    if (!geometry_) geometry_ = new CudaGeometry(*this);
-    return *geometry_;
-}
-spatial::DeviceGeometry* CudaDevice::geometry() { return &cuda_geometry(); }
-CudaObjects& CudaDevice::objects() { return cuda_geometry().objects(); }
+spatial::DeviceGeometry* CudaDevice::geometry() const { return geometry_; }
+CudaObjects& CudaDevice::objects() const { return geometry_->objects(); }
 
 // ---- all devices ----
 

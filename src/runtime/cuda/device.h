@@ -79,8 +79,8 @@ public:
     void load(void* to, const void* from, std::int64_t size_bytes) override;
     void store(void* to, const void* from, std::int64_t size_bytes) override;
     Primitives& primitives() override;
-    spatial::DeviceGeometry* geometry() override;
-    CudaObjects& objects();
+    spatial::DeviceGeometry* geometry() const override;
+    CudaObjects& objects() const;
     std::int64_t total_memory() const override;
     std::int64_t free_memory() const override;
     std::unique_ptr<StreamRecording> record_external(CudaStream& stream, cuda::CUgraph graph) override;
@@ -107,7 +107,6 @@ public:
     bool is_pooled(const void* data) const;
 
 private:
-    CudaGeometry& cuda_geometry();
     void begin_pool() override;
     // Memory from the pool, or from the driver if the pool is off; null if there is no more.
     void* take(std::int64_t size_bytes, Stream& stream);
@@ -124,7 +123,7 @@ private:
     bool set_line(const CopyPlan& plan, Stream& stream);
 
     std::mutex mutex_;
-    CudaGeometry* geometry_ = nullptr;            // lives as long as the device
+    CudaGeometry* const geometry_;                // lives as long as the device
     std::vector<std::weak_ptr<Stream>> streams_;  // without the default one
     CudaPool pool_{*this};
     mutable std::mutex plain_mutex_;

@@ -2,6 +2,7 @@
 // an id is removed, and its object freed, when the device has no work left that was enqueued before.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -44,7 +45,7 @@ private:
     std::shared_ptr<Stream> own_;            // for writes that wait for no other work
     std::vector<devlib::ObjectSlot> slots_;  // as on the device
     devlib::ObjectTable header_{};
-    void* memory_ = nullptr;  // the header, and the descriptors of empty objects
+    std::atomic<void*> memory_{nullptr};  // the header, and the descriptors of empty objects
 };
 
 }  // namespace weft::runtime

@@ -41,9 +41,9 @@ void* CudaObjects::take(std::int64_t size_bytes) {
 
 // Memory is taken without the lock: that may free objects, and run the program's own code.
 void CudaObjects::make_table() {
+    if (memory_ != nullptr) return;
     {
         const std::lock_guard lock(mutex_);
-        if (memory_ != nullptr) return;
         if (!own_) own_ = device_.make_stream(0);
     }
     constexpr std::int64_t kBytes = kHeaderBytes + 2 * kMostDescriptorBytes;
@@ -100,7 +100,6 @@ void CudaObjects::write_slot(std::size_t slot) {
 
 const void* CudaObjects::table() {
     make_table();
-    const std::lock_guard lock(mutex_);
     return memory_;
 }
 
