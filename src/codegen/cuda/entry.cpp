@@ -103,7 +103,7 @@ void CudaEmitter::describe(CudaEntry& entry) {
     entry.ordered = plan_.depends_on_order || callees_.depend_on_order;
     entry.logs = static_cast<std::int32_t>(log_numbers_.size());
     entry.finds_objects = finds_objects_ || callees_.find_objects;
-    entry.asks_blocks = asks_blocks_ || callees_.ask_blocks;
+    entry.asks_blocks = entry.whole_blocks || asks_blocks_ || callees_.ask_blocks;
     entry.reports = reporting_.reports;
     entry.prints = reporting_.prints;
     entry.formats = reporting_.formats;

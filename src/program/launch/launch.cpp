@@ -257,7 +257,7 @@ const CompiledKernel& launch_derived(Kernel& kernel, const DerivedLaunch& what, 
         }
     }
     const CompiledKernel& compiled = kernel.compiled(variant, arranged, what.derivation);
-    if (variant.gpu > 0 && (compiled.description.cuda().whole_blocks || compiled.description.cuda().asks_blocks)) {
+    if (variant.gpu > 0 && compiled.description.cuda().asks_blocks) {
         grid.block_dim = what.block_dim;
         grid.max_blocks = what.max_blocks;
     }
