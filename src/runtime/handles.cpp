@@ -117,6 +117,14 @@ void retire(std::shared_ptr<const Object> object) {
 }
 
 std::size_t slot_of(std::uint64_t id) { return id & 0xffffffff; }
+// Whether an object has the id now; 0 is that of every free slot.
+bool is_present(std::uint64_t id) { return id != 0 && slot_of(id) < kSlots && slots[slot_of(id)].id == id; }
+
+// Empty if the id has no meaning. Precondition: the lock is held.
+Contents contents_of(std::uint64_t id) {
+    id &= ~kTreeOfMesh;
+    return is_present(id) ? owners().uses[slot_of(id)].contents : Contents();
+}
 
 void set_free(std::size_t slot) {
     const std::lock_guard lock(owners().mutex);
@@ -129,9 +137,8 @@ bool remove(std::uint64_t id) {
     Contents former;
     {
         const std::lock_guard lock(own.mutex);
-        if (id == 0 || slot_of(id) >= kSlots) return false;  // 0 is the id of every free slot
+        if (!is_present(id)) return false;
         Slot& slot = slots[slot_of(id)];
-        if (slot.id != id) return false;
         slot.id = 0;
         slot.descriptor = kEmpty;
         slot.table_device = nullptr;
@@ -224,13 +231,6 @@ std::vector<std::uint64_t> all_ids() {
 
 namespace {
 
-// Empty if the id has no meaning.
-Contents contents_of(std::uint64_t id) {
-    const std::lock_guard lock(owners().mutex);
-    if (id == 0 || slot_of(id) >= kSlots || slots[slot_of(id)].id != id) return {};
-    return owners().uses[slot_of(id)].contents;
-}
-
 // One keep() of an id.
 struct Keeper {
     std::uint64_t id;
@@ -268,9 +268,14 @@ void withdraw(std::uint64_t id) {
     {
         const std::lock_guard lock(keepers().mutex);
         const auto [first, last] = keepers().all.equal_range(id);
+        std::shared_ptr<const Object> object;
+        if (first != last) {
+            const std::lock_guard contents_lock(owners().mutex);
+            object = contents_of(id).object;
+        }
         for (auto each = first; each != last; ++each) {
             each->second->is_withdrawn = true;
-            if (const std::shared_ptr<const Object> object = contents_of(id).object) each->second->withdrawn(*object);
+            if (object) each->second->withdrawn(*object);
         }
         if (first != last) return;
     }
@@ -279,7 +284,7 @@ void withdraw(std::uint64_t id) {
 
 std::shared_ptr<const void> keep(std::uint64_t id, std::function<void(const Object&)> withdrawn) {
     const std::lock_guard lock(keepers().mutex);
-    if (id == 0 || slot_of(id) >= kSlots || slots[slot_of(id)].id != id) return nullptr;
+    if (!is_present(id)) return nullptr;
     return std::make_shared<const Keeper>(id, std::move(withdrawn));
 }
 
@@ -302,26 +307,16 @@ struct SnapshotState {
     std::uint64_t version;
 };
 
-namespace {
-
-// Null if the id has no meaning. Precondition: the lock is held.
-std::shared_ptr<const Object> object_of(std::uint64_t id) {
-    id &= ~kTreeOfMesh;
-    if (id == 0 || slot_of(id) >= kSlots || slots[slot_of(id)].id != id) return nullptr;
-    return owners().uses[slot_of(id)].contents.object;
-}
-
-}  // namespace
-
 // Snapshots of one object share one record until the object changes, so a snapshot costs no more than a lookup.
 Snapshot::Snapshot(std::uint64_t of) {
     const std::lock_guard lock(owners().mutex);
-    std::shared_ptr<const Object> object = object_of(of);
+    Contents contents = contents_of(of);
+    const std::shared_ptr<const Object> object = contents.object;
     if (!object) return;
     kept_ = object->kept_.lock();
-    if (kept_ && kept_->version == object->version()) return;
     const std::uint64_t version = object->version();
-    kept_ = std::make_shared<SnapshotState>(owners().uses[slot_of(of)].contents, version);
+    if (kept_ && kept_->version == version) return;
+    kept_ = std::make_shared<SnapshotState>(std::move(contents), version);
     object->kept_ = kept_;
 }
 
@@ -338,7 +333,7 @@ bool Snapshot::is_current() const {
 bool is_kept(std::uint64_t id) {
     if (kept_count == 0) return false;
     const std::lock_guard lock(owners().mutex);
-    const std::shared_ptr<const Object> object = object_of(id);
+    const std::shared_ptr<const Object> object = contents_of(id).object;
     return object && !object->kept_.expired();
 }
 
@@ -355,10 +350,10 @@ void keep_apart(std::uint64_t id) {
     {
         const std::lock_guard lock(owners().mutex);
         if (id != 0) {
-            add(object_of(id));
+            add(contents_of(id).object);
         } else {
             for (const Slot& slot : std::span(slots, owners().uses.size()))
-                if (slot.id >> 56 == static_cast<std::uint64_t>(ObjectKind::volume)) add(object_of(slot.id));
+                if (slot.id >> 56 == static_cast<std::uint64_t>(ObjectKind::volume)) add(contents_of(slot.id).object);
         }
     }
     for (const auto& [object, kept] : all) {
@@ -396,9 +391,9 @@ bool is_object(std::uint64_t id, ObjectKind kind) {
 
 const Device* table_device(std::uint64_t id) {
     id &= ~(kTreeOfMesh | kTangentsOfMesh);
-    if (id == 0 || slot_of(id) >= kSlots) return nullptr;
+    if (!is_present(id)) return nullptr;
     const Device* const found = slots[slot_of(id)].table_device;
-    return slots[slot_of(id)].id == id ? found : nullptr;
+    return is_present(id) ? found : nullptr;
 }
 
 // The id is read again: meanwhile the slot may have been reused by another object, with another id.
