@@ -5,7 +5,6 @@
 #include <map>
 #include <numeric>
 
-#include "devlib/spatial/refit.h"
 #include "runtime/bytes.h"
 #include "runtime/spatial/packed_topology.h"
 
@@ -122,14 +121,7 @@ DeviceTree<T, Block>::DeviceTree(Device& device, const DeviceItems& items, std::
     if (counts.empty() && items.count > 0) counts.push_back(items.count);
     const Topology topology = packed_topology(counts, leaf_size);
     std::vector<devlib::Node<T>> nodes(topology.nodes.size());
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-        const TreeNode& from = topology.nodes[i];
-        nodes[i].parent = from.parent, nodes[i].slot = from.slot, nodes[i].count = from.count;
-        for (int slot = 0; slot < kWidth; ++slot) {
-            nodes[i].child[slot] = slot < from.count ? from.child[slot] : -1;
-            devlib::set_empty(nodes[i].bounds, slot);
-        }
-    }
+    std::ranges::transform(topology.nodes, nodes.begin(), without_boxes<T>);
     std::vector<std::int32_t> leaf_ends;
     for (const TreeLeaf& leaf : topology.leaves) leaf_ends.push_back(leaf.begin + leaf.count);
     const auto bytes_of = [](std::size_t count, std::size_t each) { return static_cast<std::int64_t>(count * each); };

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "devlib/spatial/layout.h"
+#include "devlib/spatial/refit.h"
 #include "runtime/spatial/build_item.h"
 #include "runtime/spatial/tree_buffer.h"
 
@@ -33,6 +34,18 @@ struct TreeNode {
     std::int32_t slot;
     std::int32_t count;
 };
+
+// A node of the tree with empty boxes.
+template <typename T>
+devlib::Node<T> without_boxes(const TreeNode& from) {
+    devlib::Node<T> node;
+    node.parent = from.parent, node.slot = from.slot, node.count = from.count;
+    for (int slot = 0; slot < devlib::kWidth; ++slot) {
+        node.child[slot] = slot < from.count ? from.child[slot] : -1;
+        devlib::set_empty(node.bounds, slot);
+    }
+    return node;
+}
 
 // Nodes [begin, end) that one thread can fill by itself. Their leaves are contiguous too.
 struct SubtreeRange {

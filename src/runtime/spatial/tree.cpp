@@ -14,7 +14,7 @@ namespace {
 
 using devlib::kWidth;
 using devlib::Node;
-using devlib::set_empty, devlib::set_union;
+using devlib::set_union;
 
 constexpr std::int64_t kItemGrain = 4096;
 
@@ -84,15 +84,8 @@ void TreeMemory<T, Block>::build(TreeBuffer<BuildItem<T>> items, const TreeOptio
     const auto node_count = static_cast<std::int64_t>(topology.nodes.size());
     nodes_ = TreeBuffer<Node<T>>(node_count);
     for_ranges(node_count, kItemGrain / 16, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
-            const TreeNode& from = topology.nodes[static_cast<std::size_t>(i)];
-            Node<T>& node = nodes_[i];
-            node.parent = from.parent, node.slot = from.slot, node.count = from.count;
-            for (int slot = 0; slot < kWidth; ++slot) {
-                node.child[slot] = slot < from.count ? from.child[slot] : -1;
-                set_empty(node.bounds, slot);
-            }
-        }
+        for (std::int64_t i = begin; i < end; ++i)
+            nodes_[i] = without_boxes<T>(topology.nodes[static_cast<std::size_t>(i)]);
     });
     blocks_ = TreeBuffer<Block<T>>(static_cast<std::int64_t>(topology.leaves.size()));
     for_ranges(blocks_.size(), kItemGrain / 8, [&](std::int64_t begin, std::int64_t end) {
