@@ -274,7 +274,9 @@ nb::object launch(const Slots& slots) {
     program::Block block(block_bytes);
     std::vector<runtime::Array> holders;
     LaunchRecorder* const recorder = !is_command && flag(slots[kRecordTape], true) ? launch_recorder() : nullptr;
-    LaunchStreams streams(device, {values.data(), is_command ? 0 : values.count()}, device_of_stream != nullptr);
+    std::optional<LaunchStreams> streams;
+    if (!device.is_cpu && !is_command)
+        streams.emplace(device, std::span(values.data(), values.count()), device_of_stream != nullptr);
     const bool outlives = is_command || recorder || runtime::current_recording(device);
     const bool opens = outlives || program::settings().verify_fp;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -283,7 +285,8 @@ nb::object launch(const Slots& slots) {
             if (!opens && pack_structure(value, parameters[i], device, block.data())) continue;
             value = values.open(i, parameters[i]);
         }
-        pack_argument(*kernel, parameters[i], i, value, device, block.data(), holders, outlives, &streams);
+        pack_argument(*kernel, parameters[i], i, value, device, block.data(), holders, outlives,
+                      streams ? &*streams : nullptr);
     }
 
     if (dims.count == 0) dims = launch_dimensions(*kernel, nullptr, block.data());
@@ -308,10 +311,10 @@ nb::object launch(const Slots& slots) {
         show_arrays(compiled, values.data(), holders);
     }
     if (program::runs_without_host(compiled, grid) || compiled.loaded->may_be_long()) values.keep();
-    streams.begin();
+    if (streams) streams->begin();
     run(recorder, compiled,
         {kernel_object, *kernel, block.data(), grid, dims, {values.data(), values.count()}, holders, device});
-    streams.end();
+    if (streams) streams->end();
     return nb::none();
 }
 

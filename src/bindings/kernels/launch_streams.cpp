@@ -18,7 +18,6 @@ bool may_be_foreign(PyObject* value) {
 
 LaunchStreams::LaunchStreams(runtime::Device& device, std::span<PyObject* const> values, bool is_chosen)
     : device_(device) {
-    if (!device.gpu()) return;
     for (PyObject* const value : values) {
         if (!may_be_foreign(value)) continue;
         const std::optional<std::uint64_t> stream = current_stream_of(value, device);

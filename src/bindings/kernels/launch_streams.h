@@ -23,7 +23,7 @@ bool may_be_foreign(PyObject* value);
 
 class LaunchStreams {
 public:
-    // `is_chosen`: the program has named the stream of the launch, which stays.
+    // Precondition: a CUDA device. `is_chosen`: the program has named the stream of the launch, which stays.
     LaunchStreams(runtime::Device& device, std::span<PyObject* const> values, bool is_chosen);
 
     // A stream that an argument names while it is packed, for whose work the launch waits already.
