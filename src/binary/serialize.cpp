@@ -1,6 +1,6 @@
 // The bytes of a Binary:
 //
-//   "WEFTBINE"   8 bytes: the magic, with the version of the layout below
+//   "WEFTBINF"   8 bytes: the magic, with the version of the layout below
 //   checksum     u64 over all that follows
 //   key          32 bytes
 //   target       u8 kind, three texts
@@ -15,7 +15,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::string_view kBinaryMagic = "WEFTBINE";
+constexpr std::string_view kBinaryMagic = "WEFTBINF";
 
 class BinaryWriter : public Writer<BinaryWriter> {
 public:

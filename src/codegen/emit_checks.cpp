@@ -60,7 +60,7 @@ std::pair<llvm::Value*, std::int64_t> Emitter::printed_words(const Operation& op
     };
     std::int64_t count = 0;
     for (const ir::Value* operand : operation.operands) count += count_of(operand);
-    llvm::Value* words = stack_slot(bytes_type(8 * count), llvm::Align(8));
+    llvm::Value* words = stack_slot(bytes_type(8 * std::max<std::int64_t>(1, count)), llvm::Align(8));
     std::int64_t first = 0;
     for (const ir::Value* operand : operation.operands) {
         llvm::Value* start = byte_offset(words, 8 * first);
@@ -115,9 +115,8 @@ void Emitter::emit_raise(const Operation& operation) {
     builder_.SetInsertPoint(report);
     llvm::Value* lane = mask_ ? first_lane(mask_) : builder_.getInt32(0);
     llvm::Value *thread = thread_number(lane), *format = builder_.CreateGlobalString(operation.text);
-    llvm::SmallVector<llvm::Value*, 8> arguments;
-    add_printed(operation, lane, arguments);
-    report_raise(thread, number, format, arguments);
+    const auto [words, count] = printed_words(operation, lane);
+    report_raise(thread, number, format, words, count);
     builder_.CreateBr(leave_);
     builder_.SetInsertPoint(after);
 }

@@ -456,7 +456,7 @@ Type Rules::result() const {
         case Op::print:
         case Op::raise:
             for (std::size_t i = 0; i < count(); ++i) {
-                const bool is_array = op_.op == Op::print && type(i).is_array() && type(i).ndim() == 1;
+                const bool is_array = type(i).is_array() && type(i).ndim() == 1;
                 expect(type(i).is_scalar() || type(i).is_numeric_aggregate() || is_array,
                        "scalars or numeric aggregates");
             }

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "types/layout.h"
+
 namespace weft::runtime {
 
 void append_print(std::string_view text);
@@ -18,8 +20,12 @@ bool has_prints();
 // Returns the text since the last call.
 std::string take_prints();
 
-// The text that printf makes of a format and its arguments, each 8 bytes.
+// The text that printf makes of a format and its arguments, each 8 bytes. If arguments are missing, it ends in "..." in
+// place of the first of them.
 std::string format_text(const std::string& format, const std::int64_t* arguments, std::size_t count);
+
+// Stores the text of a `raise`. One that is too long is cut between characters of UTF-8 and ends in "...".
+void set_message(Fault& fault, std::string text);
 
 }  // namespace weft::runtime
 

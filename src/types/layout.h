@@ -22,7 +22,7 @@ struct Fault {
     std::int64_t size = 0;          // the size of that dimension (bounds)
     std::int32_t axis = 0;          // which dimension
     std::int32_t site = 0;          // number of the check: an index into KernelEntry::sites
-    char message[232];              // raised: the text, truncated to fit
+    char message[232];              // raised: the text (runtime::set_message)
 };
 enum class FaultKind : std::int32_t {
     none,

@@ -1,6 +1,7 @@
 """raise in kernels: a Python exception in every build, from the line that raised."""
 
 import linecache
+import re
 
 import numpy as np
 import pytest
@@ -201,3 +202,25 @@ def test_a_launch_that_raises_is_not_on_the_tape():
         wp.launch(roots, dim=2, inputs=[x, y])
     tape.backward(grads={y: wp.ones(2, dtype=float)})
     np.testing.assert_array_equal(x.grad.numpy(), [0.0, 0.0])
+
+
+def test_a_message_with_more_numbers_than_it_holds_ends_in_dots():
+    mat33 = wp.types.matrix((3, 3), wp.int32)
+    vec200 = wp.types.vector(200, wp.int32)
+
+    @wp.kernel(module="unique")
+    def k(small: wp.array(dtype=mat33), large: wp.array(dtype=vec200), which: int):
+        if which == 0:
+            raise ValueError(small[0])
+        raise ValueError(f"of {large[0][0]}: {large[0]}")
+
+    def message(which):
+        numbers = np.arange(200, dtype=np.int32)[None]
+        arguments = [wp.array([[[1, 2, 3], [4, 5, 6], [7, 8, 9]]], dtype=mat33), wp.array(numbers, dtype=vec200), which]
+        with pytest.raises(ValueError, match="ValueError: ") as caught:
+            launched(k, 1, arguments)
+        return re.search("ValueError: (.*), in kernel 'k', thread", str(caught.value))[1]
+
+    assert message(0) == "1 2 3 4 5 6 7 8 9"
+    whole, cut = "of 0: " + " ".join(str(i) for i in range(200)), message(1)
+    assert cut.endswith("...") and whole.startswith(cut[:-3]) and len(cut) > 60

@@ -47,10 +47,9 @@ void CpuEmitter::report_access(const AccessReport& access) {
                                        number(static_cast<std::int64_t>(access.kind)), number(access.site)});
 }
 
-void CpuEmitter::report_raise(llvm::Value* thread, std::uint32_t site, llvm::Value* format, Values arguments) {
-    llvm::SmallVector<llvm::Value*, 8> all{launch_, thread, builder_.getInt32(site), format};
-    all.append(arguments.begin(), arguments.end());
-    call_runtime(Import::weft_raise, all);
+void CpuEmitter::report_raise(llvm::Value* thread, std::uint32_t site, llvm::Value* format, llvm::Value* words,
+                              std::int64_t count) {
+    call_runtime(Import::weft_raise, {launch_, thread, builder_.getInt32(site), format, words, i64(count)});
 }
 
 llvm::Value* CpuEmitter::find_object(llvm::Value* id, std::int64_t kind) {

@@ -39,11 +39,12 @@ llvm::Value* CudaEmitter::format_number(llvm::Value* format) {
     return i64(static_cast<std::int64_t>(reporting_.formats.size()));
 }
 
-void CudaEmitter::report_raise(llvm::Value* thread, std::uint32_t site, llvm::Value* format, Values arguments) {
+void CudaEmitter::report_raise(llvm::Value* thread, std::uint32_t site, llvm::Value* format, llvm::Value* words,
+                               std::int64_t count) {
     constexpr auto kind = FaultKind::raised;
-    report("weft_lib_report_raise", {fault_record(kind), builder_.getInt32(static_cast<std::uint32_t>(kind)), thread,
-                                     builder_.getInt32(site), format_number(format), in_words(arguments),
-                                     builder_.getInt32(static_cast<std::uint32_t>(arguments.size()))});
+    report("weft_lib_report_raise",
+           {fault_record(kind), builder_.getInt32(static_cast<std::uint32_t>(kind)), thread, builder_.getInt32(site),
+            format_number(format), words, builder_.getInt32(static_cast<std::uint32_t>(count))});
 }
 
 void CudaEmitter::report_print(llvm::Value* format, Values arguments) {

@@ -1,8 +1,8 @@
 #include "runtime/cpu/fault.h"
 
 #include <atomic>
-#include <cstdarg>
-#include <cstdio>
+
+#include "runtime/print.h"
 
 namespace {
 
@@ -41,13 +41,10 @@ extern "C" void weft_fault(const weft::LaunchContext* context, std::int32_t kind
 }
 
 extern "C" void weft_raise(const weft::LaunchContext* context, std::int64_t thread, std::int32_t site,
-                           const char* format, ...) noexcept {
+                           const char* format, const std::int64_t* words, std::int64_t count) noexcept {
     weft::Fault* const fault = claim(context, context->fault, thread);
     if (fault == nullptr) return;
     fault->kind = static_cast<std::int32_t>(weft::FaultKind::raised);
     fault->site = site;
-    va_list arguments;
-    va_start(arguments, format);
-    std::vsnprintf(fault->message, sizeof fault->message, format, arguments);
-    va_end(arguments);
+    weft::runtime::set_message(*fault, weft::runtime::format_text(format, words, static_cast<std::size_t>(count)));
 }

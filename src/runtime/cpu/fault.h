@@ -10,9 +10,9 @@ namespace weft {
 void thread_coordinates(const LaunchContext& context, std::int64_t thread, std::int64_t (&coordinates)[kMaxDims]);
 }  // namespace weft
 
-// For `raise`. The text is printf(format, ...).
+// For `raise`. The text is that of format_text() (runtime/print.h), cut to fit the record.
 extern "C" void weft_raise(const weft::LaunchContext* context, std::int64_t thread, std::int32_t site,
-                           const char* format, ...) noexcept __attribute__((format(printf, 4, 5)));
+                           const char* format, const std::int64_t* words, std::int64_t count) noexcept;
 // NaNs and infinities are noted in a separate record. `thread` is the row-major number of the thread in context->dim.
 // The first caller of a launch wins; later calls change nothing. Does nothing if the context has no record.
 extern "C" void weft_fault(const weft::LaunchContext* context, std::int32_t kind, std::int64_t thread,

@@ -30,6 +30,8 @@ PrintBuffer& buffer() {
     return *the_buffer;
 }
 
+constexpr std::string_view kCut = "...";
+
 // %[flags][width][.precision][length]conversion
 struct Conversion {
     std::string flags;  // with width and precision
@@ -111,11 +113,22 @@ std::string format_text(const std::string& format, const std::int64_t* arguments
         } else {
             ++at;
             const Conversion conversion = read_conversion(format, at);
-            if (used < count) text += converted(conversion, arguments[used]);
-            ++used;
+            if (used == count) return text.append(kCut);
+            text += converted(conversion, arguments[used++]);
         }
     }
     return text;
+}
+
+void set_message(Fault& fault, std::string text) {
+    constexpr std::size_t kMost = sizeof fault.message - 1;
+    if (text.size() > kMost) {
+        std::size_t end = kMost - kCut.size();
+        while ((static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) --end;
+        text.replace(end, std::string::npos, kCut);
+    }
+    text.copy(fault.message, text.size());
+    fault.message[text.size()] = '\0';
 }
 
 }  // namespace weft::runtime

@@ -29,9 +29,8 @@ void fill(Fault& to, const CudaFault& from, const Report& report) {
         thread /= extent;
     }
     if (static_cast<FaultKind>(from.kind) != FaultKind::raised) return;
-    const std::string text = format_text(report.formats->at(static_cast<std::size_t>(from.format) - 1), from.arguments,
-                                         kMostRaisedArguments);
-    std::snprintf(to.message, sizeof to.message, "%s", text.c_str());
+    set_message(to, format_text(report.formats->at(static_cast<std::size_t>(from.format) - 1), from.arguments,
+                                kMostRaisedArguments));
 }
 
 // Each record is the number of the format, from 1 on, the number of arguments, and the arguments. If a record did not

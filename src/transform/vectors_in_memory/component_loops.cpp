@@ -129,7 +129,8 @@ bool VectorsInMemory::lower_in_loops(Operation& operation) {
         lower_atomic(operation);
         return true;
     }
-    if (operation.op == Op::print && std::ranges::any_of(operation.operands, in_loops)) {
+    const bool reports = operation.op == Op::print || operation.op == Op::raise;
+    if (reports && std::ranges::any_of(operation.operands, in_loops)) {
         lower_print(operation);
         return true;
     }

@@ -23,6 +23,7 @@ bool reads_once(const Operation& operation, const Value* value) {
     switch (operation.op) {
         case Op::store:
         case Op::print:
+        case Op::raise:
         case Op::reduce_add:
         case Op::extract:
         case Op::extract_at:

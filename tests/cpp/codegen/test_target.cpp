@@ -54,7 +54,7 @@ protected:
     void report_fault(const FaultReport& fault) override {
         call("device_fault", {i64(static_cast<int>(fault.kind)), fault.thread, fault.index});
     }
-    void report_raise(llvm::Value* thread, std::uint32_t, llvm::Value*, Values) override {
+    void report_raise(llvm::Value* thread, std::uint32_t, llvm::Value*, llvm::Value*, std::int64_t) override {
         call("device_raise", {thread});
     }
     llvm::Value* find_object(llvm::Value* id, std::int64_t) override { return id; }

@@ -126,7 +126,7 @@ TEST(Cuda, texts_are_those_of_printf) {
               "0.1|  -2.500|1.000000e+300|+7");
     EXPECT_EQ(text("%c%05d %hd", {'w', 42, 7}), "w00042 7");
     EXPECT_EQ(text("%300d", {5}), std::string(299, ' ') + "5");
-    EXPECT_EQ(text("ends in %", {}), "ends in ");
+    EXPECT_EQ(text("%d and %d of %d", {1, 2}), "1 and 2 of ...");
 }
 
 }  // namespace

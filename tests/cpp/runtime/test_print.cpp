@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cstdint>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -69,8 +72,10 @@ TEST(Fault, the_first_one_wins_and_says_which_thread) {
 TEST(Fault, raise_keeps_what_it_says_as_far_as_it_fits) {
     Fault fault{};
     const LaunchContext context{{4, 5, 1, 1}, &fault};
-    weft_raise(&context, 3 * 5 + 2, 6, "ValueError: %g of %d %% %s", 0.5, -3, std::string(1000, 'x').c_str());
-    weft_raise(&context, 1, 1, "IndexError");
+    const std::int64_t words[] = {std::bit_cast<std::int64_t>(0.5), -3};
+    const std::string format = "ValueError: %g of %d %% " + std::string(300, 'x');
+    weft_raise(&context, 3 * 5 + 2, 6, format.c_str(), words, 2);
+    weft_raise(&context, 1, 1, "IndexError", nullptr, 0);
     EXPECT_EQ(fault.kind, static_cast<std::int32_t>(FaultKind::raised));
     EXPECT_EQ(fault.thread[0], 3);
     EXPECT_EQ(fault.thread[1], 2);
@@ -78,11 +83,30 @@ TEST(Fault, raise_keeps_what_it_says_as_far_as_it_fits) {
     const std::string message = fault.message;
     EXPECT_EQ(message.substr(0, 26), "ValueError: 0.5 of -3 % xx");
     EXPECT_EQ(message.size(), sizeof fault.message - 1);
+    EXPECT_EQ(message.substr(message.size() - 5), "xx...");
+}
+
+TEST(Fault, a_cut_message_has_whole_characters) {
+    constexpr std::size_t kMost = sizeof Fault{}.message - 1;
+    for (std::size_t lead = 0; lead < 4; ++lead) {
+        std::string text(lead, 'x');
+        while (text.size() <= kMost) text += "\u2713";  // three bytes
+        Fault fault{};
+        set_message(fault, text);
+        const std::string message = fault.message;
+        ASSERT_EQ(message.substr(message.size() - 3), "...");
+        EXPECT_EQ((message.size() - 3 - lead) % 3, 0u);
+        EXPECT_GT(message.size(), kMost - 3);
+        EXPECT_EQ(message.substr(0, message.size() - 3), text.substr(0, message.size() - 3));
+    }
+    Fault fault{};
+    set_message(fault, std::string(kMost, 'y'));
+    EXPECT_EQ(fault.message, std::string(kMost, 'y'));
 }
 
 TEST(Fault, does_nothing_without_a_record) {
     const LaunchContext context{{1, 1, 1, 1}, nullptr};
-    weft_raise(&context, 0, 0, "ValueError");
+    weft_raise(&context, 0, 0, "ValueError", nullptr, 0);
     weft_fault(&context, 1, 0, 0, 0, 0, 0);
 }
 
