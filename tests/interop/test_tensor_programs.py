@@ -125,7 +125,7 @@ def test_an_optimizer_moves_the_tensor_over_an_array(tensors):
 
 
 @pytest.mark.seed("P-16", "P-17", "P-18", "P-19")
-@pytest.mark.seed("P-39", "P-40", "P-41", "P-42", "S-PAD-007", waits="cuda")
+@pytest.mark.seed("P-39", "P-40", "P-41", "P-42", "S-PAD-007")
 @pytest.mark.parametrize("way", ["each time", "once", "structures", "direct"])
 def test_saxpy_ten_times(tensors, way):
     n = 100

@@ -7,6 +7,8 @@ import contextlib
 import ctypes
 import gc
 import io
+import re
+import runpy
 import sys
 import traceback
 from pathlib import Path
@@ -186,6 +188,21 @@ def in_the_current_stream():
         assert set(array_of(z).numpy()) == {6.0}
 
 
+def the_benchmark_of_tensors_runs():
+    module = "warp.examples.benchmarks.benchmark_interop_torch"
+    before, sys.argv = sys.argv, [module, "--rounds", "3", "--device", DEVICE]
+    out = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(out):
+            runpy.run_module(module, run_name="__main__")
+    finally:
+        sys.argv = before
+    ways = ["from_torch(...)", "from_torch(..., return_ctype=True)", "direct from torch"]
+    kinds = ["default", "float32", "vec3f", "mat22f"]
+    lines = [re.sub(r"^ *\d+ ms", "ms", line) for line in out.getvalue().splitlines()]
+    assert lines == [line for kind in kinds for line in [f"dtype={kind}", *(f"ms  {way}" for way in ways)]], lines
+
+
 def nothing_waits():
     names = [b"cuStreamSynchronize", b"cuStreamQuery", b"cuCtxSynchronize", b"cuEventSynchronize"]
     with SideStream() as side, emulated.stream(side.handle.value):
@@ -284,6 +301,7 @@ CHECKS = [
     compiled_programs,
     in_the_current_stream,
     nothing_waits,
+    the_benchmark_of_tensors_runs,
     a_graph_of_the_library,
     bad_input,
     results_live_as_long_as_they_are_used,

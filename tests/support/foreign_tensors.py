@@ -47,6 +47,13 @@ class ExchangeApi(ctypes.Structure):
     ]
 
 
+def exchange_api(tensor_class):
+    """The functions of a library's tensors, to be replaced in place."""
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return ExchangeApi.from_address(pointer(tensor_class.__dlpack_c_exchange_api__, b"dlpack_exchange_api"))
+
+
 class TensorLikeTorch:
     """A float32 tensor whose class has the C exchange API, and whose library works in ``current[ordinal]``."""
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import warp as wp
 from emulated_driver import other_library
-from foreign_tensors import STREAM, ExchangeApi
+from foreign_tensors import STREAM, exchange_api
 
 DEVICES = 2
 calls: list[str] = []
@@ -46,11 +46,8 @@ class _Emulated:
         self.implementations.impl("as_strided", self.as_strided, "CUDA")
         self.implementations.impl("view", self.view, "CUDA")
         # PyTorch's C functions know no streams in this build.
-        pointer = ctypes.pythonapi.PyCapsule_GetPointer
-        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-        self.api = ExchangeApi.from_address(pointer(torch.Tensor.__dlpack_c_exchange_api__, b"dlpack_exchange_api"))
         self.callback = STREAM(self.current_stream)
-        self.api.current_stream = self.callback
+        exchange_api(torch.Tensor).current_stream = self.callback
 
     def current_stream(self, kind, ordinal, out):
         out[0] = self.library.current_stream(ordinal)
