@@ -237,6 +237,22 @@ TEST(EmulatedKernels, the_order_of_blocks_depends_on_the_seed) {
     EXPECT_NE(orders[0], orders[1]);
 }
 
+TEST(EmulatedKernels, shared_variables_of_one_entry_take_no_room_in_others) {
+    const std::string entry = ") { .reg .b32 %r<2>; mov.u32 %r0, ";
+    Kernel both(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.shared .align 16 .b8 x[40000]; .shared .align 16 .b8 "
+        "y[30000]; .shared .align 4 .b8 common[100];\n.entry first(" +
+            entry + "x; st.shared.b32 [%r0], 1; mov.u32 %r1, common; ret; }\n.entry second(" + entry +
+            "y; mov.u32 %r1, common; ret; }\n",
+        "second");
+    const Program& program = both.program();
+    const auto size = [&](const char* name) {
+        return program.functions[size_t(program.function_index.at(name))].shared_size;
+    };
+    EXPECT_EQ(size("first"), 40000u + 112);
+    EXPECT_EQ(size("second"), 30000u + 112);
+}
+
 }  // namespace
 
 }  // namespace weft::emulator

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <string_view>
+#include <unordered_map>
 
 #include "engine/decoder.h"
 
@@ -24,7 +26,37 @@ void add_variable(Program& program, const std::string& key, const ptx::Variable&
     }
 }
 
-// Shared variables of the module and of functions have the same offsets in all entries; those of an entry follow.
+// The symbols of the module that a statement's operand names.
+template <class F>
+void each_symbol(const ptx::Operand& operand, const F& visit) {
+    if (!operand.symbol.empty() && operand.variable < 0) visit(operand.symbol);
+    for (const ptx::Operand& part : operand.parts) each_symbol(part, visit);
+}
+
+// The only entry whose own statements name a shared variable of the module, for each variable for which that is all its
+// use: other entries have no room for it.
+std::unordered_map<std::string_view, const ptx::Function*> only_entries(const ptx::Module& module) {
+    std::unordered_map<std::string_view, const ptx::Function*> users;  // null: several, or no entry
+    for (const ptx::Variable& variable : module.variables) {
+        for (const ptx::Relocation& one : variable.relocations) users[one.symbol] = nullptr;
+    }
+    for (const ptx::Function& function : module.functions) {
+        const ptx::Function* const user = function.entry ? &function : nullptr;
+        const auto note = [&](std::string_view symbol) {
+            const auto [place, added] = users.try_emplace(symbol, user);
+            if (!added && place->second != user) place->second = nullptr;
+        };
+        for (const ptx::Variable& variable : function.variables) {
+            for (const ptx::Relocation& one : variable.relocations) users[one.symbol] = nullptr;
+        }
+        for (const ptx::Statement& statement : function.statements) {
+            for (const ptx::Operand& operand : statement.operands) each_symbol(operand, note);
+        }
+    }
+    return users;
+}
+
+// Shared variables of the module and of functions have the same offsets in all entries; those of one entry follow.
 uint32_t lay_out_shared(Program& program) {
     uint64_t offset = 0;
     const auto place = [&](const std::string& key, const ptx::Variable& variable, uint64_t& at) {
@@ -33,18 +65,28 @@ uint32_t lay_out_shared(Program& program) {
         at += variable.size;
         if (at > (1u << 30)) throw ptx::Error(variable.line, "shared variables take more than 1 GiB");
     };
+    const auto is_placed = [](const ptx::Variable& variable) {
+        return variable.space == ptx::Space::Shared && !variable.unsized;
+    };
+    const auto only = only_entries(program.module);
+    const auto entry_of = [&](const ptx::Variable& variable) {
+        const auto found = only.find(variable.name);
+        return found == only.end() ? nullptr : found->second;
+    };
     for (const ptx::Variable& variable : program.module.variables) {
-        if (variable.space == ptx::Space::Shared && !variable.unsized) place(variable.name, variable, offset);
+        if (is_placed(variable) && !entry_of(variable)) place(variable.name, variable, offset);
     }
     for (const bool entries : {false, true}) {
         for (CodeFunction& function : program.functions) {
             if (function.source->entry != entries) continue;
             uint64_t own = offset;
+            for (const ptx::Variable& variable : program.module.variables) {
+                if (entries && is_placed(variable) && entry_of(variable) == function.source)
+                    place(variable.name, variable, own);
+            }
             for (size_t i = 0; i < function.source->variables.size(); ++i) {
                 const ptx::Variable& variable = function.source->variables[i];
-                if (variable.space == ptx::Space::Shared && !variable.unsized) {
-                    place(function.source->name + "/" + std::to_string(i), variable, own);
-                }
+                if (is_placed(variable)) place(function.source->name + "/" + std::to_string(i), variable, own);
             }
             function.shared_size = uint32_t(own);
             if (!entries) offset = own;
