@@ -112,18 +112,30 @@ struct RunsPlan {
 
 // ---- products (matmul.cpp) ----
 
-inline constexpr int kTile = 16;
-
 struct MatrixView {
     char* data;
     std::int64_t batch, row, column;  // strides
 };
 
+// How threads read an operand: neighbours take neighbours along its rows or columns ("outer") or along the summed axis
+// ("k"), 16 bytes each or one number. Vectors need a stride of one number along their axis, a multiple of their numbers
+// there, and 16-byte boundaries.
+enum MatrixAccess : std::int32_t { kVectorsAlongOuter, kVectorsAlongK, kNumbersAlongOuter, kNumbersAlongK };
+
 struct MatmulPlan {
     MatrixView a, b, c, d;
     std::int64_t batches, rows, inner, columns;
     double alpha, beta;
-    std::int32_t scalar;
+    std::int32_t a_access, b_access;  // MatrixAccess
+    std::int32_t stores_vectors;      // to d, along its rows
+};
+
+// Between a matrix of small floats and a contiguous one of f32.
+struct MatrixConversion {
+    MatrixView small;
+    float* wide;
+    std::int64_t batches, rows, columns;
+    std::int32_t scalar;  // of the small ones
 };
 
 // ---- additions (add.cpp) ----

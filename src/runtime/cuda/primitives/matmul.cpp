@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstdint>
+#include <cstdlib>
 #include <limits>
 
 #include "devlib/cuda/primitives.h"
@@ -24,15 +26,115 @@ bool same_elements(const Array& a, const Array& b) {
            std::ranges::equal(a.strides(), b.strides());
 }
 
+// ---- kernels for tiles of several sizes ----
+
+struct TileKernel {
+    std::int64_t rows, columns;
+    unsigned threads;
+    OwnKernel vectors, any;
+};
+
+constexpr TileKernel kSingle[] = {
+    {128, 128, 256, {k_matmul_f32_ptx, "weft_matmul_f32_128x128"}, {k_matmul_f32_ptx, "weft_matmul_f32_128x128_any"}},
+    {64, 64, 128, {k_matmul_f32_ptx, "weft_matmul_f32_64x64"}, {k_matmul_f32_ptx, "weft_matmul_f32_64x64_any"}},
+    {32, 32, 64, {k_matmul_f32_ptx, "weft_matmul_f32_32x32"}, {k_matmul_f32_ptx, "weft_matmul_f32_32x32_any"}},
+};
+constexpr TileKernel kDouble[] = {
+    {128, 64, 256, {k_matmul_f64_ptx, "weft_matmul_f64_128x64"}, {k_matmul_f64_ptx, "weft_matmul_f64_128x64_any"}},
+    {64, 64, 128, {k_matmul_f64_ptx, "weft_matmul_f64_64x64"}, {k_matmul_f64_ptx, "weft_matmul_f64_64x64_any"}},
+    {32, 32, 64, {k_matmul_f64_ptx, "weft_matmul_f64_32x32"}, {k_matmul_f64_ptx, "weft_matmul_f64_32x32_any"}},
+};
+
+std::int64_t quotient_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+std::int64_t tiles_of(const TileKernel& kernel, const devlib::MatmulPlan& plan) {
+    return quotient_up(plan.rows, kernel.rows) * quotient_up(plan.columns, kernel.columns);
+}
+
+// The largest tiles that are not mostly empty and give each multiprocessor one; else the smallest.
+const TileKernel& choose_tiles(const TileKernel (&kernels)[3], const devlib::MatmulPlan& plan, int multiprocessors) {
+    for (const TileKernel& kernel : kernels) {
+        const bool is_filled = 2 * plan.rows > kernel.rows && 2 * plan.columns > kernel.columns;
+        if (is_filled && tiles_of(kernel, plan) * plan.batches >= multiprocessors) return kernel;
+    }
+    return kernels[2];
+}
+
+// ---- access to operands ----
+
+bool is_at_16_bytes(std::int64_t address_or_stride) { return address_or_stride % 16 == 0; }
+
+// Precondition: `along` and `across` are the strides of the two axes, `count` the elements along the first.
+bool has_vectors(const char* data, std::int64_t batch, std::int64_t along, std::int64_t across, std::int64_t count,
+                 std::int64_t bytes) {
+    return along == bytes && count * bytes % 16 == 0 && is_at_16_bytes(reinterpret_cast<std::intptr_t>(data)) &&
+           is_at_16_bytes(batch) && is_at_16_bytes(across);
+}
+
+devlib::MatrixAccess access_to(const char* data, std::int64_t batch, std::int64_t outer, std::int64_t k,
+                               std::int64_t outers, std::int64_t inner, std::int64_t bytes) {
+    if (has_vectors(data, batch, outer, k, outers, bytes)) return devlib::kVectorsAlongOuter;
+    if (has_vectors(data, batch, k, outer, inner, bytes)) return devlib::kVectorsAlongK;
+    return std::abs(outer) < std::abs(k) ? devlib::kNumbersAlongOuter : devlib::kNumbersAlongK;
+}
+
+// Precondition: numbers of f32 or f64; `plan` has all but the accesses.
+void multiply(const Workplace& at, devlib::MatmulPlan plan, Scalar scalar) {
+    const std::int64_t bytes = info(scalar).bytes();
+    const devlib::MatrixView &a = plan.a, &b = plan.b, &d = plan.d;
+    plan.a_access = access_to(a.data, a.batch, a.row, a.column, plan.rows, plan.inner, bytes);
+    plan.b_access = access_to(b.data, b.batch, b.column, b.row, plan.columns, plan.inner, bytes);
+    plan.stores_vectors = has_vectors(d.data, d.batch, d.column, d.row, plan.columns, bytes);
+    const auto is_vector = [](std::int32_t access) {
+        return access == devlib::kVectorsAlongOuter || access == devlib::kVectorsAlongK;
+    };
+    const TileKernel& kernel = choose_tiles(scalar == Scalar::f64 ? kDouble : kSingle, plan, at.device.gpu()->sm_count);
+    const OwnKernel& own = is_vector(plan.a_access) && is_vector(plan.b_access) ? kernel.vectors : kernel.any;
+    // As many products as a grid has blocks for.
+    const std::int64_t tiles = tiles_of(kernel, plan), batches = plan.batches;
+    const std::int64_t most = std::max<std::int64_t>(1, std::numeric_limits<std::int32_t>::max() / tiles);
+    for (std::int64_t first = 0; first < batches; first += most) {
+        plan.batches = std::min(most, batches - first);
+        launch_own(own, at.device, at.stream, static_cast<unsigned>(tiles * plan.batches), kernel.threads, &plan);
+        for (devlib::MatrixView* const view : {&plan.a, &plan.b, &plan.c, &plan.d})
+            view->data += plan.batches * view->batch;
+    }
+}
+
+// ---- small floats ----
+
+devlib::MatrixConversion conversion(const Array& small, const Array& wide) {
+    return {matrix_view(small),
+            static_cast<float*>(wide.view.data),
+            small.ndim == 3 ? small.view.shape[0] : 1,
+            small.view.shape[small.ndim - 2],
+            small.view.shape[small.ndim - 1],
+            static_cast<std::int32_t>(small.dtype.scalar())};
+}
+
+Array empty_single(const Array& like) { return empty(like.dtype.with_scalar(Scalar::f32), like.shape(), *like.device); }
+
+Array in_single_precision(const Workplace& at, const Array& small) {
+    Array wide = empty_single(small);
+    launch_own({k_matmul_small_ptx, "weft_widen_matrix"}, at.device, at.stream, small.size(), conversion(small, wide));
+    return wide;
+}
+
 }  // namespace
 
 void CudaPrimitives::matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta) {
     if (d.size() == 0) return;
     const Workplace at(d);
     const bool reads_c = beta != 0.0;
+    if (info(d.dtype.scalar()).is_small_float()) {
+        const Array wide_a = in_single_precision(at, a), wide_b = in_single_precision(at, b);
+        const Array wide_d = reads_c ? in_single_precision(at, *c) : empty_single(d);
+        matmul(wide_a, wide_b, reads_c ? &wide_d : nullptr, wide_d, alpha, beta);
+        launch_own({k_matmul_small_ptx, "weft_narrow_matrix"}, at.device, at.stream, d.size(), conversion(d, wide_d));
+        return;
+    }
     const bool direct = !overlap(d, a) && !overlap(d, b) && !(reads_c && overlap(d, *c) && !same_elements(d, *c));
     const Array result = direct ? d : empty(d.dtype, d.shape(), *d.device);
-    const Scalar scalar = d.dtype.scalar();
     devlib::MatmulPlan plan{};
     plan.a = matrix_view(a);
     plan.b = matrix_view(b);
@@ -44,12 +146,7 @@ void CudaPrimitives::matmul(const Array& a, const Array& b, const Array* c, cons
     plan.inner = a.view.shape[a.ndim - 1];
     plan.alpha = alpha;
     plan.beta = beta;
-    plan.scalar = static_cast<std::int32_t>(scalar);
-    const auto tiles = [](std::int64_t extent) { return (extent + devlib::kTile - 1) / devlib::kTile; };
-    const std::int64_t blocks = std::min<std::int64_t>(plan.batches * tiles(plan.rows) * tiles(plan.columns),
-                                                       std::numeric_limits<std::int32_t>::max());
-    const OwnKernel kernel{k_matmul_ptx, scalar == Scalar::f64 ? "weft_matmul_f64" : "weft_matmul_f32"};
-    launch_own(kernel, at.device, at.stream, static_cast<unsigned>(blocks), devlib::kTile * devlib::kTile, &plan);
+    multiply(at, plan, d.dtype.scalar());
     if (!direct) copy(d, result);
 }
 
