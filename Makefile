@@ -4,7 +4,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 export PYTHON BUILD
 
-.PHONY: setup setup-interop demo quick test test-long test-documents test-interop test-interop-old check bench docs install wheel wheel-cpp release test-sanitize test-together test-mutants test-clients gpu-check clean
+.PHONY: setup setup-interop demo quick test test-long test-documents test-interop test-interop-old check bench docs install wheel wheel-cpp release test-sanitize test-together test-mutants test-clients gpu-check gpu-code clean
 
 setup:         ; @$(PYTHON) tools/setup.py
 setup-interop: ; @$(PYTHON) tools/setup.py --for interop
@@ -28,4 +28,5 @@ test-together: setup ; @tools/test_together.sh
 test-clients: setup ; @.venv/bin/python tools/clients/test_clients.py --newton
 # Of the Weft that is installed, for $(PYTHON): needs no build.
 gpu-check:     ; @$(PYTHON) tools/gpu/gpu_check.py $(CHECKS)
+gpu-code: setup ; @.venv/bin/python -m pip install --quiet nvidia-cuda-nvdisasm && .venv/bin/python tools/gpu/compare_machine_code.py $(ROWS)
 clean:         ; @rm -rf $(BUILD) dist .pytest_cache .ruff_cache .hypothesis
