@@ -5,6 +5,7 @@
 #ifdef WEFT_CUDA_HEADER
 #include WEFT_CUDA_HEADER
 #include <cudaProfiler.h>
+#include <cudaTypedefs.h>
 
 #include <cstddef>
 #include <type_traits>
@@ -19,6 +20,10 @@
 #define WEFT_RESULT(name, number, text) static_assert(int(name) == number, #name);
 #define WEFT_ATTRIBUTE(name, number, value) static_assert(int(name) == number, #name);
 #define WEFT_CONSTANT(name, number) static_assert(int(name) == number, #name);
+#if CUDA_VERSION >= 13000
+#define WEFT_SINCE(name, base, cuda) \
+    static_assert(std::is_same_v<decltype(&name), PFN_##base##_v##cuda>, #name " did not come with that version");
+#endif
 #include "driver/codes.def"
 
 // "ours" is the emulator's header with names of its own, so that both can be compared here.

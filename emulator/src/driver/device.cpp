@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "driver/capture.h"
+#include "driver/limits.h"
 #include "driver/state.h"
 #include "driver/task.h"
 
@@ -127,6 +128,12 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
         if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) *value = architecture / 10;
         if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR) *value = architecture % 10;
         if (attribute == CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID) *value = device;
+        const ArchitectureLimits& limits = architecture_limits();
+        if (attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) *value = limits.shared_of_block;
+        if (attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)
+            *value = limits.shared_of_multiprocessor;
+        if (attribute == CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) *value = limits.threads;
+        if (attribute == CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR) *value = limits.blocks;
     });
 }
 

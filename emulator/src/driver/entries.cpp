@@ -1,5 +1,7 @@
 // The driver itself: its version, its errors, the addresses of its functions.
+#include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "driver/state.h"
 
@@ -31,6 +33,21 @@ const Result& result_row(CUresult result) {
         if (row.result == result) return row;
     }
     fail(CUDA_ERROR_INVALID_VALUE);
+}
+
+// Functions that are newer than CUDA 11.0, and the version that they came with.
+struct Since {
+    std::string_view name;
+    int version;
+};
+constexpr Since kSince[] = {
+#define WEFT_SINCE(name, base, cuda) {#name, cuda},
+#include "driver/codes.def"
+};
+
+int version_of(std::string_view name) {
+    const auto* const found = std::ranges::find(kSince, name, &Since::name);
+    return found == std::end(kSince) ? 0 : found->version;
 }
 
 // Whether an entry is the function of this name, or a later version of it: "cuMemAlloc" is now "cuMemAlloc_v2".
@@ -86,17 +103,23 @@ CUresult cuGetErrorString(CUresult error, const char** text) {
         false);
 }
 
-CUresult cuGetProcAddress_v2(const char* symbol, void** address, int version, cuuint64_t,
+// The newest form of the function that the program's version of CUDA and the driver have.
+CUresult cuGetProcAddress_v2(const char* symbol, void** address, int version, cuuint64_t flags,
                              CUdriverProcAddressQueryResult* status) {
     return entry(
         [&] {
-            require(symbol && address && version <= State::instance().version());
+            require(symbol && address && version >= 0 && flags <= 2);
             *address = nullptr;
+            bool is_known = false;
             for (const Entry& one : kEntries) {
-                if (is_named(one.name, symbol)) *address = one.address;
+                if (!is_named(one.name, symbol)) continue;
+                is_known = true;
+                if (version_of(one.name) <= std::min(version, State::version())) *address = one.address;
             }
-            // 0: found, 1: there is no such function
-            if (status) *status = *address ? 0 : 1;
+            const int found = *address   ? CU_GET_PROC_ADDRESS_SUCCESS
+                              : is_known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+                                         : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+            if (status) *status = found;
             require(*address || status, CUDA_ERROR_NOT_FOUND);
         },
         false);

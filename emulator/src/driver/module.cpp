@@ -4,6 +4,7 @@
 
 #include "driver/capture.h"
 #include "driver/image.h"
+#include "driver/limits.h"
 #include "driver/state.h"
 #include "driver/submit.h"
 #include "driver/task.h"
@@ -41,20 +42,6 @@ LogBuffer error_log(unsigned int count, const CUjit_option* options, void** valu
     return log;
 }
 
-void check_target(const Program& program, const LogBuffer& log) {
-    const int architecture = State::instance().architecture();
-    if (program.module.version > kPtxVersion) {
-        log.set("PTX version " + std::to_string(program.module.version / 10) + "." +
-                std::to_string(program.module.version % 10) + " is newer than this driver's, 9.0");
-        fail(CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
-    }
-    if (program.module.architecture > architecture) {
-        log.set("the target " + program.module.target + " is newer than this device, sm_" +
-                std::to_string(architecture));
-        fail(CUDA_ERROR_INVALID_PTX);
-    }
-}
-
 void load(CUmodule* module, const void* image, const LogBuffer& log) {
     require(module && image);
     State& state = State::instance();
@@ -81,29 +68,18 @@ void load(CUmodule* module, const void* image, const LogBuffer& log) {
         log.set(error.what());
         fail(CUDA_ERROR_INVALID_PTX);
     }
-    check_target(*made->program, log);
-    for (const auto& [name, index] : made->program->function_index) {
-        const CodeFunction& code = made->program->functions[size_t(index)];
-        if (!code.source->entry || code.shared_size <= 49152) continue;
-        log.set("the kernel '" + name + "' has " + std::to_string(code.shared_size) +
-                " bytes of shared memory; 49152 is the most");
-        fail(CUDA_ERROR_INVALID_PTX);
+    CUresult refused;
+    if (const std::string why = refusal_of_module(*made->program, refused); refused != CUDA_SUCCESS) {
+        log.set(why);
+        fail(refused);
     }
     for (const auto& [name, index] : made->program->function_index) {
         const CodeFunction& code = made->program->functions[size_t(index)];
         if (code.source->entry && code.source->defined)
-            made->kernels[name] = {made.get(), &code, 49152 - std::min(code.shared_size, 49152u)};
+            made->kernels[name] = {made.get(), &code, kStaticShared - std::min(code.shared_size, kStaticShared)};
     }
     *module = made.get();
     context.modules[*module] = std::move(made);
-}
-
-int most_threads(const CodeFunction& code) {
-    uint64_t most = 1024;
-    for (const uint32_t* limits : {code.source->max_threads, code.source->required_threads}) {
-        if (limits[0]) most = std::min(most, uint64_t(limits[0]) * limits[1] * limits[2]);
-    }
-    return int(most);
 }
 
 std::vector<std::byte> parameters_of(const CodeFunction& code, void** parameters, void** extra) {
@@ -171,20 +147,6 @@ Pieces pieces_of(const std::shared_ptr<const LaunchPlan>& plan, Context& context
     };
 }
 
-void check(const Kernel& kernel, const CUlaunchConfig& config) {
-    require(config.gridDimX && config.gridDimY && config.gridDimZ && config.blockDimX && config.blockDimY &&
-            config.blockDimZ);
-    require(config.gridDimX <= 2147483647u && config.gridDimY <= 65535 && config.gridDimZ <= 65535);
-    require(config.blockDimX <= 1024 && config.blockDimY <= 1024 && config.blockDimZ <= 64);
-    const uint64_t threads = uint64_t(config.blockDimX) * config.blockDimY * config.blockDimZ;
-    require(threads <= 1024);
-    require(threads <= uint64_t(most_threads(*kernel.code)), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
-    const uint32_t* exactly = kernel.code->source->required_threads;
-    require(!exactly[0] ||
-            (exactly[0] == config.blockDimX && exactly[1] == config.blockDimY && exactly[2] == config.blockDimZ));
-    require(config.sharedMemBytes <= kernel.dynamic_shared);
-}
-
 // Other attributes than clusters are not there.
 void check(const CUlaunchAttribute& attribute, const CUlaunchConfig& config, CUfunction function) {
     State& state = State::instance();
@@ -210,7 +172,7 @@ void launch(CUfunction function, const CUlaunchConfig& config, void** parameters
         const Kernel& kernel = *state.kernel(function);
         require(kernel.module->context == context, CUDA_ERROR_INVALID_HANDLE);
         require(state.stream(config.hStream)->context == context, CUDA_ERROR_INVALID_HANDLE);
-        check(kernel, config);
+        check_launch(kernel, config);
         plan->program = kernel.module->program;
         plan->kernel = kernel.code;
         plan->config = config;
@@ -341,7 +303,7 @@ CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfuncti
         const Program& program = *kernel.module->program;
         switch (attribute) {
             case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-                *value = most_threads(*kernel.code);
+                *value = most_threads(kernel);
                 break;
             case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
                 *value = int(kernel.code->shared_size);
@@ -352,11 +314,8 @@ CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfuncti
             case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
                 *value = int(kernel.code->local_stored);
                 break;
-            // virtual registers: the number that hardware would need is unknown
             case CU_FUNC_ATTRIBUTE_NUM_REGS:
-                *value = int(std::min<size_t>(kernel.code->source->registers.size(), 64));
-                if (const uint32_t most = kernel.code->source->max_registers; most > 0)
-                    *value = std::min(*value, int(most));
+                *value = registers_of(kernel);
                 break;
             case CU_FUNC_ATTRIBUTE_PTX_VERSION:
                 *value = program.module.version;
@@ -388,7 +347,8 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
             return;
         }
         require(attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
-        require(value >= 0 && uint64_t(value) + kernel.code->shared_size <= 232448);
+        require(value >= 0 &&
+                uint64_t(value) + kernel.code->shared_size <= uint64_t(architecture_limits().shared_of_block));
         kernel.dynamic_shared = uint32_t(value);
     });
 }
@@ -397,9 +357,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction fun
                                                      size_t dynamic_shared) {
     return locked([&](State& state) {
         require(blocks && threads > 0 && threads <= 1024);
-        const size_t shared = state.kernel(function)->code->shared_size + dynamic_shared;
-        *blocks = std::min(32, 2048 / ((threads + 31) / 32 * 32));
-        if (shared) *blocks = int(std::min<size_t>(size_t(*blocks), 233472 / shared));
+        *blocks = resident_blocks(*state.kernel(function), threads, dynamic_shared);
     });
 }
 
@@ -409,13 +367,12 @@ CUresult cuOccupancyMaxPotentialBlockSize(int* blocks, int* threads, CUfunction 
     return locked([&](State& state) {
         require(blocks && threads && limit >= 0);
         current_context();
-        const CodeFunction& code = *state.kernel(function)->code;
-        int most = std::min(most_threads(code), 1024), best = 0, best_resident = 0;
+        const Kernel& kernel = *state.kernel(function);
+        int most = most_threads(kernel), best = 0, best_resident = 0;
         if (limit > 0) most = std::min(most, limit);
         for (int size = most >= 32 ? most / 32 * 32 : most; size > 0; size -= std::min(size, 32)) {
-            const size_t shared = code.shared_size + (shared_of_block ? shared_of_block(size) : dynamic_shared);
-            int resident = std::min(32, 2048 / ((size + 31) / 32 * 32));
-            if (shared) resident = int(std::min<size_t>(size_t(resident), 233472 / shared));
+            const int resident =
+                resident_blocks(kernel, size, shared_of_block ? shared_of_block(size) : dynamic_shared);
             if (resident * size <= best_resident * best) continue;
             best = size;
             best_resident = resident;

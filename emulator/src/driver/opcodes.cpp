@@ -1,7 +1,9 @@
-// The opcodes with independent lanes, as text, for tools/gpu/gpu_check.py, which compares them with a GPU.
+// The emulated device's opcodes, for scripts and tests: those with independent lanes, as text, for
+// tools/gpu/gpu_check.py, which compares them with a GPU; what each needs of a driver.
 #include <string>
 
 #include "lanes/table.h"
+#include "ptx/requirements.h"
 
 namespace weft::emulator {
 
@@ -29,6 +31,14 @@ std::string all_opcodes() {
 extern "C" [[gnu::visibility("default")]] const char* weftEmulatedOpcodes() {
     static const std::string text = all_opcodes();
     return text.c_str();
+}
+
+// 1000 times the PTX version (10 · major + minor) that an instruction needs, plus its architecture; `version` is that
+// of the module. For tests, which ask ptxas too.
+extern "C" [[gnu::visibility("default")]] int weftEmulatedRequirement(const char* opcode, size_t operands,
+                                                                      int version) {
+    const ptx::Requirement needs = ptx::requirement_of(opcode, operands, version);
+    return 1000 * needs.version + needs.architecture;
 }
 
 }  // namespace weft::emulator

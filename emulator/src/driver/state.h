@@ -27,7 +27,7 @@
 
 namespace weft::emulator {
 
-constexpr int kPtxVersion = 90;
+constexpr int kPtxVersion = 90;  // the newest that the emulated device reads
 
 struct Capture {
     uint64_t id = 0;
@@ -84,6 +84,7 @@ struct Kernel {
     const CodeFunction* code = nullptr;
     uint32_t dynamic_shared = 0;  // limit of a launch's dynamic shared memory, in bytes
     bool large_clusters = false;  // of more than 8 blocks
+    mutable int registers = 0;    // of a thread; 0: not counted yet
 };
 
 struct Module {
