@@ -13,6 +13,7 @@
 
 #include "devlib/spatial/hash_grid.h"
 #include "devlib/spatial/layout.h"
+#include "runtime/recording.h"
 #include "support/error.h"
 #include "types/tree_of_mesh.h"
 
@@ -229,6 +230,11 @@ std::vector<std::uint64_t> all_ids() {
     return ids;
 }
 
+Contents present_contents(std::uint64_t id) {
+    const std::lock_guard lock(owners().mutex);
+    return contents_of(id);
+}
+
 namespace {
 
 // One keep() of an id.
@@ -298,26 +304,45 @@ std::atomic<int> kept_count{0};
 }  // namespace
 
 struct SnapshotState {
-    SnapshotState(Contents of, std::uint64_t at) : contents(std::move(of)), version(at) { ++kept_count; }
+    SnapshotState(Contents of, std::uint64_t at, std::uint64_t builds, std::uint64_t capture)
+        : contents(std::move(of)), version(at), captured_builds(builds), capture(capture) {
+        ++kept_count;
+    }
     ~SnapshotState() { --kept_count; }
     SnapshotState(const SnapshotState&) = delete;
     SnapshotState& operator=(const SnapshotState&) = delete;
 
     Contents contents;
-    std::uint64_t version;
+    std::uint64_t version, captured_builds;
+    std::uint64_t capture;  // that it was taken in; 0: none
 };
+
+namespace {
+
+// The number of this thread's capture on the device of the object; 0 if there is none, and if the host runs the nodes.
+std::uint64_t capture_of(const Contents& contents) {
+    if (!contents.table) return 0;
+    const Recording* const recording = current_recording(contents.table->device());
+    return recording ? recording->number() : 0;
+}
+
+}  // namespace
 
 // Snapshots of one object share one record until the object changes, so a snapshot costs no more than a lookup.
 Snapshot::Snapshot(std::uint64_t of) {
+    const std::uint64_t capture = capture_of(present_contents(of));
     const std::lock_guard lock(owners().mutex);
     Contents contents = contents_of(of);
     const std::shared_ptr<const Object> object = contents.object;
     if (!object) return;
-    kept_ = object->kept_.lock();
-    const std::uint64_t version = object->version();
-    if (kept_ && kept_->version == version) return;
-    kept_ = std::make_shared<SnapshotState>(std::move(contents), version);
-    object->kept_ = kept_;
+    const std::uint64_t version = object->version(), builds = object->captured_builds_;
+    for (const std::weak_ptr<SnapshotState>& each : object->kept_) {
+        kept_ = each.lock();
+        if (kept_ && kept_->version == version && kept_->captured_builds == builds && kept_->capture == capture) return;
+    }
+    std::erase_if(object->kept_, [](const auto& each) { return each.expired(); });
+    kept_ = std::make_shared<SnapshotState>(std::move(contents), version, builds, capture);
+    object->kept_.push_back(kept_);
 }
 
 Contents Snapshot::contents() const {
@@ -330,40 +355,50 @@ bool Snapshot::is_current() const {
     return kept_->contents.object->version() == kept_->version;
 }
 
+bool Snapshot::was_built_again() const {
+    const std::lock_guard lock(owners().mutex);
+    return kept_->contents.object->captured_builds_ != kept_->captured_builds;
+}
+
 bool is_kept(std::uint64_t id) {
     if (kept_count == 0) return false;
     const std::lock_guard lock(owners().mutex);
     const std::shared_ptr<const Object> object = contents_of(id).object;
-    return object && !object->kept_.expired();
+    return object && std::ranges::any_of(object->kept_, [](const auto& each) { return !each.expired(); });
 }
 
 // The copy is made without the lock. A snapshot that is taken meanwhile may see the following writes, as any concurrent
 // launch may.
-void keep_apart(std::uint64_t id) {
-    std::vector<std::pair<std::shared_ptr<const Object>, std::shared_ptr<SnapshotState>>> all;
-    const auto add = [&](std::shared_ptr<const Object> object) {
-        std::shared_ptr<SnapshotState> kept = object ? object->kept_.lock() : nullptr;
-        if (kept) all.emplace_back(std::move(object), std::move(kept));
+void keep_apart(std::uint64_t id, std::uint64_t except) {
+    std::vector<std::pair<Contents, std::shared_ptr<SnapshotState>>> all;
+    const auto add = [&](const Contents& contents) {
+        if (!contents.object) return;
+        for (const std::weak_ptr<SnapshotState>& each : contents.object->kept_)
+            if (std::shared_ptr<SnapshotState> kept = each.lock()) all.emplace_back(contents, std::move(kept));
     };
     ++change_count;
     if (kept_count == 0) return;
     {
         const std::lock_guard lock(owners().mutex);
         if (id != 0) {
-            add(contents_of(id).object);
+            add(contents_of(id));
         } else {
             for (const Slot& slot : std::span(slots, owners().uses.size()))
-                if (slot.id >> 56 == static_cast<std::uint64_t>(ObjectKind::volume)) add(contents_of(slot.id).object);
+                if (slot.id >> 56 == static_cast<std::uint64_t>(ObjectKind::volume)) add(contents_of(slot.id));
         }
     }
-    for (const auto& [object, kept] : all) {
+    for (const auto& [contents, kept] : all) {
+        const std::shared_ptr<const Object>& object = contents.object;
         if (object->version() != kept->version) continue;  // the snapshots are outdated
+        const std::uint64_t capture = capture_of(contents);
+        if (capture != 0 ? kept->capture != capture : except != 0 && kept->capture == except) continue;
         Contents copy = object->copy();
         const std::lock_guard lock(owners().mutex);
         if (kept->contents.object != object) continue;  // another thread did it first
         kept->version = copy.object->version();
+        kept->captured_builds = copy.object->captured_builds_;
         kept->contents = std::move(copy);
-        object->kept_.reset();
+        std::erase_if(object->kept_, [&](const auto& each) { return each.lock() == kept; });
     }
 }
 
@@ -432,6 +467,35 @@ const PreviousObjects::Entry* PreviousObjects::entry(std::uint64_t id, ObjectKin
     if (found != entries_.end() && found->id == id && !found->table) return &*found;
     if (id == without_tangents(id, kind)) has_missed_ = true;
     return nullptr;
+}
+
+void PreviousObjects::follow(std::uint64_t id, std::vector<ArrayView> arrays, std::shared_ptr<const Snapshot> kept) {
+    followed_.push_back({id, std::move(arrays), std::move(kept)});
+}
+
+PreviousObjectsPtr PreviousObjects::for_launch() const {
+    auto made = std::make_shared<PreviousObjects>(are_all_);
+    made->entries_ = entries_;
+    for (const Followed& each : followed_) {
+        const bool has_kept = each.kept && !each.kept->is_empty();
+        Contents contents = has_kept ? each.kept->contents() : present_contents(each.id);
+        made->found_.push_back(contents.object);
+        if (!contents.object) {
+            made->add(each.id, nullptr, nullptr);
+            continue;
+        }
+        auto held = std::make_shared<std::pair<std::shared_ptr<const void>, Contents>>(nullptr, contents);
+        if (!each.arrays.empty()) held->first = contents.object->descriptor_with(each.arrays);
+        const void* const descriptor = held->first ? held->first.get() : contents.descriptor;
+        made->add(each.id, descriptor, std::move(held), contents.table);
+    }
+    return made;
+}
+
+bool PreviousObjects::have_moved(const PreviousObjects& before) const {
+    for (std::size_t i = 0; i < followed_.size(); ++i)
+        if (!followed_[i].kept && present_contents(followed_[i].id).object != before.found_[i]) return true;
+    return false;
 }
 
 void PreviousObjects::add_launch(std::function<bool()> missed) const {

@@ -63,14 +63,18 @@ public:
     virtual std::uint64_t version() const { return 0; }
     // Its descriptor with other arrays in the first fields. Null for objects that have no arrays of the user's.
     virtual std::shared_ptr<const void> descriptor_with(std::span<const ArrayView>) const { return nullptr; }
-    // A copy with memory of its own. Needed for kinds of objects that launches write to.
+    // A copy with memory of its own. Needed for kinds of objects that launches, or the work of graphs, write to.
     virtual Contents copy() const { return {}; }
+    // To be called when a capture builds it again and its snapshots get no copy.
+    void note_captured_build() const { ++captured_builds_; }
 
 private:
     friend class Snapshot;
     friend bool is_kept(std::uint64_t);
-    friend void keep_apart(std::uint64_t);
-    mutable std::weak_ptr<SnapshotState> kept_;  // shared by its snapshots
+    friend void keep_apart(std::uint64_t, std::uint64_t);
+    // The states that its snapshots share: one for those outside of captures, and one for each capture.
+    mutable std::vector<std::weak_ptr<SnapshotState>> kept_;
+    mutable std::atomic<std::uint64_t> captured_builds_{0};
 };
 
 // Gives an id to an object. Throws UsageError (category memory) if there are more than a million objects.
@@ -97,20 +101,26 @@ public:
     Contents contents() const;
     // False if anything but its own kernels and functions modified the object since.
     bool is_current() const;
+    // Whether a capture has built the object again since.
+    bool was_built_again() const;
 
 private:
     std::shared_ptr<SnapshotState> kept_;
 };
 // Whether snapshots of the id's present contents exist.
 bool is_kept(std::uint64_t id);
-// Gives snapshots of the id's contents their own copy, before these are written in place. 0: of every volume.
-void keep_apart(std::uint64_t id);
+// Gives snapshots of the id's contents their own copy, before these are written in place. 0: of every volume. In a
+// capture on the object's device this concerns its own snapshots, and each launch of the graph makes the copy anew.
+// Those of the capture `except` are left out.
+void keep_apart(std::uint64_t id, std::uint64_t except = 0);
 
 // Counts replacements, withdrawals and changes in place of all objects.
 std::uint64_t changes();
 void count_change();
 // The ids of all present objects.
 std::vector<std::uint64_t> all_ids();
+// Empty if the id has no meaning.
+Contents present_contents(std::uint64_t id);
 
 // For kernels that run on the host. Never null.
 const void* find_descriptor(std::uint64_t id, ObjectKind kind);
@@ -159,6 +169,17 @@ public:
     // Whether a lookup of an id that was not added may have meant an object.
     bool has_missed() const;
 
+    // For an adjoint in a graph, which finds the id as each launch of the graph does: the contents that `kept` has by
+    // then, or without it the present ones. A mesh has these arrays.
+    void follow(std::uint64_t id, std::vector<ArrayView> arrays, std::shared_ptr<const Snapshot> kept);
+    // Whether they were made for a launch in a graph.
+    bool are_of_graph() const { return are_of_graph_; }
+    void set_of_graph() { are_of_graph_ = true; }
+    // The meanings for a launch of the graph now.
+    std::shared_ptr<const PreviousObjects> for_launch() const;
+    // Whether ids that are followed have other contents than `before`, which for_launch() returned.
+    bool have_moved(const PreviousObjects& before) const;
+
     // For launches on devices with a table, which look ids up by themselves.
     const std::vector<Entry>& entries() const { return entries_; }
     bool are_all() const { return are_all_; }
@@ -169,8 +190,16 @@ private:
     // Null if the id was not added, which is noted.
     const Entry* entry(std::uint64_t id, ObjectKind kind) const;
 
+    struct Followed {
+        std::uint64_t id;
+        std::vector<ArrayView> arrays;
+        std::shared_ptr<const Snapshot> kept;
+    };
+
     std::vector<Entry> entries_;  // sorted by id
-    bool are_all_;
+    std::vector<Followed> followed_;
+    std::vector<std::shared_ptr<const Object>> found_;  // by for_launch(), for each that is followed
+    bool are_all_, are_of_graph_ = false;
     mutable std::atomic<bool> has_missed_{false};
     mutable std::mutex launches_mutex_;
     mutable std::vector<std::function<bool()>> launches_;

@@ -74,6 +74,15 @@ void update(runtime::Device& device, const char* name, nb::object self, const st
     work();
 }
 
+// Gives snapshots of an object on a device with geometry their copy, before the object is changed in place: graphs have
+// the addresses of its memory. A graph does it again before each launch; snapshots of its own launches get a copy that
+// it makes itself.
+void keep_apart(runtime::Device& device, std::uint64_t id) {
+    if (runtime::Recording* const recording = runtime::current_recording(device))
+        recording->memory().add_preparation([id, own = recording->number()] { spatial::keep_apart(id, own); });
+    spatial::keep_apart(id);
+}
+
 class MeshObject : public spatial::Object {
 public:
     MeshObject(const runtime::Array& points, const runtime::Array& indices,
@@ -84,6 +93,10 @@ public:
 
     const void* descriptor() const { return mesh.descriptor(); }
     spatial::DeviceTable* table() const { return table_of(*mesh.points().device); }
+    spatial::Contents copy() const override {
+        const auto made = std::make_shared<MeshObject>(*this);
+        return {made->descriptor(), made, made->table()};
+    }
     std::shared_ptr<const void> descriptor_with(std::span<const ArrayView> arrays) const override {
         return mesh.descriptor_with(arrays[0], arrays[1], arrays[2]);
     }
@@ -102,12 +115,17 @@ public:
     spatial::Mesh mesh;
 };
 
-// Changes the tree of an object: in place if no tape has it, else in a copy that has the id from then on.
+// Changes the tree of an object: in place, or in the host's memory, if a tape has it, in a copy that has the id from then
+// on.
 template <typename Python, typename Change>
 void change_tree(Python& self, const Change& change) {
     auto object = self.object;
     {
         const nb::gil_scoped_release without;
+        if (spatial::DeviceTable* const table = object->table()) {
+            keep_apart(table->device(), self.id);
+            return change(*object);
+        }
         if (!spatial::is_kept(self.id)) {
             spatial::count_change();
             return change(*object);
@@ -216,6 +234,10 @@ struct BvhObject : spatial::Object {
 
     const void* descriptor() const { return bvh.descriptor(); }
     spatial::DeviceTable* table() const { return table_of(*bvh.lowers().device); }
+    spatial::Contents copy() const override {
+        const auto made = std::make_shared<BvhObject>(*this);
+        return {made->descriptor(), made, made->table()};
+    }
 
     spatial::Bvh bvh;
 };
@@ -260,8 +282,8 @@ void rebuild(nb::object of, std::optional<std::string> constructor) {
         constructor ? tree_options(constructor, std::nullopt, device, "Bvh.rebuild()").method : self.options.method;
     const bool is_same = method == self.options.method;
     self.options.method = method;
-    if (device.geometry() && is_same && !spatial::is_kept(self.id) && self.object->bvh.is_packed()) {
-        spatial::count_change();
+    if (device.geometry() && is_same && self.object->bvh.is_packed()) {
+        keep_apart(device, self.id);
         return update(device, "Bvh.rebuild", of, self.object, [&self] { self.object->bvh.rebuild_in_place(); });
     }
     if (device.geometry())

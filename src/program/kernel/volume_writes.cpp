@@ -35,6 +35,7 @@ public:
     bool launch(std::span<const std::byte> arguments, const runtime::Grid& grid, const runtime::LaunchOptions& options,
                 runtime::Stream& stream) const override {
         // A device that captures by itself runs the launch without this code, which precedes each launch of the graph.
+        // The copy for snapshots of the capture is a part of the graph.
         runtime::Recording* const recording = stream.recording();
         const std::shared_ptr<runtime::Stream> own(std::shared_ptr<runtime::Stream>(), &stream);
         const runtime::UseStream use(stream.device().geometry() ? own : nullptr);
@@ -43,9 +44,9 @@ public:
             if (place != kUnknown) std::memcpy(&id, arguments.data() + place, sizeof id);
             if (place != kUnknown && id == 0) continue;
             if (recording && !recording->runs_nodes())
-                recording->memory().add_preparation([id] { runtime::spatial::keep_apart(id); });
-            else
-                runtime::spatial::keep_apart(id);
+                recording->memory().add_preparation(
+                    [id, own = recording->number()] { runtime::spatial::keep_apart(id, own); });
+            runtime::spatial::keep_apart(id);
         }
         return kernel_.launch(arguments, grid, options, stream);
     }

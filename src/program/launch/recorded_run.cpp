@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,9 +47,12 @@ public:
           stream_(stream),
           block_(block, block + kernel_->layout.size_bytes),
           grid_(grid),
-          options_(kernel_->launch_options()) {}
+          options_(kernel_->launch_options()),
+          objects_(runtime::spatial::SnapshotScope::current()) {}
 
     void run() override {
+        std::optional<runtime::spatial::SnapshotScope> snapshot_scope;
+        if (objects_) snapshot_scope.emplace(objects_->for_launch());
         const PreparedLaunch launch(*kernel_, strategic_.get(), stream_.device(), block_.data(), grid_);
         const CompiledKernel& kernel = launch.kernel();
         Fault fault;
@@ -64,8 +68,8 @@ public:
 
     bool can_fuse(std::span<const runtime::NodePtr> before) const override {
         const std::vector<FixedLaunch> launches = launches_of(before);
-        return launches.size() == before.size() && !options_.keeps_order && stream_.device().is_host_memory &&
-               may_fuse(fixed(), launches);
+        return launches.size() == before.size() && !options_.keeps_order && !objects_ &&
+               stream_.device().is_host_memory && may_fuse(fixed(), launches);
     }
 
     void run_joined(std::span<const runtime::NodePtr> all) override {
@@ -97,6 +101,7 @@ private:
     std::vector<std::byte> block_;
     Grid grid_;
     runtime::LaunchOptions options_;
+    runtime::spatial::PreviousObjectsPtr objects_;  // of an adjoint
 };
 
 // A launch that its device has captured: faults and output are read after the graph has run.
@@ -106,7 +111,8 @@ public:
         : Node(kernel->description.name),
           kernel_(std::move(kernel)),
           block_(block, block + kernel_->layout.size_bytes),
-          grid_(grid) {}
+          grid_(grid),
+          objects_(runtime::spatial::SnapshotScope::current()) {}
 
     // Puts it into the stream.
     void capture(runtime::Stream& stream) {
@@ -116,6 +122,8 @@ public:
     }
     void run() override {}
     void enqueue_into(runtime::Stream& stream) override {
+        std::optional<runtime::spatial::SnapshotScope> snapshot_scope;
+        if (objects_) snapshot_scope.emplace(objects_);
         record_run(*stream.recording(), *kernel_, stream, block_.data(), grid_, /*checks_nan=*/false);
     }
     std::string details() const override { return extents_text(*kernel_, grid_); }
@@ -130,6 +138,7 @@ private:
     std::shared_ptr<const CompiledKernel> kernel_;
     std::vector<std::byte> block_;
     Grid grid_;
+    runtime::spatial::PreviousObjectsPtr objects_;  // of an adjoint
     Fault fault_{};
 };
 
@@ -185,11 +194,12 @@ void record_run(runtime::Recording& recording, const CompiledKernel& kernel, run
                                          "' is launched in a graph capture, which verify_fp cannot check. help: "
                                          "wp.config.verify_fp = False around the capture");
     }
-    if (kernel.description.finds_objects() && runtime::spatial::SnapshotScope::current()) {
-        throw UsageError("Tape.backward()",
+    const runtime::spatial::PreviousObjectsPtr& former = runtime::spatial::SnapshotScope::current();
+    if (kernel.description.finds_objects() && former && !former->are_of_graph()) {
+        throw UsageError("hvp()",
                          "kernel '" + name +
-                             "' looked into a mesh, a BVH, a grid or a volume: in a graph capture a tape cannot say "
-                             "its state at the graph's launch. help: call backward() outside of the capture");
+                             "' looked into a mesh, a BVH, a grid or a volume, and in a graph capture derivatives of "
+                             "its gradient cannot be computed. help: call it outside of the capture");
     }
     for (const std::uint64_t id : ids_for(kernel, block)) recording.memory().hold(std::make_shared<KeptObject>(id));
     std::vector<const void*> addresses;

@@ -7,6 +7,7 @@
 #include "ir/typing.h"
 #include "program/host/settings.h"
 #include "program/tape/gradient_memory.h"
+#include "runtime/recording.h"
 #include "support/error.h"
 
 namespace weft::program {
@@ -64,22 +65,34 @@ void RecordedLaunch::refuse_written_objects() const {
                                          "help: write in a launch of its own");
 }
 
+void RecordedLaunch::throw_written_objects() const {
+    throw UsageError(
+        "Tape.backward()",
+        "kernel '" + signature_->name +
+            "' looked into a mesh, a BVH, a grid or a volume whose arrays, or whose ids in an array, have been "
+            "written outside of the tape since, or which a graph has built again. help: write to them inside of "
+            "'with tape:', or go back before");
+}
+
 std::shared_ptr<runtime::spatial::PreviousObjects> RecordedLaunch::previous_objects(
     const TapeMemory& memory, const ReferencedObjects::WithGradient& with_gradient) const {
     if (!objects_) return nullptr;
     auto former = objects_->former(memory, reads_objects(), with_gradient);
-    if (!former)
-        throw UsageError(
-            "Tape.backward()",
-            "kernel '" + signature_->name +
-                "' looked into a mesh, a BVH, a grid or a volume whose arrays, or whose ids in an array, have been "
-                "written outside of the tape since, or which a graph has built again. help: write to them inside of "
-                "'with tape:', or go back before");
+    if (!former) throw_written_objects();
+    return former;
+}
+
+runtime::spatial::PreviousObjectsPtr RecordedLaunch::objects_for_adjoint(const TapeMemory& memory) const {
+    if (!objects_ || !runtime::current_recording(*device_))
+        return previous_objects(memory, [](const Variable&) { return true; });
+    auto former = objects_->former_in_graph(memory, reads_objects(), signature_->name);
+    if (!former) throw_written_objects();
     return former;
 }
 
 void RecordedLaunch::check_found(const runtime::spatial::PreviousObjectsPtr& former) const {
-    if (!former) return;
+    // In a graph, ids that are not among them have their present meaning.
+    if (!former || former->are_of_graph()) return;
     device_->default_stream().synchronize();
     if (former->has_missed())
         throw UsageError(
@@ -289,7 +302,7 @@ bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const Suppl
     }
     for (const auto& [parameter, primal] : after_)
         view_at(after.data(), signature_->layout.offsets[parameter]).data = primal->contents().view.data;
-    const runtime::spatial::PreviousObjectsPtr former = previous_objects(memory, [](const Variable&) { return true; });
+    const runtime::spatial::PreviousObjectsPtr former = objects_for_adjoint(memory);
     std::vector<runtime::BufferPtr> holders;
     if (any_nested_kept()) holders = show_nested(before.data(), after.data());
     // Other threads may give arrays other gradients meanwhile; this keeps the memory of the present ones.

@@ -101,6 +101,8 @@ private:
     void find_objects(const KernelFacts& facts, const std::byte* block);
     void refuse_written_objects() const;
     bool reads_objects() const;
+    runtime::spatial::PreviousObjectsPtr objects_for_adjoint(const TapeMemory& memory) const;
+    [[noreturn]] void throw_written_objects() const;
     bool any_nested_kept() const;
     bool run_adjoint(const TapeMemory& memory, std::span<const SuppliedGradient> supplied);
     bool has_new_gradients() const;

@@ -6,6 +6,8 @@
 #include "program/kernel/object_ids.h"
 #include "runtime/array.h"
 #include "runtime/bytes.h"
+#include "runtime/recording.h"
+#include "support/error.h"
 #include "types/tree_of_mesh.h"
 
 namespace weft::program {
@@ -103,6 +105,13 @@ void ReferencedObjects::keep(runtime::Device& device) {
         found.kept = spatial::Snapshot(found.id);
     }
     is_kept_ = true;
+    runtime::Recording* const recording = runtime::current_recording(device);
+    if (!recording || !recording->runs_nodes()) return;
+    for (ReferencedObject& found : found_) {
+        found.kept_in_graph = std::make_shared<spatial::Snapshot>();
+        recording->add("keep an object", [id = found.id, kept = found.kept_in_graph] { *kept = spatial::Snapshot(id); },
+                       {});
+    }
 }
 
 void ReferencedObjects::record(TapeMemory& memory, bool reads) {
@@ -136,6 +145,23 @@ bool ReferencedObjects::is_as_it_was(const ObjectArray& part, const TapeMemory& 
     return part.writes_of_others == (is_copy ? part.primal->writes_of_others : memory.writes_of_others(*part.array));
 }
 
+std::optional<std::vector<ArrayView>> ReferencedObjects::views(const ReferencedObject& of, const TapeMemory& memory,
+                                                               bool reads, const WithGradient& with_gradient) {
+    std::vector<ArrayView> views;
+    for (const ObjectArray& part : of.parts) {
+        if (reads && !is_as_it_was(part, memory)) return std::nullopt;
+        ArrayView& view = views.emplace_back();
+        if (!part.array) continue;
+        view = part.array->array.view;
+        if (part.primal) view.data = part.primal->contents().view.data;
+        if (with_gradient(*part.array))
+            show_gradient(*part.array);
+        else
+            view.grad = nullptr;
+    }
+    return views;
+}
+
 std::shared_ptr<spatial::PreviousObjects> ReferencedObjects::former(const TapeMemory& memory, bool reads,
                                                                     const WithGradient& with_gradient) const {
     auto former = std::make_shared<spatial::PreviousObjects>();
@@ -148,25 +174,49 @@ std::shared_ptr<spatial::PreviousObjects> ReferencedObjects::former(const TapeMe
         }
         if (reads && !found.kept.is_current()) return nullptr;
         const spatial::Contents contents = found.kept.contents();
-        std::vector<ArrayView> views;
-        for (const ObjectArray& part : found.parts) {
-            if (reads && !is_as_it_was(part, memory)) return nullptr;
-            ArrayView& view = views.emplace_back();
-            if (!part.array) continue;
-            view = part.array->array.view;
-            if (part.primal) view.data = part.primal->contents().view.data;
-            if (with_gradient(*part.array))
-                show_gradient(*part.array);
-            else
-                view.grad = nullptr;
-        }
-        std::shared_ptr<const void> descriptor = views.empty() ? nullptr : contents.object->descriptor_with(views);
+        const auto arrays = views(found, memory, reads, with_gradient);
+        if (!arrays) return nullptr;
+        std::shared_ptr<const void> descriptor = arrays->empty() ? nullptr : contents.object->descriptor_with(*arrays);
         if (descriptor)
             former->add(found.id, descriptor.get(),
                         std::make_shared<std::pair<decltype(descriptor), spatial::Contents>>(descriptor, contents),
                         contents.table);
         else
             former->add(found.id, contents.descriptor, contents.object, contents.table);
+    }
+    return former;
+}
+
+std::shared_ptr<spatial::PreviousObjects> ReferencedObjects::former_in_graph(const TapeMemory& memory, bool reads,
+                                                                             const std::string& kernel) const {
+    auto former = std::make_shared<spatial::PreviousObjects>(/*are_all=*/false);
+    former->set_of_graph();
+    for (const ObjectArray& part : ids_)
+        if (!is_as_it_was(part, memory)) return nullptr;
+    for (const ReferencedObject& found : found_) {
+        if (found.kept.is_empty()) {
+            former->add(found.id, nullptr, nullptr);
+            continue;
+        }
+        if (reads && !found.kept.is_current()) return nullptr;
+        auto arrays = views(found, memory, reads, [](const Variable&) { return true; });
+        if (!arrays) return nullptr;
+        const spatial::Contents contents = found.kept.contents();
+        const bool is_present = contents.object == spatial::present_contents(found.id).object;
+        if (is_present && found.kept.was_built_again())
+            throw UsageError("Tape.backward()",
+                             "the capture builds a grid again that kernel '" + kernel +
+                                 "' has looked into, and the graph would find the later one. help: a grid of its own "
+                                 "for each build, or call backward() in the capture before the next build");
+        if (is_present || found.kept_in_graph) {
+            former->follow(found.id, std::move(*arrays), found.kept_in_graph);
+            continue;
+        }
+        // The copy that the graph makes before it changes the object.
+        auto held = std::make_shared<std::pair<std::shared_ptr<const void>, spatial::Contents>>(nullptr, contents);
+        if (!arrays->empty()) held->first = contents.object->descriptor_with(*arrays);
+        const void* const descriptor = held->first ? held->first.get() : contents.descriptor;
+        former->add(found.id, descriptor, std::move(held), contents.table);
     }
     return former;
 }

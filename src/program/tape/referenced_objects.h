@@ -14,7 +14,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "program/kernel/signature.h"
@@ -45,7 +48,7 @@ public:
     const Variable* overlapping(const Variable& array) const;
     void for_each_array(const std::function<void(const Variable&)>& visit) const;
 
-    // Snapshots them as they are now. Waits for the device first if a volume is among them.
+    // Snapshots them as they are now. If the host records its work, the graph does it again. Waits for the device first if a volume is among them.
     void keep(runtime::Device& device);
     bool are_kept() const { return is_kept_; }
     // Whether no object has changed since the ids were read.
@@ -62,6 +65,10 @@ public:
     using WithGradient = std::function<bool(const Variable&)>;
     std::shared_ptr<runtime::spatial::PreviousObjects> former(const TapeMemory& memory, bool reads,
                                                               const WithGradient& with_gradient) const;
+    // The same for an adjoint that is captured: it finds each object as the launch does when the graph runs. Throws
+    // UsageError if the capture has built an object again since, so that this is not known.
+    std::shared_ptr<runtime::spatial::PreviousObjects> former_in_graph(const TapeMemory& memory, bool reads,
+                                                                       const std::string& kernel) const;
     // For forward mode, after keep(): meshes get tangents that consist of those of their arrays. tangent(array) is null
     // for an array that does not move.
     using TangentOf = std::function<const ArrayView*(const Variable&)>;
@@ -78,9 +85,13 @@ private:
     struct ReferencedObject {  // or none: such an id finds nothing in the adjoint either
         std::uint64_t id;
         runtime::spatial::Snapshot kept;
+        std::shared_ptr<runtime::spatial::Snapshot> kept_in_graph;  // of the host
         std::vector<ObjectArray> parts;
     };
 
+    // The arrays of a mesh for its adjoint; empty for other objects. None if they were written outside of the tape.
+    static std::optional<std::vector<ArrayView>> views(const ReferencedObject& of, const TapeMemory& memory, bool reads,
+                                                       const WithGradient& with_gradient);
     static bool is_as_it_was(const ObjectArray& part, const TapeMemory& memory);
 
     std::vector<ReferencedObject> found_;

@@ -250,8 +250,13 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
     std::unique_ptr<CudaMemory> objects;
     if (entry.finds_objects) {
         const spatial::PreviousObjectsPtr& former = spatial::SnapshotScope::current();
-        if (former) objects = device.objects().table_with(*former, stream);
-        launch.objects = former ? objects->data() : device.objects().table();
+        if (!former)
+            launch.objects = device.objects().table();
+        else if (recording)
+            launch.objects = device.objects().table_in_graph(former, *recording);
+        else
+            objects = device.objects().table_with(*former, stream);
+        if (objects) launch.objects = objects->data();
     }
     const GridShape shape = shape_of(grid, description().tid_rank, options, entry, device.gpu()->threads_at_once);
     launch.together = shape.together;

@@ -14,6 +14,7 @@
 namespace weft::runtime {
 
 class CudaDevice;
+class Recording;
 
 class CudaObjects final : public spatial::DeviceTable {
 public:
@@ -30,6 +31,9 @@ public:
     std::unique_ptr<CudaMemory> table_with(const spatial::PreviousObjects& objects, Stream& stream);
     // After that launch was enqueued: the objects will read in its table whether an id was missed.
     void add_launch(const spatial::PreviousObjects& objects, std::unique_ptr<CudaMemory> table);
+    // The address of a table for a launch that is captured. Before each launch of the graph, it gets the contents that
+    // the ids have by then.
+    const void* table_in_graph(const spatial::PreviousObjectsPtr& objects, Recording& recording);
 
 private:
     void make_table();
@@ -39,6 +43,8 @@ private:
     void write(void* to, const void* from, std::int64_t size_bytes);
     void* take(std::int64_t size_bytes);
     void write_slot(std::size_t slot);
+    // The header and the slots of a table at that address.
+    std::vector<std::byte> table_bytes(const spatial::PreviousObjects& objects, const void* at);
 
     CudaDevice& device_;
     std::mutex mutex_;

@@ -67,6 +67,7 @@ struct Bvh::DeviceContents final : Bvh::Contents {
     DeviceContents(const DeviceContents& of)
         : device(of.device), tree(of.tree), described(of.described), memory(allocate(sizeof described, device)) {
         show();
+        copy_box(device, *tree_there(), *of.tree_there());
     }
     std::shared_ptr<Contents> copy() const override { return std::make_shared<DeviceContents>(*this); }
     void refit(const Array& lowers, const Array& uppers) override {

@@ -137,6 +137,7 @@ void DeviceGrid::build(const Array& points, double inverse_width, const Array* g
         recording->memory().hold(described_);
         recording->memory().note_written(memory->all.starts);
         recording->add("HashGrid.build", work, {all.points, grouped.groups});
+        note_captured_build();
     } else {
         work();
     }

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "devlib/spatial/layout.h"
 #include "runtime/array.h"
+#include "runtime/bytes.h"
 #include "runtime/spatial/device_geometry.h"
 #include "runtime/spatial/topology.h"
 
@@ -16,6 +18,13 @@ namespace weft::runtime::spatial {
 
 // Memory of a device with these bytes of the host's.
 BufferPtr upload(Device& device, const void* from, std::int64_t size_bytes);
+
+// Copies the box of a tree between descriptors on the device.
+template <typename T>
+void copy_box(Device& device, devlib::Tree<T>& to, const devlib::Tree<T>& from) {
+    static_assert(offsetof(devlib::Tree<T>, upper) == offsetof(devlib::Tree<T>, lower) + sizeof from.lower);
+    copy_bytes(device, &to.lower, &from.lower, sizeof from.lower + sizeof from.upper);
+}
 
 // The items of a packed tree, in the memory of its device.
 struct DeviceItems {

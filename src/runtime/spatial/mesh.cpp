@@ -133,6 +133,7 @@ struct Mesh::DeviceContents final : Mesh::Contents {
     DeviceContents(const DeviceContents& of)
         : device(of.device), tree(of.tree), described(of.described), memory(allocate(sizeof described, device)) {
         show();
+        of.copy_boxes(memory);
     }
     std::unique_ptr<Contents> copy() const override { return std::make_unique<DeviceContents>(*this); }
     std::shared_ptr<const void> descriptor_with(const ArrayView& points, const ArrayView& velocities,
@@ -143,6 +144,7 @@ struct Mesh::DeviceContents final : Mesh::Contents {
         const BufferPtr made = allocate(sizeof other, device);
         other.mesh.bvh = bvh_at(made);
         write(made, other);
+        copy_boxes(made);
         return {made, made->data};
     }
     void refit(const Array& points) override { tree.refit(points.view.data, nullptr, trees()); }
@@ -161,6 +163,11 @@ private:
     std::array<devlib::Tree<T>*, 2> trees() const { return {&at(memory)->mesh.tree, &at(memory)->bvh.tree}; }
     static Described* at(const BufferPtr& of) { return static_cast<Described*>(of->data); }
     static const void* bvh_at(const BufferPtr& of) { return &at(of)->bvh; }
+    // The boxes of both trees, which the device has written.
+    void copy_boxes(const BufferPtr& to) const {
+        copy_box(device, at(to)->mesh.tree, at(memory)->mesh.tree);
+        copy_box(device, at(to)->bvh.tree, at(memory)->bvh.tree);
+    }
     void write(const BufferPtr& to, const Described& from) const {
         device.geometry()->write(to->data, &from, sizeof from);
     }

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <cstring>
 #include <utility>
 
 #include "devlib/spatial/hash_grid.h"
 #include "runtime/cuda/device.h"
+#include "runtime/recording.h"
 #include "support/error.h"
 #include "types/objects.h"
 
@@ -20,6 +22,10 @@ static_assert(sizeof(devlib::ObjectTable) <= kHeaderBytes);
 static_assert(devlib::kDescriptorBytes == kMostDescriptorBytes);
 
 devlib::UInt64 address(const void* of) { return reinterpret_cast<std::uintptr_t>(of); }
+
+std::int64_t table_size(const spatial::PreviousObjects& objects) {
+    return 2 * kHeaderBytes + static_cast<std::int64_t>(objects.entries().size() * sizeof(devlib::ObjectSlot));
+}
 
 }  // namespace
 
@@ -131,28 +137,69 @@ void CudaObjects::remove(std::size_t slot, std::function<void()> done) {
     });
 }
 
-std::unique_ptr<CudaMemory> CudaObjects::table_with(const spatial::PreviousObjects& objects, Stream& stream) {
-    make_table();
+std::vector<std::byte> CudaObjects::table_bytes(const spatial::PreviousObjects& objects, const void* at) {
     std::vector<devlib::ObjectSlot> former;  // sorted by id, as the entries are
     for (const auto& entry : objects.entries()) {
         const bool is_here = entry.table == this || entry.descriptor == nullptr;
         former.push_back({entry.id, is_here ? address(entry.descriptor) : 0});
     }
-    const auto former_bytes = static_cast<std::int64_t>(former.size() * sizeof(devlib::ObjectSlot));
-    auto memory = std::make_unique<CudaMemory>(device_, 2 * kHeaderBytes + former_bytes, /*zeroed=*/true, stream);
-    auto* const at = static_cast<std::byte*>(memory->data());
     devlib::ObjectTable table{};
     {
         const std::lock_guard lock(mutex_);
         table = header_;
     }
-    table.former = reinterpret_cast<const devlib::ObjectSlot*>(at + 2 * kHeaderBytes);
+    const auto* const begin = static_cast<const std::byte*>(at);
+    table.former = reinterpret_cast<const devlib::ObjectSlot*>(begin + 2 * kHeaderBytes);
     table.former_count = static_cast<devlib::Int32>(former.size());
     table.are_all = objects.are_all();
-    table.missed = reinterpret_cast<devlib::Int32*>(at + kHeaderBytes);
-    device_.from_host(at, &table, sizeof table, stream);
-    if (former_bytes > 0) device_.from_host(at + 2 * kHeaderBytes, former.data(), former_bytes, stream);
+    table.missed = reinterpret_cast<devlib::Int32*>(const_cast<std::byte*>(begin) + kHeaderBytes);
+    const std::size_t former_bytes = former.size() * sizeof(devlib::ObjectSlot);
+    std::vector<std::byte> bytes(2 * kHeaderBytes + former_bytes);
+    std::memcpy(bytes.data(), &table, sizeof table);
+    if (former_bytes > 0) std::memcpy(bytes.data() + 2 * kHeaderBytes, former.data(), former_bytes);
+    return bytes;
+}
+
+std::unique_ptr<CudaMemory> CudaObjects::table_with(const spatial::PreviousObjects& objects, Stream& stream) {
+    make_table();
+    const std::int64_t size = table_size(objects);
+    auto memory = std::make_unique<CudaMemory>(device_, size, /*zeroed=*/false, stream);
+    device_.from_host(memory->data(), table_bytes(objects, memory->data()).data(), size, stream);
     return memory;
+}
+
+// Bytes are written beside the capture: in it, each launch of the graph would write them.
+const void* CudaObjects::table_in_graph(const spatial::PreviousObjectsPtr& objects, Recording& recording) {
+    struct Table {
+        CudaObjects& of;
+        void* data;
+        std::int64_t size_bytes;
+        spatial::PreviousObjectsPtr present;
+        std::vector<std::byte> bytes;
+
+        ~Table() {
+            free_when_idle(of.device_, [objects = &of, at = data, size = size_bytes] {
+                objects->device_.free(at, size, *objects->own_);
+            });
+        }
+        void show() { bytes = of.table_bytes(*present, data); }
+    };
+    make_table();
+    spatial::PreviousObjectsPtr present = objects->for_launch();
+    const std::int64_t size = table_size(*present);
+    const auto table = std::make_shared<Table>(*this, take(size), size, std::move(present));
+    table->show();
+    write(table->data, table->bytes.data(), size);
+    recording.memory().hold(objects);
+    recording.memory().add_preparation([this, table, objects] {
+        // Launches that are enqueued may still read the former objects, whose memory is freed in the stream's order.
+        if (objects->have_moved(*table->present)) table->present = objects->for_launch();
+        const std::vector<std::byte> before = table->bytes;
+        table->show();
+        if (table->bytes == before) return;
+        device_.from_host(table->data, table->bytes.data(), table->size_bytes, current_stream(device_));
+    });
+    return table->data;
 }
 
 void CudaObjects::add_launch(const spatial::PreviousObjects& objects, std::unique_ptr<CudaMemory> table) {
