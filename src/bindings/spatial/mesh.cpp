@@ -115,8 +115,8 @@ public:
     spatial::Mesh mesh;
 };
 
-// Changes the tree of an object: in place, or in the host's memory, if a tape has it, in a copy that has the id from then
-// on.
+// Changes the tree of an object: in place, or in the host's memory, if a tape has it, in a copy that has the id from
+// then on.
 template <typename Python, typename Change>
 void change_tree(Python& self, const Change& change) {
     auto object = self.object;

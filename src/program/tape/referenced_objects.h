@@ -48,7 +48,8 @@ public:
     const Variable* overlapping(const Variable& array) const;
     void for_each_array(const std::function<void(const Variable&)>& visit) const;
 
-    // Snapshots them as they are now. If the host records its work, the graph does it again. Waits for the device first if a volume is among them.
+    // Snapshots them as they are now. If the host records its work, the graph does it again. Waits for the device first
+    // if a volume is among them.
     void keep(runtime::Device& device);
     bool are_kept() const { return is_kept_; }
     // Whether no object has changed since the ids were read.
