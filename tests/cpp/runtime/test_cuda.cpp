@@ -22,8 +22,10 @@ TEST(Cuda, driver_functions_are_those_of_the_emulated_device) {
 #include "emulator/src/driver/driver.def"
 #undef WEFT_DRIVER
 #define WEFT_DRIVER(name, parameters) EXPECT_EQ(emulated[#name], #parameters) << #name;
-#define WEFT_DRIVER_RECENT(name, parameters) \
-    if (emulated.contains(#name)) EXPECT_EQ(emulated[#name], #parameters) << #name;
+#define WEFT_DRIVER_RECENT(name, parameters)              \
+    if (emulated.contains(#name)) {                       \
+        EXPECT_EQ(emulated[#name], #parameters) << #name; \
+    }
 #include "runtime/cuda/driver.def"
 #undef WEFT_DRIVER
 #undef WEFT_DRIVER_RECENT
