@@ -155,10 +155,20 @@ Oracle pairs(const Words& words, Format to, Format from) {
     };
 }
 
+// Numbers of 11 digits; those below 2^-126 are multiples of 2^-136.
+std::optional<Answer> to_tf32(const Input& in) {
+    const auto value = double(from_bits<float>(in.operand[0]));
+    if (std::isnan(value)) return Answer{0x7fffffff, {}, 0};
+    if (std::isinf(value) || value == 0) return Answer{in.operand[0] & 0xffffffff, {}, 0};
+    const double unit = std::ldexp(1.0, std::max(std::ilogb(value) - 10, -136));
+    return Answer{to_bits(float(std::round(value / unit) * unit)), {}, 0};
+}
+
 }  // namespace
 
 Oracle convert_oracle(const Words& words) {
     if (words[0] != "cvt") return {};
+    if (has(words, "tf32")) return to_tf32;
     const Format to = format_of(words[words.size() - 2]), from = format_of(words.back());
     if (std::strchr("35xy", to.kind) || std::strchr("35xy", from.kind)) return pairs(words, to, from);
     const std::string rounding = rounding_of(words);

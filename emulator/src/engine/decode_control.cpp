@@ -118,6 +118,14 @@ Instruction& Decoder::emit_converge(Handler handler, const Operand& mask) {
     return made;
 }
 
+Instruction& Decoder::emit_whole_warp(Handler handler) {
+    const RegisterCode code = constant(kAllLanes, 32);
+    Instruction& made = emit_control(Control::Converge);
+    made.run = handler;
+    made.source[3] = code;
+    return made;
+}
+
 // bar[.cta].sync, barrier[.cta].sync[.aligned], .arrive, .red.op, and bar.warp.sync.
 void Decoder::barrier() {
     auto all = words();

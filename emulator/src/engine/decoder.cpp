@@ -119,6 +119,9 @@ void Decoder::statement() {
         {"activemask", &Decoder::active_mask},
         {"redux", &Decoder::reduce},
         {"elect", &Decoder::elect},
+        {"mma", &Decoder::multiply_matrices},
+        {"ldmatrix", &Decoder::load_matrix},
+        {"cp", &Decoder::copy_async},
     };
     const size_t first = function_.instructions.size();
     scratches_used_.clear();

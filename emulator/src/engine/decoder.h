@@ -98,6 +98,15 @@ private:
     void reduce();
     void elect();
     Instruction& emit_converge(Handler handler, const Operand& mask);
+    Instruction& emit_whole_warp(Handler handler);
+
+    // decode_matrix.cpp
+    void expect_target(int architecture, int version) const;
+    void fragment(const Operand& operand, size_t count, uint32_t bits, const char* what, bool is_result = false);
+    void multiply_matrices();
+    void load_matrix();
+    void copy_async();
+
     uint32_t offset_of_param(const Operand& operand, uint32_t& size) const;
     uint32_t label(std::string_view name) const;
 
@@ -143,6 +152,14 @@ void match(Lanes&, const Instruction&);
 void reduce(Lanes&, const Instruction&);
 void elect(Lanes&, const Instruction&);
 void sync_warp(Lanes&, const Instruction&);
+void multiply_halves(Lanes&, const Instruction&);
+void multiply_brains(Lanes&, const Instruction&);
+void multiply_tf32(Lanes&, const Instruction&);
+void multiply_doubles(Lanes&, const Instruction&);
+void load_matrix(Lanes&, const Instruction&);
+void copy_async(Lanes&, const Instruction&);
+void commit_copies(Lanes&, const Instruction&);
+void wait_copies(Lanes&, const Instruction&);
 }  // namespace handlers
 
 // Values of Instruction::operation for atomics and memory.

@@ -22,6 +22,7 @@ void Warp::start(const CodeFunction& entry, uint32_t number, Mask threads) {
     alive_ = started_ = threads;
     fenced_ = carry = acted_ = barrier_predicate_ = 0;
     splits_.clear();
+    copies_.clear();
     turns_ = syncs_ = tired_ = 0;
     favoured_ = waits_ = false;
     set_actor();

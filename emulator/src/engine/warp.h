@@ -90,6 +90,19 @@ public:
     }
     void tire() { ++tired_; }
 
+    // Copies from global to shared memory (cp.async), which a lane finishes when it waits for their group. A graphics
+    // processor may write at any time in between: until then the destination has bytes that are no copy's.
+    struct AsyncCopy {
+        int lane;
+        uint32_t group, size;
+        uint64_t to;
+        std::byte bytes[16];
+    };
+    void start_copy(int lane, uint64_t to, uint64_t from, uint32_t size, uint32_t read);
+    void commit_copies();
+    // Of the mask's lanes: all groups but the last so many; `all` includes copies of no group yet.
+    void wait_for_copies(uint32_t but, bool all);
+
     uint32_t thread_index[3][kLanes] = {};
 
 private:
@@ -146,6 +159,8 @@ private:
     Allocation* recent_ = nullptr;
     std::vector<std::unique_ptr<Frame>> frames_;
     std::vector<Frame*> free_frames_;
+    std::vector<AsyncCopy> copies_;
+    uint32_t groups_[kLanes] = {};  // of copies, that each lane has committed
     std::vector<std::byte> local_;  // local_size_ bytes for each lane
     uint32_t local_size_ = 0;
 };

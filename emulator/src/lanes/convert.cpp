@@ -132,6 +132,12 @@ F integral(F x, Flags flags) {
         return narrow<F>(value);
 }
 
+// To the nearest number with 10 digits behind the point, halves away from zero.
+f32 to_tf32(f32 x, Flags) {
+    if (x != x) return bits_to<f32>(kNan32);
+    return bits_to<f32>((bits_to<u32>(x) + 0x1000) & 0xffffe000);
+}
+
 // E4M3 has no infinities: its largest exponent is used for numbers, and for one NaN of each sign.
 constexpr Format kE4M3{4, 3}, kE5M2{5, 2};
 template <Format format>

@@ -89,8 +89,8 @@ private:
         const bool directive = at_ > 0 && text_[at_ - 1] == '.';
         for (;;) {
             while (is_letter(peek()) || is_digit(peek())) ++at_;
-            // words continue after "::" (".L1::no_allocate"), and after "." unless they are directives
-            if (peek() == ':' && peek(1) == ':' && is_letter(peek(2))) {
+            // words continue after "::" (".L1::no_allocate", ".L2::128B"), and after "." unless they are directives
+            if (peek() == ':' && peek(1) == ':' && (is_letter(peek(2)) || is_digit(peek(2)))) {
                 at_ += 2;
             } else if (!directive && peek() == '.' && (is_letter(peek(1)) || is_digit(peek(1)))) {
                 ++at_;
