@@ -14,18 +14,26 @@ if(CMAKE_SCRIPT_MODE_FILE)
 endif()
 
 # Files that give the bounds of their launches, for which clang has attributes in CUDA alone. They use no CUDA headers.
-set(cuda_kernels_in_cuda matmul_f32 matmul_f64)
+set(cuda_kernels_in_cuda matmul_f32 matmul_f64 matmul_f16 matmul_bf16 matmul_tf32)
+# Those that need tensor cores, which GPUs of sm_80 and later have.
+set(cuda_kernels_of_sm_80 matmul_f16 matmul_bf16 matmul_tf32)
 set(cuda_kernels_texts "")
-foreach(name copy reduce scan sort run_length_encode matmul_f32 matmul_f64 matmul_small add condition refit build
-        hash_grid)
+foreach(name copy reduce scan sort run_length_encode matmul_f32 matmul_f64 matmul_f16 matmul_bf16 matmul_tf32
+        matmul_small add condition refit build hash_grid)
     set(source ${CMAKE_CURRENT_SOURCE_DIR}/src/devlib/cuda/${name}.cpp)
     set(text ${CMAKE_BINARY_DIR}/devlib/cuda/${name}.ptx)
-    set(language --target=nvptx64-nvidia-cuda -march=sm_75)
+    set(architecture sm_75)
+    set(version ptx63)
+    if(name IN_LIST cuda_kernels_of_sm_80)
+        set(architecture sm_80)
+        set(version ptx70)
+    endif()
+    set(language --target=nvptx64-nvidia-cuda -march=${architecture})
     if(name IN_LIST cuda_kernels_in_cuda)
-        set(language -x cuda --cuda-device-only --cuda-gpu-arch=sm_75 --cuda-path=/none -nocudainc -nocudalib)
+        set(language -x cuda --cuda-device-only --cuda-gpu-arch=${architecture} --cuda-path=/none -nocudainc -nocudalib)
     endif()
     add_custom_command(OUTPUT ${text}
-        COMMAND ${WEFT_CLANG} ${language} -Xclang -target-feature -Xclang +ptx63
+        COMMAND ${WEFT_CLANG} ${language} -Xclang -target-feature -Xclang +${version}
                 ${devlib_flags} -isystem ${CMAKE_CURRENT_SOURCE_DIR}/src/devlib/freestanding -S ${source} -o ${text}
         DEPENDS ${source} ${devlib_headers} ${CMAKE_CURRENT_SOURCE_DIR}/src/types/types.def
                 ${CMAKE_CURRENT_SOURCE_DIR}/src/types/float_format.h

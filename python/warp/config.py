@@ -101,6 +101,13 @@ enable_backward: bool = True
 """False means that no gradient will be asked for of kernels that are declared afterwards, unless they, or their module,
 say otherwise. Backward code is compiled when a gradient is first asked for, so True costs nothing."""
 
+matmul_precision: str = "exact"
+"""How ``wp.matmul``, ``wp.batched_matmul`` and ``a @ b`` of arrays compute on a GPU. ``"exact"``: float32 and float64
+by one fused multiply-add for each element of the summed axis, in order; smaller floats in float32, rounded once.
+``"fast"``: float16 and bfloat16 by tensor cores, with sums in float32; float32 as three products of numbers of TF32,
+whose error is near that of float32. ``"tf32"``: as ``"fast"``, and float32 is rounded to TF32, of 11 significant bits.
+GPUs before sm_80 are always exact. CPUs multiply 16-bit floats in float32, and choose the order of sums."""
+
 verify_cuda: bool = False
 """Waits for each launch, copy and fill on a CUDA device, so that an error of the device comes from the call that caused
 it, and names the kernel and its line. For finding mistakes: nothing is done at the same time any more. A graph cannot
@@ -284,6 +291,10 @@ class _Config(_types.ModuleType):
         elif name == "deterministic":
             value = _deterministic_mode(value, "config.deterministic:")
             _weft.set_option(name, value != DeterministicMode.NOT_GUARANTEED)
+        elif name == "matmul_precision":
+            if value not in ("exact", "fast", "tf32"):
+                message = f"config.{name}: is {value!r}, expected 'exact', 'fast' or 'tf32'"
+                raise _weft.usage_error(message, ValueError)
         elif name == "track_memory":
             if not isinstance(value, bool):
                 raise _weft.usage_error(f"config.track_memory: is {value!r}, expected True or False", TypeError)

@@ -25,6 +25,13 @@ struct Segment {
     std::int64_t begin, end;
 };
 
+// How exact a product of floats of 16, 32 and 64 bits is on a GPU (wp.config.matmul_precision).
+enum class MatmulPrecision : std::uint8_t {
+    exact,  // f32, f64: a fused multiply-add for each k in order; smaller floats are multiplied in f32 and rounded once
+    fast,   // sums in any order, of single precision; f32 may be split into two numbers of TF32
+    tf32,   // as `fast`, and f32 may be rounded to TF32
+};
+
 class Primitives {
 public:
     // The sum over one axis, or over all elements if `axis` is -1: a total for each component of each remaining
@@ -66,7 +73,8 @@ public:
     // d = alpha * (a @ b) + beta * c, of two or three dimensions, the first of three being a batch. `c` may be null if
     // beta is 0, and its values are not read then. Any strides; `d` may overlap the others. Precondition: equal dtypes,
     // all floats; shapes that fit. Floats of 8 and 16 bits are multiplied in f32 and rounded once.
-    virtual void matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta) = 0;
+    virtual void matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta,
+                        MatmulPrecision precision) = 0;
 
     // Adds the floats of `what` to those of `into`, element by element: numbers, components, fields of structs. Other
     // fields stay unchanged. An element of `into` that several indices share receives all additions. Precondition:

@@ -1,6 +1,9 @@
 """Products of matrices on CUDA devices: every tile and access against fused multiply-adds of the host, and NumPy."""
 
 import ctypes
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -172,3 +175,176 @@ def test_products_in_graphs():
     check_bits(D.numpy()[None], a, b)
     exact = a[0].astype(np.float16).astype(np.float64) @ b[0].astype(np.float16).astype(np.float64)
     np.testing.assert_allclose(half.numpy(), exact, rtol=2e-3, atol=2e-3)
+
+
+# ---- tensor cores: wp.config.matmul_precision ----
+
+# The unit of rounding of a factor, and the bits of the type.
+TENSOR = {
+    "float16": (0.0, 2.0**-11),
+    "bfloat16": (0.0, 2.0**-8),
+    "tf32": (2.0**-11, 0.0),
+    "fast": (1.3 * 2.0**-21, 0.0),
+}
+
+
+@pytest.fixture
+def precision():
+    if wp.get_device(DEVICE).arch < 80:
+        pytest.skip("needs tensor cores: sm_80")
+
+    def choose(name):
+        wp.config.matmul_precision = name
+
+    yield choose
+    wp.config.matmul_precision = "exact"
+
+
+def rounded(values, dtype):
+    """As float64, and as an array of a type that NumPy may not have."""
+    array = wp.array(values, dtype=dtype, device="cpu")
+    return array.astype(wp.float64).numpy(), array
+
+
+def laid_out_as(values, dtype, layout):
+    if layout == "gaps":
+        batch, rows, columns = values.shape
+        wide = np.zeros((batch, rows + 1, 2 * columns + 1))
+        wide[:, 1:, 1::2] = values
+        return wp.array(wide, dtype=dtype, device=DEVICE)[:, 1:, 1::2]
+    turned = values.transpose(0, 2, 1) if layout == "columns" else values
+    array = wp.array(np.ascontiguousarray(turned), dtype=dtype, device=DEVICE)
+    return array.transpose((0, 2, 1)) if layout == "columns" else array
+
+
+def check_tensor(kind, a, b, layouts, c=None, alpha=1.0, beta=0.0):
+    """Against float64 of the rounded factors. The bound: two roundings of factors to TF32, or what three products
+    leave; single precision for the sums, in any order; the result's own rounding."""
+    dtype = {"float16": wp.float16, "bfloat16": wp.bfloat16}.get(kind, wp.float32)
+    factor, result = TENSOR[kind]
+    (a, _), (b, _) = rounded(a, dtype), rounded(b, dtype)
+    A, B = laid_out_as(a, dtype, layouts[0]), laid_out_as(b, dtype, layouts[1])
+    exact, size = alpha * (a @ b), abs(alpha) * (np.abs(a) @ np.abs(b))
+    D = wp.zeros(exact.shape, dtype=dtype, device=DEVICE)
+    if c is not None:
+        c, C = rounded(c, dtype)
+        D = C.to(DEVICE)
+        exact, size = exact + beta * c, size + abs(beta * c)
+    names = kernels_of(lambda: wp.batched_matmul(A, B, D, D, alpha=alpha, beta=beta))
+    found = D.astype(wp.float64).numpy()
+    inner = a.shape[2]
+    single = (inner + 4) * 2.0**-23
+    bound = (2 * factor + factor**2 + single) * size + result * np.abs(exact) * (1 + single)
+    assert (np.abs(found - exact) <= bound + np.finfo(np.float32).tiny).all(), np.max(np.abs(found - exact) / bound)
+    return names
+
+
+KINDS = {"float16": "f16", "bfloat16": "bf16", "tf32": "tf32", "fast": "tf32x3"}
+LETTERS = {"rows": ("k", "n"), "columns": ("m", "k")}
+
+
+@pytest.mark.parametrize(
+    "layouts", [("rows", "rows"), ("columns", "rows"), ("rows", "columns"), ("columns", "columns")]
+)
+@pytest.mark.parametrize("shape", [(5, 136, 144), (1, 72, 40)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_tensor_cores_of_aligned_operands(kind, shape, layouts, precision):
+    precision("tf32" if kind == "tf32" else "fast")
+    batch, rows, columns = shape
+    a, b = numbers(np.float64, batch, rows, 88), numbers(np.float64, batch, 88, columns)
+    names = check_tensor(kind, a, b, layouts)
+    device = wp.get_device(DEVICE)
+    if device.sm_count == 16:
+        side = 128 if batch > 1 else 64
+        letters = LETTERS[layouts[0]][0] + LETTERS[layouts[1]][1]
+        assert names == [f"weft_matmul_{KINDS[kind]}_{side}x{side}_{letters}"]
+
+
+@pytest.mark.parametrize("layouts", [("rows", "rows"), ("columns", "columns"), ("gaps", "rows"), ("rows", "gaps")])
+@pytest.mark.parametrize("shape", [(1, 1, 1, 1), (1, 33, 17, 65), (2, 70, 3, 129), (1, 5, 200, 2)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_tensor_cores_of_odd_sizes(kind, shape, layouts, precision):
+    precision("tf32" if kind == "tf32" else "fast")
+    batch, rows, inner, columns = shape
+    check_tensor(kind, numbers(np.float64, batch, rows, inner), numbers(np.float64, batch, inner, columns), layouts)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tensor_cores_add_alpha_and_beta(kind, precision):
+    precision("tf32" if kind == "tf32" else "fast")
+    a, b, c = numbers(np.float64, 1, 40, 24), numbers(np.float64, 1, 24, 48), numbers(np.float64, 1, 40, 48)
+    check_tensor(kind, a, b, ("rows", "rows"), c, alpha=0.75, beta=-1.5)
+
+
+def test_three_products_are_nearer_than_one(precision):
+    a, b = numbers(np.float32, 64, 64), numbers(np.float32, 64, 64)
+    A, B = wp.array(a, device=DEVICE), wp.array(b, device=DEVICE)
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    errors = {}
+    for name in ("exact", "fast", "tf32"):
+        precision(name)
+        errors[name] = np.abs((A @ B).numpy() - exact).max()
+    assert errors["exact"] < 1e-5 and errors["fast"] < 2e-5 and 1e-4 < errors["tf32"] < 1e-1
+
+
+def test_one_call_allows_three_products_and_so_do_its_gradients(precision):
+    A, B = (wp.array(numbers(np.float32, 40, 40), device=DEVICE, requires_grad=True) for _ in range(2))
+    D = wp.zeros((40, 40), device=DEVICE, requires_grad=True)
+    with wp.Tape() as tape:
+        assert kernels_of(lambda: wp.matmul(A, B, D, D, allow_tf32x3_arith=True)) == ["weft_matmul_tf32x3_64x64_kn"]
+    seed = wp.array(numbers(np.float32, 40, 40), device=DEVICE)
+    assert kernels_of(lambda: tape.backward(grads={D: seed})) == [
+        "weft_matmul_tf32x3_64x64_kk",
+        "weft_matmul_tf32x3_64x64_mn",
+    ]
+    np.testing.assert_allclose(A.grad.numpy(), seed.numpy() @ B.numpy().T, rtol=1e-4, atol=1e-4)
+    half = wp.zeros((8, 8), dtype=wp.float16, device=DEVICE)
+    names = kernels_of(lambda: wp.matmul(half, half, half, half, allow_tf32x3_arith=True))
+    assert names == ["weft_matmul_f32_32x32"]  # exact
+
+
+def test_not_a_number_stays_in_its_row(precision):
+    for name in ("fast", "tf32"):
+        precision(name)
+        a = np.ones((16, 16), np.float32)
+        a[3, 5] = np.nan
+        found = (wp.array(a, device=DEVICE) @ wp.array(np.ones((16, 16), np.float32), device=DEVICE)).numpy()
+        assert np.isnan(found[3]).all() and (np.delete(found, 3, axis=0) == 16).all()
+
+
+def test_tensor_cores_in_graphs(precision):
+    precision("fast")
+    a, b = numbers(np.float32, 24, 17), numbers(np.float32, 17, 9)
+    A, B = wp.zeros((24, 17), device=DEVICE), wp.zeros((17, 9), device=DEVICE)
+    D = wp.zeros((24, 9), device=DEVICE)
+    with wp.ScopedCapture(DEVICE) as capture:
+        wp.matmul(A, B, D, D)
+    A.assign(a)
+    B.assign(b)
+    wp.capture_launch(capture.graph)
+    np.testing.assert_allclose(D.numpy(), a.astype(np.float64) @ b, rtol=1e-4, atol=1e-4)
+
+
+OLD_GPU = """
+import warp as wp
+wp.config.matmul_precision = "tf32"
+for dtype in (wp.float16, wp.float32):
+    a = wp.ones((40, 40), dtype=dtype, device="cuda:0")
+    wp.timing_begin()
+    assert (a @ a).numpy().tolist() == [[40.0] * 40] * 40
+    print([row.name for row in wp.timing_end() if "128x" in row.name or "32x32" in row.name or "64x" in row.name])
+"""
+
+
+def test_gpus_without_tensor_cores_are_exact():
+    if not os.environ.get("WARP_CUDA_DRIVER"):
+        pytest.skip("chooses the architecture of the emulated device")
+    run = [sys.executable, "-c", OLD_GPU]
+    done = subprocess.run(run, env=os.environ | {"WEFT_EMULATED_ARCH": "75"}, capture_output=True, text=True)
+    assert done.stdout == "['builtin kernel weft_matmul_f32_32x32']\n" * 2, done.stderr
+
+
+def test_other_precisions_are_refused():
+    with pytest.raises(ValueError, match="matmul_precision: is 'high', expected 'exact', 'fast' or 'tf32'"):
+        wp.config.matmul_precision = "high"
+    assert wp.config.matmul_precision == "exact"

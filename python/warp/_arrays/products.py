@@ -6,6 +6,7 @@ import numbers
 from typing import Any
 
 import numpy as np
+import warp
 import warp._weft as _weft
 from warp._arrays.arrays import check_one_device
 from warp._gradients.recording import Part, recorded
@@ -60,20 +61,41 @@ def _number(api: str, name: str, value: Any) -> float:
     return float(value)
 
 
-def _multiply(api: str, a: Any, b: Any, c: Any, d: Any, alpha: Any, beta: Any, device: Any, batch: str) -> None:
+_PRECISIONS = ("exact", "fast", "tf32")  # as MatmulPrecision of the runtime
+
+
+def _precision(dtype: Any, allow_tf32x3_arith: Any) -> int:
+    """The number of wp.config.matmul_precision; of "fast" at least for float32 if the call allows it."""
+    precision = _PRECISIONS.index(warp.config.matmul_precision)
+    return max(precision, 1) if allow_tf32x3_arith and dtype is warp.float32 else precision
+
+
+def _multiply(
+    api: str, a: Any, b: Any, c: Any, d: Any, alpha: Any, beta: Any, allow_tf32x3_arith: Any, device: Any, batch: str
+) -> None:
     alpha, beta = _number(api, "alpha", alpha), _number(api, "beta", beta)
     shapes = {"a": batch + "mk", "b": batch + "kn", "c": batch + "mn", "d": batch + "mn"}
     _check(api, {"a": a, "b": b, "c": c, "d": d}, 2 + len(batch), shapes, device)
-    _run(api, a, b, c if beta != 0.0 else None, d, alpha, beta)
+    _run(api, a, b, c if beta != 0.0 else None, d, alpha, beta, allow_tf32x3_arith)
 
 
-def _run(api: str, a: array, b: array, c: array | None, d: array, alpha: float, beta: float) -> None:
+def _run(
+    api: str,
+    a: array,
+    b: array,
+    c: array | None,
+    d: array,
+    alpha: float,
+    beta: float,
+    allow_tf32x3_arith: Any = False,
+) -> None:
     """The product itself, and its entry on a tape."""
 
     turned = (0, 2, 1) if a.ndim == 3 else (1, 0)
+    precision = _precision(a.dtype, allow_tf32x3_arith)
 
     def add(left: array, right: array, into: array) -> None:
-        primitives.matmul(left, right, into, into, alpha, 1.0)
+        primitives.matmul(left, right, into, into, alpha, 1.0, precision)
 
     def add_part_of_c(value: array, into: array) -> None:
         into += beta * value
@@ -105,7 +127,7 @@ def _run(api: str, a: array, b: array, c: array | None, d: array, alpha: float, 
     reads = {"a": a, "b": b} if c is None else {"a": a, "b": b, "c": c}
     recorded(
         api,
-        lambda: primitives.matmul(a, b, c, d, alpha, beta),
+        lambda: primitives.matmul(a, b, c, d, alpha, beta, precision),
         reads=reads,
         writes={"d": d},
         needs=needs,
@@ -132,12 +154,13 @@ def _matmul(
         d: shape (m, n), the result. May overlap the others. All may have any strides: transposed arrays are multiplied
             without a copy.
         alpha, beta: numbers.
-        allow_tf32x3_arith: of use on GPUs only.
+        allow_tf32x3_arith: allows float32 on a GPU what ``wp.config.matmul_precision = "fast"`` allows, also for the
+            gradients of this product.
         device: the device that all four arrays must be on; that of ``a`` if left out.
     Raises:
         UsageError: an argument is no array of two dimensions, or devices, dtypes or shapes do not fit.
     """
-    _multiply("matmul()", a, b, c, d, alpha, beta, device, "")
+    _multiply("matmul()", a, b, c, d, alpha, beta, allow_tf32x3_arith, device, "")
 
 
 _matmul.__name__ = _matmul.__qualname__ = "matmul"
@@ -178,17 +201,19 @@ def batched_matmul(
 
     A tape carries gradients to a, b and c.
     """
-    _multiply("batched_matmul()", a, b, c, d, alpha, beta, device, "*")
+    _multiply("batched_matmul()", a, b, c, d, alpha, beta, allow_tf32x3_arith, device, "*")
 
 
-def _adjoint(api: str, arrays: dict[str, Any], alpha: Any, beta: Any, device: Any, batch: str) -> None:
+def _adjoint(
+    api: str, arrays: dict[str, Any], alpha: Any, beta: Any, allow_tf32x3_arith: Any, device: Any, batch: str
+) -> None:
     alpha, beta = _number(api, "alpha", alpha), _number(api, "beta", beta)
     shapes = {"a": "mk", "b": "kn", "c": "mn", "adj_a": "mk", "adj_b": "kn", "adj_c": "mn", "adj_d": "mn"}
     _check(api, arrays, 2 + len(batch), {name: batch + letters for name, letters in shapes.items()}, device)
     a, b, adj_a, adj_b, adj_c, adj_d = (arrays[name] for name in ("a", "b", "adj_a", "adj_b", "adj_c", "adj_d"))
     turned = (0, 2, 1) if batch else (1, 0)
-    _run(api, adj_d, b.transpose(turned), adj_a, adj_a, alpha, 1.0)
-    _run(api, a.transpose(turned), adj_d, adj_b, adj_b, alpha, 1.0)
+    _run(api, adj_d, b.transpose(turned), adj_a, adj_a, alpha, 1.0, allow_tf32x3_arith)
+    _run(api, a.transpose(turned), adj_d, adj_b, adj_b, alpha, 1.0, allow_tf32x3_arith)
     adj_c += beta * adj_d
 
 
@@ -217,7 +242,7 @@ def adj_matmul(
         UsageError: as for matmul.
     """
     arrays = {"a": a, "b": b, "c": c, "adj_a": adj_a, "adj_b": adj_b, "adj_c": adj_c, "adj_d": adj_d}
-    _adjoint("adj_matmul()", arrays, alpha, beta, device, "")
+    _adjoint("adj_matmul()", arrays, alpha, beta, allow_tf32x3_arith, device, "")
 
 
 def adj_batched_matmul(
@@ -244,7 +269,7 @@ def adj_batched_matmul(
         UsageError: as for batched_matmul.
     """
     arrays = {"a": a, "b": b, "c": c, "adj_a": adj_a, "adj_b": adj_b, "adj_c": adj_c, "adj_d": adj_d}
-    _adjoint("adj_batched_matmul()", arrays, alpha, beta, device, "*")
+    _adjoint("adj_batched_matmul()", arrays, alpha, beta, allow_tf32x3_arith, device, "*")
 
 
 def product(a: Any, b: Any) -> Any:

@@ -147,20 +147,22 @@ void bind_array_primitives(nb::module_& m) {
         nb::arg("run_count").none());
     primitives.def(
         "matmul",
-        [](nb::handle a, nb::handle b, nb::handle c, nb::handle d, double alpha, double beta) {
+        [](nb::handle a, nb::handle b, nb::handle c, nb::handle d, double alpha, double beta, int precision) {
             PyArray& to = array_of(d);
             const Array &left = array_of(a).array, &right = array_of(b).array;
             const Array* added = c.is_none() ? nullptr : &array_of(c).array;
-            const auto multiply = [left, right, to = to.array, alpha, beta,
+            const auto multiply = [left, right, to = to.array, alpha, beta, precision,
                                    added = added ? std::optional(*added) : std::nullopt] {
-                to.device->primitives().matmul(left, right, added ? &*added : nullptr, to, alpha, beta);
+                to.device->primitives().matmul(left, right, added ? &*added : nullptr, to, alpha, beta,
+                                               static_cast<runtime::MatmulPrecision>(precision));
             };
             // The operations decide whether to release the GIL; they outnumber the bytes.
             perform("matmul", to.array.size() * left.view.shape[left.ndim - 1], to.array, multiply,
                     {left.view.data, right.view.data, added ? added->view.data : nullptr});
             count_write(to);
         },
-        nb::arg("a"), nb::arg("b"), nb::arg("c").none(), nb::arg("d"), nb::arg("alpha"), nb::arg("beta"));
+        nb::arg("a"), nb::arg("b"), nb::arg("c").none(), nb::arg("d"), nb::arg("alpha"), nb::arg("beta"),
+        nb::arg("precision") = 0);
     // A view of the same elements with another shape: axes of one element, and missing ones in front, are repeated.
     primitives.def("broadcast", [](nb::handle array, const std::vector<std::int64_t>& shape) {
         return nb::steal(make_view(array_of(array), [&](const Array& from) {

@@ -1,5 +1,5 @@
-// d = alpha * (a @ b) + beta * c in double precision, by tiles of three sizes. Each has a kernel that reads both operands
-// in vectors, and one ("_any") that also reads single numbers.
+// d = alpha * (a @ b) + beta * c in double precision, by tiles of three sizes. Each has a kernel that reads both
+// operands in vectors, and one ("_any") that also reads single numbers.
 #pragma clang force_cuda_host_device begin
 #include "devlib/cuda/matmul_tiles.h"
 

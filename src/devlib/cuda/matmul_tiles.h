@@ -1,6 +1,6 @@
 // The product of matrices by fused multiply-adds. A block of threads computes a tile of the result; a thread keeps
-// kDown x kAcross sums of it in registers. Tiles of the operands pass through two buffers in shared memory, one of which
-// is filled while the other is read.
+// kDown x kAcross sums of it in registers. Tiles of the operands pass through two buffers in shared memory, one of
+// which is filled while the other is read.
 //
 // An element is alpha * s + beta * c. The sum s begins with 0 and is fma(a[i, k], b[k, j], s) for each k in ascending
 // order, for every shape, tile and layout: the choice of a tile changes no bit.
@@ -37,8 +37,8 @@ struct Operand {
     std::int32_t access;
 };
 
-// Brings tiles of an operand from global memory to shared memory, transposed to [k][outer]. A thread has kVectors vectors
-// or kStaged numbers of a tile, each a fixed step from the one before.
+// Brings tiles of an operand from global memory to shared memory, transposed to [k][outer]. A thread has kVectors
+// vectors or kStaged numbers of a tile, each a fixed step from the one before.
 //
 // Elements beyond the operand's last k become `filler`: 0 for one operand and -0 for the other, whose product, -0,
 // changes no sum. So do rows beyond the last, whose results are not stored.

@@ -18,7 +18,8 @@ public:
     void sort_segments(const Array& keys, const Array& values, const std::vector<Segment>& segments) override;
     std::int64_t encode_runs(const Array& values, std::int64_t count, const Array& run_values,
                              const Array& run_lengths) override;
-    void matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta) override;
+    void matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta,
+                MatmulPrecision precision) override;
     void add(const Array& into, const Array& what) override;
 };
 

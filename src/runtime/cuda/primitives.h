@@ -21,7 +21,8 @@ public:
                              const Array& run_lengths) override;
     void encode_and_count_runs(const Array& values, std::int64_t count, const Array& run_values,
                                const Array& run_lengths, const Array& run_count) override;
-    void matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta) override;
+    void matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta,
+                MatmulPrecision precision) override;
     void add(const Array& into, const Array& what) override;
 };
 

@@ -123,14 +123,15 @@ void round_into(const Array& wide, const Array& to) {
 
 }  // namespace
 
-void CpuPrimitives::matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta) {
+void CpuPrimitives::matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta,
+                           MatmulPrecision precision) {
     const CpuDevice::Access access(*a.device);
     if (d.size() == 0) return;
     Scalar scalar = d.dtype.scalar();
     if (info(scalar).is_small_float()) {
         Array wide_a = in_single_precision(a), wide_b = in_single_precision(b);
         Array wide_d = beta != 0.0 ? in_single_precision(*c) : empty(wide_a.dtype, d.shape(), *d.device);
-        matmul(wide_a, wide_b, beta != 0.0 ? &wide_d : nullptr, wide_d, alpha, beta);
+        matmul(wide_a, wide_b, beta != 0.0 ? &wide_d : nullptr, wide_d, alpha, beta, precision);
         round_into(wide_d, d);
         return;
     }

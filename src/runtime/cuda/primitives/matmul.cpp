@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
+#include <vector>
 
 #include "devlib/cuda/primitives.h"
 #include "runtime/array_copies.h"
@@ -16,8 +17,8 @@ namespace {
 
 devlib::MatrixView matrix_view(const Array& array) {
     const std::int64_t* const strides = array.view.strides;
-    return {static_cast<char*>(array.view.data), array.ndim == 3 ? strides[0] : 0, strides[array.ndim - 2],
-            strides[array.ndim - 1]};
+    return {static_cast<char*>(array.view.data), array.ndim == 3 && array.view.shape[0] > 1 ? strides[0] : 0,
+            strides[array.ndim - 2], strides[array.ndim - 1]};
 }
 
 // Whether both views have the same elements at the same addresses.
@@ -47,17 +48,35 @@ constexpr TileKernel kDouble[] = {
 
 std::int64_t quotient_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-std::int64_t tiles_of(const TileKernel& kernel, const devlib::MatmulPlan& plan) {
-    return quotient_up(plan.rows, kernel.rows) * quotient_up(plan.columns, kernel.columns);
+std::int64_t tiles_of(const devlib::MatmulPlan& plan, std::int64_t rows, std::int64_t columns) {
+    return quotient_up(plan.rows, rows) * quotient_up(plan.columns, columns);
 }
 
-// The largest tiles that are not mostly empty and give each multiprocessor one; else the smallest.
-const TileKernel& choose_tiles(const TileKernel (&kernels)[3], const devlib::MatmulPlan& plan, int multiprocessors) {
+// Whether tiles of this size are not mostly empty and give each multiprocessor one.
+bool fills_device(const Workplace& at, const devlib::MatmulPlan& plan, std::int64_t rows, std::int64_t columns) {
+    return 2 * plan.rows > rows && 2 * plan.columns > columns &&
+           tiles_of(plan, rows, columns) * plan.batches >= at.device.gpu()->sm_count;
+}
+
+// The largest tiles that do; else the smallest.
+const TileKernel& choose_tiles(const Workplace& at, const TileKernel (&kernels)[3], const devlib::MatmulPlan& plan) {
     for (const TileKernel& kernel : kernels) {
-        const bool is_filled = 2 * plan.rows > kernel.rows && 2 * plan.columns > kernel.columns;
-        if (is_filled && tiles_of(kernel, plan) * plan.batches >= multiprocessors) return kernel;
+        if (fills_device(at, plan, kernel.rows, kernel.columns)) return kernel;
     }
     return kernels[2];
+}
+
+// A block for each tile of each product, in grids of as many whole products as there can be blocks.
+void launch_tiles(const Workplace& at, const OwnKernel& kernel, std::int64_t tiles, unsigned threads,
+                  devlib::MatmulPlan plan) {
+    const std::int64_t batches = plan.batches;
+    const std::int64_t most = std::max<std::int64_t>(1, std::numeric_limits<std::int32_t>::max() / tiles);
+    for (std::int64_t first = 0; first < batches; first += most) {
+        plan.batches = std::min(most, batches - first);
+        launch_own(kernel, at.device, at.stream, static_cast<unsigned>(tiles * plan.batches), threads, &plan);
+        for (devlib::MatrixView* const view : {&plan.a, &plan.b, &plan.c, &plan.d})
+            view->data += plan.batches * view->batch;
+    }
 }
 
 // ---- access to operands ----
@@ -88,17 +107,85 @@ void multiply(const Workplace& at, devlib::MatmulPlan plan, Scalar scalar) {
     const auto is_vector = [](std::int32_t access) {
         return access == devlib::kVectorsAlongOuter || access == devlib::kVectorsAlongK;
     };
-    const TileKernel& kernel = choose_tiles(scalar == Scalar::f64 ? kDouble : kSingle, plan, at.device.gpu()->sm_count);
+    const TileKernel& kernel = choose_tiles(at, scalar == Scalar::f64 ? kDouble : kSingle, plan);
     const OwnKernel& own = is_vector(plan.a_access) && is_vector(plan.b_access) ? kernel.vectors : kernel.any;
-    // As many products as a grid has blocks for.
-    const std::int64_t tiles = tiles_of(kernel, plan), batches = plan.batches;
-    const std::int64_t most = std::max<std::int64_t>(1, std::numeric_limits<std::int32_t>::max() / tiles);
-    for (std::int64_t first = 0; first < batches; first += most) {
-        plan.batches = std::min(most, batches - first);
-        launch_own(own, at.device, at.stream, static_cast<unsigned>(tiles * plan.batches), kernel.threads, &plan);
-        for (devlib::MatrixView* const view : {&plan.a, &plan.b, &plan.c, &plan.d})
-            view->data += plan.batches * view->batch;
+    launch_tiles(at, own, tiles_of(plan, kernel.rows, kernel.columns), kernel.threads, plan);
+}
+
+// ---- tensor cores ----
+
+// For each layout of the operands: k, or the rows of the left and the columns of the right one (m, n), are contiguous.
+struct TensorKernels {
+    OwnKernel large[2][2], small[2][2];  // tiles of 128x128 and 64x64; [left][right]
+};
+
+#define WEFT_TENSOR_KERNELS(module, name)                                                             \
+    {                                                                                                 \
+        {{{module, "weft_matmul_" name "_128x128_kk"}, {module, "weft_matmul_" name "_128x128_kn"}},  \
+         {{module, "weft_matmul_" name "_128x128_mk"}, {module, "weft_matmul_" name "_128x128_mn"}}}, \
+        {                                                                                             \
+            {{module, "weft_matmul_" name "_64x64_kk"}, {module, "weft_matmul_" name "_64x64_kn"}}, { \
+                {module, "weft_matmul_" name "_64x64_mk"}, {module, "weft_matmul_" name "_64x64_mn"}  \
+            }                                                                                         \
+        }                                                                                             \
     }
+constexpr TensorKernels kHalves = WEFT_TENSOR_KERNELS(k_matmul_f16_ptx, "f16");
+constexpr TensorKernels kBrains = WEFT_TENSOR_KERNELS(k_matmul_bf16_ptx, "bf16");
+constexpr TensorKernels kTf32 = WEFT_TENSOR_KERNELS(k_matmul_tf32_ptx, "tf32");
+constexpr TensorKernels kTf32Twice = WEFT_TENSOR_KERNELS(k_matmul_tf32_ptx, "tf32x3");
+#undef WEFT_TENSOR_KERNELS
+
+const TensorKernels* tensor_kernels(const Workplace& at, Scalar scalar, MatmulPrecision precision) {
+    constexpr int kAmpere = 80;
+    if (precision == MatmulPrecision::exact || at.device.gpu()->arch < kAmpere) return nullptr;
+    switch (scalar) {
+        case Scalar::f16:
+            return &kHalves;
+        case Scalar::bf16:
+            return &kBrains;
+        case Scalar::f32:
+            return precision == MatmulPrecision::tf32 ? &kTf32 : &kTf32Twice;
+        default:
+            return nullptr;
+    }
+}
+
+// Whether lines of 16 bytes along the first axis begin at multiples of 16 bytes; `along` and `across` are strides.
+bool has_aligned_lines(const devlib::MatrixView& view, std::int64_t along, std::int64_t across, std::int64_t bytes) {
+    return along == bytes && is_at_16_bytes(reinterpret_cast<std::intptr_t>(view.data)) && is_at_16_bytes(view.batch) &&
+           is_at_16_bytes(across);
+}
+
+// The array itself if its rows or columns are such lines, else a copy whose rows are.
+Array with_aligned_lines(const Array& array) {
+    const devlib::MatrixView view = matrix_view(array);
+    const std::int64_t bytes = array.dtype.size_bytes();
+    if (has_aligned_lines(view, view.column, view.row, bytes) || has_aligned_lines(view, view.row, view.column, bytes))
+        return array;
+    std::vector<std::int64_t> shape(array.shape().begin(), array.shape().end());
+    shape.back() = quotient_up(shape.back() * bytes, 16) * 16 / bytes;
+    Array copied = empty(array.dtype, shape, *array.device);
+    copied.view.shape[copied.ndim - 1] = array.view.shape[array.ndim - 1];
+    copy(copied, array);
+    return copied;
+}
+
+// Precondition: `plan` has all but the operands and the accesses.
+void multiply(const Workplace& at, const TensorKernels& kernels, devlib::MatmulPlan plan, const Array& a,
+              const Array& b) {
+    const std::int64_t bytes = a.dtype.size_bytes();
+    const Array left = with_aligned_lines(a), right = with_aligned_lines(b);
+    plan.a = matrix_view(left);
+    plan.b = matrix_view(right);
+    const bool along_rows = !has_aligned_lines(plan.a, plan.a.column, plan.a.row, bytes);
+    const bool along_columns = has_aligned_lines(plan.b, plan.b.column, plan.b.row, bytes);
+    const std::int64_t pair = 2 * bytes;
+    plan.stores_vectors = plan.d.column == bytes && plan.columns % 2 == 0 && plan.d.row % pair == 0 &&
+                          plan.d.batch % pair == 0 && reinterpret_cast<std::intptr_t>(plan.d.data) % pair == 0;
+    const bool is_large = fills_device(at, plan, 128, 128);
+    const std::int64_t side = is_large ? 128 : 64;
+    launch_tiles(at, (is_large ? kernels.large : kernels.small)[along_rows][along_columns], tiles_of(plan, side, side),
+                 is_large ? 256 : 128, plan);
 }
 
 // ---- small floats ----
@@ -122,14 +209,16 @@ Array in_single_precision(const Workplace& at, const Array& small) {
 
 }  // namespace
 
-void CudaPrimitives::matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta) {
+void CudaPrimitives::matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta,
+                            MatmulPrecision precision) {
     if (d.size() == 0) return;
     const Workplace at(d);
     const bool reads_c = beta != 0.0;
-    if (info(d.dtype.scalar()).is_small_float()) {
+    const TensorKernels* const tensor = tensor_kernels(at, d.dtype.scalar(), precision);
+    if (!tensor && info(d.dtype.scalar()).is_small_float()) {
         const Array wide_a = in_single_precision(at, a), wide_b = in_single_precision(at, b);
         const Array wide_d = reads_c ? in_single_precision(at, *c) : empty_single(d);
-        matmul(wide_a, wide_b, reads_c ? &wide_d : nullptr, wide_d, alpha, beta);
+        matmul(wide_a, wide_b, reads_c ? &wide_d : nullptr, wide_d, alpha, beta, MatmulPrecision::exact);
         launch_own({k_matmul_small_ptx, "weft_narrow_matrix"}, at.device, at.stream, d.size(), conversion(d, wide_d));
         return;
     }
@@ -146,7 +235,10 @@ void CudaPrimitives::matmul(const Array& a, const Array& b, const Array* c, cons
     plan.inner = a.view.shape[a.ndim - 1];
     plan.alpha = alpha;
     plan.beta = beta;
-    multiply(at, plan, d.dtype.scalar());
+    if (tensor)
+        multiply(at, *tensor, plan, a, b);
+    else
+        multiply(at, plan, d.dtype.scalar());
     if (!direct) copy(d, result);
 }
 
