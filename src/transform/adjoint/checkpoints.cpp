@@ -23,6 +23,7 @@ using ir::Value;
 namespace {
 
 constexpr std::int64_t kFewestSlots = 2;
+constexpr std::int64_t kUsualState = 64;  // bytes of an iteration
 
 // The number of steps from a checkpoint to the next one, if `length` iterations from the checkpoint on are to be
 // reversed, the last one first. `slots` counts the free slots, that of the checkpoint included. All numbers are i64.
@@ -83,7 +84,10 @@ std::int64_t Reverser::slots_for(const Operation& loop, std::int64_t bytes, Type
                        std::to_string(*options_.stack_slots) + " of them in a thread; it takes " +
                        std::to_string(kFewestSlots));
     const std::int64_t largest = (std::int64_t{1} << std::min<std::int64_t>(8 * counting.size_bytes() - 1, 62)) - 1;
-    return std::min({slots, *options_.stack_slots, largest});
+    // A loop of few iterations, of a number that is known, keeps them all: running some again takes longer than memory.
+    const std::int64_t known = ir::known_trips(loop).value_or(0);
+    const bool has_room = known * bytes <= *options_.stack_slots * kUsualState;
+    return std::min({slots, has_room ? std::max(known, *options_.stack_slots) : *options_.stack_slots, largest});
 }
 
 // Memory for `count` elements, at most `most`. It has room for `most` if the thread has no growing stack.

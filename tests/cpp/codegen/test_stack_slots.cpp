@@ -68,6 +68,23 @@ TEST(StackSlots, hold_for_each_loop_of_a_nest) {
     for (const std::int32_t n : {1, 2, 3, 6}) expect_slopes(kNested, 2, 1, n, n * n);
 }
 
+// As much memory as for that many states of 64 bytes: with 8 slots 512 bytes, of 12 for each iteration here.
+TEST(StackSlots, are_enough_for_all_iterations_of_a_loop_of_few) {
+    const auto of_iterations = [](int count) {
+        return "  %few = constant " + std::to_string(count) +
+               " : i32\n  %p = for %k = %zero to %few step %one carry (%s = %start) {\n    %q = mul %s, %v\n"
+               "    yield %q\n  }\n";
+    };
+    const std::string few = adjoint_of(of_iterations(40), 8), many = adjoint_of(of_iterations(43), 8);
+    EXPECT_NE(few.find("local_array [40]"), std::string::npos) << few;
+    EXPECT_EQ(few.find("while"), std::string::npos) << few;
+    EXPECT_NE(many.find("local_array [8]"), std::string::npos) << many;
+    for (const int lanes : {1, 4}) {
+        expect_slopes(of_iterations(40), 8, lanes, 0, 40);
+        expect_slopes(of_iterations(43), 8, lanes, 0, 43);
+    }
+}
+
 TEST(StackSlots, are_not_there_where_threads_have_a_stack) {
     EXPECT_NE(adjoint_of(kCounted, {}).find(" stack "), std::string::npos);
 }
