@@ -14,6 +14,12 @@ using ir::Operation;
 // A well-predicted branch costs less than the wait for a select. An index that is not negative is zero-extended, which
 // is free after a load.
 Leaf Emitter::from_end(llvm::Value* is_negative, Leaf& index, Leaf& extent, Scalar scalar) {
+    // A dimension has fewer than 2^31 elements, so that nothing overflows.
+    if (machine_.short_indices && !options_.huge && index.scalar->getType()->isIntegerTy(32)) {
+        llvm::Value* counted =
+            builder_.CreateAdd(index.scalar, builder_.CreateSExtOrTrunc(extent.scalar, index.scalar->getType()));
+        return Leaf::of_scalar(builder_.CreateSelect(is_negative, counted, index.scalar));
+    }
     llvm::BasicBlock *before = builder_.GetInsertBlock(), *end = new_block("from_end"), *after = new_block("index");
     llvm::Type* wide_type = builder_.getInt64Ty();
     const bool is_short = index.scalar->getType() != wide_type;

@@ -15,6 +15,7 @@
 //     body:    active and carried values are phis; ...; active = lanes that make another one; if any, go to body
 //     exit:    results are phis of the initial values and the last ones
 #include "codegen/emitter.h"
+#include "ir/loops.h"
 #include "ir/walk.h"
 #include "support/error.h"
 
@@ -252,9 +253,27 @@ void Emitter::emit_uniform_for(const Operation& operation) {
     set(counter, index);
     if (operation.guarded) set(arguments.back(), Leaf::of_scalar(builder_.getTrue()));
     emit_region(body);
-    k->addIncoming(builder_.CreateAdd(k, distance, "", false, is_short), builder_.GetInsertBlock());
+    llvm::BasicBlock* const last_of_body = builder_.GetInsertBlock();
+    k->addIncoming(builder_.CreateAdd(k, distance, "", false, is_short), last_of_body);
     gather_next(loop, body.terminator()->operands);
     close_loop(loop, operation.results, inits, nullptr);
+    if (machine_.unrolls_loops && !operation.guarded && !is_rare_)
+        unroll_if_short(operation, *last_of_body->getTerminator());
+}
+
+// Asks for four iterations at a time if the body is short and their number is not known. LLVM would take two or four,
+// by its size.
+void Emitter::unroll_if_short(const Operation& loop, llvm::Instruction& back) {
+    constexpr int kShortBody = 48;
+    constexpr unsigned kIterations = 4;
+    const transform::BodySize size = transform::body_size(loop.body());
+    if (size.has_loops || size.leaves > kShortBody || ir::known_trips(loop)) return;
+    llvm::Metadata* count =
+        llvm::MDNode::get(context_, {llvm::MDString::get(context_, "llvm.loop.unroll.count"),
+                                     llvm::ConstantAsMetadata::get(builder_.getInt32(kIterations))});
+    llvm::MDNode* loop_id = llvm::MDNode::getDistinct(context_, {nullptr, count});
+    loop_id->replaceOperandWith(0, loop_id);
+    back.setMetadata(llvm::LLVMContext::MD_loop, loop_id);
 }
 
 // Each lane has its own bounds.

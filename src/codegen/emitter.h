@@ -301,6 +301,7 @@ protected:
     void emit_loop(const ir::Operation& operation);
     void emit_either_way(const ir::Operation& loop, const transform::NegativeIndexChecks& signs);
     void keep_rolled(llvm::Instruction* back);
+    void unroll_if_short(const ir::Operation& loop, llvm::Instruction& back);
     void emit_for(const ir::Operation& operation);
     void emit_uniform_for(const ir::Operation& operation);
     void emit_masked_for(const ir::Operation& operation);

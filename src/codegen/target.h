@@ -40,6 +40,8 @@ struct Machine {
     // add constants only.
     bool shares_addresses = false;
     bool only_lines = false;       // debug information holds lines for profilers only
+    bool unrolls_loops = false;    // short loops are unrolled, for loads in flight
+    bool short_indices = false;    // negative indices of 32 bits are counted from the end in 32 bits, without a branch
     bool ptx_conversions = false;  // floats become integers by PTX's cvt.rzi, which saturates
     bool object_tables = false;    // objects are looked up in a table that each launch gets
 };

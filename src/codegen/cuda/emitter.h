@@ -26,6 +26,8 @@ struct CudaMachine : Machine {
         wide_elements = true;
         read_only_loads = true;
         shares_addresses = true;
+        short_indices = true;
+        unrolls_loops = true;
         ptx_conversions = true;
         object_tables = true;
     }
