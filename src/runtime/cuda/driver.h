@@ -108,7 +108,8 @@ enum Attribute : int {
     kMaxSharedMemoryPerBlockOptin = 97,
     kMemoryPoolsSupported = 115,
 };
-inline constexpr CUfunction_attribute kLocalBytes = 3, kRegisters = 4, kMayHaveLargeClusters = 14;
+inline constexpr CUfunction_attribute kMostThreadsOfBlock = 0, kLocalBytes = 3, kRegisters = 4,
+                                      kMayHaveLargeClusters = 14;
 inline constexpr int kClusterDimension = 4;
 inline constexpr unsigned kManagedForAll = 1;  // every stream reaches managed memory
 inline constexpr CUjit_option kErrorLogBuffer = 5, kErrorLogBufferBytes = 6, kGenerateLines = 13;

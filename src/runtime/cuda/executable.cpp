@@ -22,6 +22,11 @@ constexpr int kThreadsOfBlock = 256;  // default threads per block
 // Blocks of a cluster: on every GPU that has them, and for kernels that ask for more.
 constexpr int kMostPortable = 8, kMostClustered = 16;
 
+// Every kernel can have blocks of so many threads: a thread has at most 255 registers, and a block 65536.
+constexpr unsigned kBlockOfAnyCode = 256;
+// The bound of code for blocks of more threads.
+unsigned bound_of(unsigned threads) { return threads <= 512 ? 512 : 1024; }
+
 bool has_clusters(const CudaDevice& device) { return device.gpu()->arch >= 90; }
 
 // A grid with the launch's own axes (binary/cuda_abi.h), if most threads of its rows have work and most rows form whole
@@ -109,13 +114,43 @@ CudaKernel::CudaKernel(const KernelEntry& description, CudaExecutable& executabl
       formats_(std::make_shared<const std::vector<std::string>>(description.cuda().formats)),
       functions_(gpus().size()) {}
 
-CUfunction CudaKernel::function_on(CudaDevice& device) const {
-    if (!device.is_primary()) return executable_.function(description().symbol, device);
-    std::atomic<CUfunction>& known = functions_[static_cast<std::size_t>(device.ordinal)];
+CUfunction CudaKernel::function_on(CudaDevice& device, unsigned threads) const {
+    const auto find = [&] {
+        return threads <= kBlockOfAnyCode ? executable_.function(description().symbol, device)
+                                          : function_of_large_blocks(device, threads);
+    };
+    if (!device.is_primary()) return find();
+    Functions& of_device = functions_[static_cast<std::size_t>(device.ordinal)];
+    std::atomic<CUfunction>& known =
+        threads <= kBlockOfAnyCode ? of_device.any : of_device.of_large_blocks[bound_of(threads) > 512];
     if (const CUfunction function = known.load(std::memory_order_acquire)) return function;
-    const CUfunction function = executable_.function(description().symbol, device);
+    const CUfunction function = find();
     known.store(function, std::memory_order_release);
     return function;
+}
+
+// The function itself if its registers suffice; else one that is compiled for the bound.
+CUfunction CudaKernel::function_of_large_blocks(CudaDevice& device, unsigned threads) const {
+    const CudaEntry& entry = description().cuda();
+    const unsigned bound = entry.most_threads > 0 ? threads : bound_of(threads);
+    const auto number_of = [&](CUfunction function, CUfunction_attribute attribute) {
+        const CudaDevice::Inside inside(device);
+        int number = 0;
+        device.check(driver().cuFuncGetAttribute(&number, attribute, function), "cuFuncGetAttribute");
+        return static_cast<unsigned>(number);
+    };
+    CUfunction function = executable_.function(description().symbol, device);
+    if (number_of(function, kMostThreadsOfBlock) >= bound) return function;
+    if (entry.most_threads == 0) function = executable_.function(description().symbol, device, bound);
+    const unsigned most = number_of(function, kMostThreadsOfBlock);
+    if (most >= bound) return function;
+    throw UsageError("launch()",
+                     "block_dim is " + std::to_string(threads) + ", and kernel '" + description().name + "' has " +
+                         std::to_string(number_of(function, kRegisters)) + " registers for each thread on '" +
+                         device.alias + "', which allow blocks of " + std::to_string(most) +
+                         " threads. help: block_dim=" + std::to_string(std::min(most, kBlockOfAnyCode)) +
+                         ", or cuda_max_registers of at most " + std::to_string(65536 / bound),
+                     ErrorCategory::value);
 }
 
 void CudaKernel::prepare(Device& device) const { function_on(static_cast<CudaDevice&>(device)); }
@@ -218,7 +253,8 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
                              "deterministic launch of it would run on one. help: pass deterministic=False to "
                              "wp.launch() or @wp.kernel, or launch it with device=\"cpu\"",
                          ErrorCategory::value);
-    const CUfunction function = function_on(device);
+    const GridShape shape = shape_of(grid, description().tid_rank, options, entry, device.gpu()->threads_at_once);
+    const CUfunction function = function_on(device, shape.threads);
     const CudaDevice::Inside inside(device);
     CudaLaunch launch = cuda_launch(grid);
 
@@ -258,7 +294,6 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
             objects = device.objects().table_with(*former, stream);
         if (objects) launch.objects = objects->data();
     }
-    const GridShape shape = shape_of(grid, description().tid_rank, options, entry, device.gpu()->threads_at_once);
     launch.together = shape.together;
     std::optional<CudaMemory> logs;
     if (entry.logs > 0) {
@@ -285,9 +320,9 @@ CudaExecutable::CudaExecutable(Binary binary) : Executable(std::move(binary)) {
 
 // Unloading a module waits for launches that use it, in the driver.
 CudaExecutable::~CudaExecutable() {
-    for (const auto& [device, module] : modules_) {
+    for (const auto& [of, module] : modules_) {
         if (module.handle == nullptr) continue;
-        const CudaDevice::Inside inside(*device, std::nothrow);
+        const CudaDevice::Inside inside(*of.first, std::nothrow);
         if (!inside.is_inside()) continue;
         const RelaxedCapture relaxed;
         destroy_quietly(driver().cuModuleUnload, module.handle);
@@ -300,12 +335,14 @@ const CudaKernel& CudaExecutable::kernel(std::string_view name) const {
     throw InternalError("there is no kernel '" + std::string(name) + "' in this executable");
 }
 
-CUfunction CudaExecutable::function(const std::string& symbol, CudaDevice& device) {
+CUfunction CudaExecutable::function(const std::string& symbol, CudaDevice& device, unsigned block_bound) {
     const std::lock_guard lock(mutex_);
-    CudaModule& module = modules_[&device];
+    CudaModule& module = modules_[{&device, block_bound}];
     if (module.handle == nullptr) {
         const auto* const ptx = reinterpret_cast<const char*>(binary().code.data());
-        module = load_module({ptx, binary().machine_code, binary().target.processor}, device);
+        const std::string& processor = binary().target.processor;
+        module = block_bound == 0 ? load_module({ptx, binary().machine_code, processor}, device)
+                                  : load_module({with_block_bound(ptx, block_bound).c_str(), {}, processor}, device);
     }
     const CudaDevice::Inside inside(device);
     const RelaxedCapture relaxed;
@@ -316,7 +353,7 @@ CUfunction CudaExecutable::function(const std::string& symbol, CudaDevice& devic
 
 std::string CudaExecutable::origin(CudaDevice& device) {
     const std::lock_guard lock(mutex_);
-    const auto found = modules_.find(&device);
+    const auto found = modules_.find({&device, 0});
     return found == modules_.end() ? "" : found->second.origin;
 }
 

@@ -35,13 +35,19 @@ public:
                 Stream& stream) const override;
 
 private:
-    cuda::CUfunction function_on(CudaDevice& device) const;
+    // `threads`: of a block.
+    cuda::CUfunction function_on(CudaDevice& device, unsigned threads = 1) const;
+    cuda::CUfunction function_of_large_blocks(CudaDevice& device, unsigned threads) const;
     void launch_blocks(CudaDevice& device, cuda::CUfunction function, const GridShape& shape, int cluster,
                        cuda::CUstream stream, void** parameters) const;
 
     CudaExecutable& executable_;
     std::shared_ptr<const std::vector<std::string>> formats_;
-    mutable std::vector<std::atomic<cuda::CUfunction>> functions_;  // by ordinal, for devices with primary contexts
+    // By ordinal, for devices with primary contexts: the function, and those for blocks of up to 512 and 1024 threads.
+    struct Functions {
+        std::atomic<cuda::CUfunction> any = nullptr, of_large_blocks[2] = {};
+    };
+    mutable std::vector<Functions> functions_;
 };
 
 class CudaExecutable final : public Executable {
@@ -50,14 +56,15 @@ public:
     ~CudaExecutable() override;
 
     const CudaKernel& kernel(std::string_view name) const override;
-    // Loads the code on the device if needed. Throws UsageError if the driver rejects it.
-    cuda::CUfunction function(const std::string& symbol, CudaDevice& device);
+    // Loads the code on the device if needed. Throws UsageError if the driver rejects it. With `block_bound`, code whose
+    // registers suffice for blocks of so many threads.
+    cuda::CUfunction function(const std::string& symbol, CudaDevice& device, unsigned block_bound = 0);
     // Source of the code on the device (CudaModule); "" if it has not been loaded.
     std::string origin(CudaDevice& device);
 
 private:
     std::mutex mutex_;
-    std::map<CudaDevice*, CudaModule> modules_;  // by the device that has loaded it
+    std::map<std::pair<CudaDevice*, unsigned>, CudaModule> modules_;  // by the device that has loaded it, and the bound
     std::vector<std::unique_ptr<CudaKernel>> kernels_;
 };
 

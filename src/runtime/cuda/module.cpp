@@ -148,6 +148,20 @@ bool runs_on(const std::string& processor, int architecture) {
     return made_for / 10 == architecture / 10 && made_for <= architecture;
 }
 
+std::string with_block_bound(std::string_view ptx, unsigned threads) {
+    constexpr std::string_view kEntry = ".entry ";
+    const std::string bound = "\n.maxntid " + std::to_string(threads) + "\n";
+    std::string text;
+    while (true) {
+        const std::size_t entry = ptx.find(kEntry);
+        if (entry == std::string_view::npos) break;
+        const std::size_t end = ptx.find(')', entry) + 1;  // of the parameters
+        text.append(ptx.substr(0, end)).append(bound);
+        ptx.remove_prefix(end);
+    }
+    return text.append(ptx);
+}
+
 CudaModule load_module(const CudaCode& code, CudaContext& device) {
     const CudaContext::Inside inside(device);
     const RelaxedCapture relaxed;

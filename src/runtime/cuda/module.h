@@ -21,6 +21,10 @@ struct CudaModule {
     std::string origin;  // source of the code, and the reason if given machine code was not used; for people
 };
 
+// The PTX with a bound on the threads of each kernel's blocks. The driver's compiler then keeps to as many registers as
+// such a block has.
+std::string with_block_bound(std::string_view ptx, unsigned threads);
+
 // Throws UsageError if the driver takes neither, with its compiler's message on the PTX.
 CudaModule load_module(const CudaCode& code, CudaContext& device);
 
