@@ -52,6 +52,16 @@ struct CpuEntry {
     bool operator==(const CpuEntry&) const = default;
 };
 
+// An array of which each block may have a copy in shared memory, if it is small at the launch (CudaLaunch): the places
+// of its descriptor's fields in the block of arguments.
+struct CudaSharedCopy {
+    std::int64_t data = 0, shape = 0, strides = 0;
+    std::int32_t ndim = 0;
+    std::int32_t element_bytes = 0;
+
+    bool operator==(const CudaSharedCopy&) const = default;
+};
+
 // The facts of code for a CUDA device.
 struct CudaEntry {
     std::int64_t argument_bytes = 0;
@@ -66,6 +76,9 @@ struct CudaEntry {
     std::int32_t together = 1;         // elements of a thread under CudaLaunch::together
     bool finds_objects = false;        // looks up meshes, trees, grids or volumes: launches give it CudaLaunch::objects
     std::vector<std::string> formats;  // texts that it prints and raises; their numbers count from 1
+    // Blocks combine contributions of their threads: the fewer blocks, the fewer atomics.
+    bool combines = false;
+    std::vector<CudaSharedCopy> shared_copies;
 
     bool operator==(const CudaEntry&) const = default;
 };

@@ -40,8 +40,12 @@ struct CudaLaunch {
     std::int64_t log_bytes = 0;     // of one part
     std::int64_t together = 0;      // whether threads have several elements: in launches up to kMostTogether
     const void* objects = nullptr;  // a devlib::ObjectTable, set under CudaEntry::finds_objects
+    // Which of CudaEntry::shared_copies there are, a bit each. They lie in dynamic shared memory in this order, each at
+    // a multiple of kSharedCopyAlignment.
+    std::int64_t shared_copies = 0;
 };
-static_assert(sizeof(CudaLaunch) == 144);
+static_assert(sizeof(CudaLaunch) == 152);
+inline constexpr std::int64_t kSharedCopyAlignment = 16;
 inline constexpr std::int64_t kMostTogether = std::int64_t{1} << 30;
 
 // The alignment of the elements of array parameters in code for dense arrays: the most bytes that one access of several

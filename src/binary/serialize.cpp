@@ -47,6 +47,13 @@ public:
         write(entry.own_arrays);
         write(entry.cost_exclusive);
     }
+    void write(const CudaSharedCopy& copy) {
+        write(copy.data);
+        write(copy.shape);
+        write(copy.strides);
+        write(copy.ndim);
+        write(copy.element_bytes);
+    }
     void write(const CudaEntry& entry) {
         write(entry.argument_bytes);
         write(entry.arguments_in_memory);
@@ -60,6 +67,8 @@ public:
         write(entry.together);
         write(entry.finds_objects);
         write(entry.formats);
+        write(entry.combines);
+        write(entry.shared_copies);
     }
     void write(const KernelEntry& kernel) {
         write(kernel.name);
@@ -108,6 +117,13 @@ public:
         read(entry.own_arrays);
         read(entry.cost_exclusive);
     }
+    void read(CudaSharedCopy& copy) {
+        read(copy.data);
+        read(copy.shape);
+        read(copy.strides);
+        read(copy.ndim);
+        read(copy.element_bytes);
+    }
     void read(CudaEntry& entry) {
         read(entry.argument_bytes);
         read(entry.arguments_in_memory);
@@ -121,6 +137,8 @@ public:
         read(entry.together);
         read(entry.finds_objects);
         read(entry.formats);
+        read(entry.combines);
+        read(entry.shared_copies);
     }
     void read(KernelEntry& kernel) {
         read(kernel.name);

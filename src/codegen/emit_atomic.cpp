@@ -113,6 +113,26 @@ llvm::Constant* Emitter::neutral(Op op, Scalar scalar) const {
     }
 }
 
+// Applies a total by an atomic, unless the total is the identity.
+void Emitter::contribute(Op kind, Scalar scalar, llvm::Value* pointer, llvm::Value* total) {
+    llvm::Constant* nothing = neutral(kind, scalar);
+    llvm::Value* counts;
+    if (!info(scalar).is_float()) {
+        counts = builder_.CreateICmpNE(total, nothing);
+    } else if (kind == Op::atomic_add) {
+        llvm::Type* bits = builder_.getIntNTy(static_cast<unsigned>(info(scalar).bits));
+        counts = builder_.CreateICmpNE(builder_.CreateBitCast(total, bits), builder_.CreateBitCast(nothing, bits));
+    } else {
+        counts = builder_.CreateFCmpORD(total, total);
+    }
+    llvm::BasicBlock *write = new_block("contribute"), *after = new_block("contributed");
+    builder_.CreateCondBr(counts, write, after);
+    builder_.SetInsertPoint(write);
+    atomic_scalar(kind, scalar, pointer, nullptr, total);
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+}
+
 // The operand of an atomic in active lanes, and the identity in the others.
 llvm::Value* Emitter::contributions(Op op, Scalar scalar, Leaf& operand) {
     if (lanes_.count == 1) return operand.scalar;

@@ -91,6 +91,15 @@ std::pair<llvm::BasicBlock*, llvm::BasicBlock*> Emitter::emit_either(llvm::Value
     return {end_of_a, end_of_b};
 }
 
+void Emitter::emit_if_true(llvm::Value* condition, const char* name, const std::function<void()>& a) {
+    llvm::BasicBlock *then = new_block(name), *after = new_block("after");
+    builder_.CreateCondBr(condition, then, after);
+    builder_.SetInsertPoint(then);
+    a();
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+}
+
 LaneValue Emitter::merge(Type type, bool as_vector, LaneValue& a, llvm::BasicBlock* from_a, LaneValue& b,
                          llvm::BasicBlock* from_b) {
     LaneValue result{type, {}, a.root == b.root ? a.root : MemoryRoot{}};

@@ -133,6 +133,8 @@ protected:
     std::pair<llvm::BasicBlock*, llvm::BasicBlock*> emit_either(llvm::Value* condition, const char* name,
                                                                 const std::function<void()>& a,
                                                                 const std::function<void()>& b);
+    // if condition: a()
+    void emit_if_true(llvm::Value* condition, const char* name, const std::function<void()>& a);
     LaneValue merge(Type type, bool varying, LaneValue& a, llvm::BasicBlock* from_a, LaneValue& b,
                     llvm::BasicBlock* from_b);
     Leaf zero_leaf(const LeafType& type, bool as_vector);
@@ -290,6 +292,7 @@ protected:
     void apply_to_each_lane(const ir::Operation& operation, llvm::ArrayRef<ir::Value*> indices,
                             llvm::ArrayRef<LeafType> leaves);
     llvm::Constant* neutral(ir::Op op, Scalar scalar) const;
+    void contribute(ir::Op kind, Scalar scalar, llvm::Value* pointer, llvm::Value* total);
     llvm::Value* contributions(ir::Op op, Scalar scalar, Leaf& operand);
     llvm::Value* combine_lanes(ir::Op op, Scalar scalar, llvm::Value* values);
     bool reduce_into(ir::Op op, Scalar scalar, const AtomicTarget& place, Leaf& operand);

@@ -41,7 +41,7 @@ public:
         find_additions();
         if (!function_.is_kernel) return;
         if (options_.vector_unit) choose_lanes_by_cost();
-        if (options_.coarsens && !plan_.depends_on_order) plan_.coarsening = find_coarsening(function_);
+        if (options_.coarsens) choose_form_of_threads();
     }
 
 private:
@@ -57,6 +57,36 @@ private:
         find_plain_when_alone();
         if (!plan_.plain_when_alone.empty())
             plan_.cost_when_alone = thread_cost(function_, plan_.uniformity, lanes, plan_.plain_when_alone);
+    }
+
+    void choose_form_of_threads() {
+        if (!plan_.privatised.empty()) {
+            find_accumulated();
+            find_shared_copies();
+        }
+        const auto is_combined = [&](const Operation& operation) {
+            return plan_.accumulated.contains(&operation) ||
+                   (ir::is_atomic(operation.op) && plan_.shared_copies.contains(plan_.atomics.at(&operation).memory));
+        };
+        Coarsening coarsening = find_coarsening(function_, is_combined);
+        // The order in which combined contributions arrive is unspecified anyway.
+        if (coarsening.combines || !plan_.depends_on_order) plan_.coarsening = std::move(coarsening);
+    }
+
+    void find_shared_copies() {
+        constexpr std::size_t kMostCopies = 2;
+        if (body_size(function_.body).leaves > kSmallCombiningBody) return;
+        ir::for_each_operation(function_.body, [&](const Operation& operation) {
+            if (!ir::is_atomic(operation.op) || plan_.accumulated.contains(&operation)) return;
+            const Memory& memory = plan_.atomics.at(&operation).memory;
+            if (!plan_.privatised.contains(memory) || plan_.uncontended.contains(memory) ||
+                plan_.halo.memories.contains(memory) || plan_.shared_copies.size() == kMostCopies)
+                return;
+            const Type array = function_.parameters()[static_cast<std::size_t>(memory.parameter)]->type;
+            if (!array.is_array() || array.ndim() == 0) return;
+            if (array.element().is_scalar() || array.element().is_numeric_aggregate())
+                plan_.shared_copies.insert(memory);
+        });
     }
 
     void find_accumulated() {

@@ -66,6 +66,8 @@ struct KernelPlan {
     Halo halo;                            // without `debug` and with `noalias`
     std::vector<AdjacentAdditions> adjacent_additions;  // additions that lanes may make as one
     std::unordered_map<const ir::Operation*, const AdjacentAdditions*> adjacent_additions_of;
+    // Atomics on privatised memories whose sum stays in registers, over a chunk of threads or the elements of a thread.
+    std::unordered_set<const ir::Operation*> accumulated;
     bool depends_on_order = false;  // whether its results do: order_dependence.h
     bool has_long_loops = false;    // long_loops.h
 
@@ -74,13 +76,12 @@ struct KernelPlan {
     double cost = 0.0;  // thread_cost() in that many lanes
     BodySize size;
     ArmForms arm_forms;  // in lanes
-    // Atomics on privatised memories whose sum stays in registers over a chunk of threads.
-    std::unordered_set<const ir::Operation*> accumulated;
     // Atomics that are plain additions in a launch that runs alone (LaunchContext::exclusive), and the cost then.
     std::unordered_set<const ir::Operation*> plain_when_alone;
     double cost_when_alone = 0.0;  // 0: it makes no difference
     // ---- of kernels for GPUs ----
     Coarsening coarsening;
+    std::set<Memory> shared_copies;  // privatised memories of which each block may have a copy in shared memory
 };
 
 // By function, in the order of the module. A kernel whose calls are not inlined does not run in lanes.

@@ -430,8 +430,11 @@ def test_sums_over_all_threads_count_each_once(threads, block_dim, missing):
 
 
 @wp.kernel
-def total(x: wp.array[float], out: wp.array[float]):
-    wp.atomic_add(out, 0, x[wp.tid()])
+def total(x: wp.array[float], n: wp.array[int], out: wp.array[float], count: wp.array[int], seen: wp.array[float]):
+    i = wp.tid()
+    seen[i] = out[1] + float(count[1])
+    wp.atomic_add(out, 0, x[i])
+    wp.atomic_sub(count, 0, n[i])
 
 
 @wp.kernel
@@ -441,11 +444,16 @@ def tickets(out: wp.array[int], place: wp.array[int]):
 
 
 def test_atomics_of_a_warp_at_one_address_are_one():
-    assert accesses(text_of(total), "shfl").count("shfl.sync.bfly.b32") == 5
+    """Of arrays that the kernel also reads, so that a block does not combine more."""
+    text = text_of(total)
+    assert accesses(text, "shfl").count("shfl.sync.bfly.b32") == 5 and text.count("redux.sync.add.s32") == 1
     x = np.random.default_rng(1).random(10_000).astype(np.float32)
-    out = wp.zeros(1, dtype=float, device=DEVICE)
-    wp.launch(total, 10_000, inputs=[wp.array(x, device=DEVICE), out], device=DEVICE)
-    np.testing.assert_allclose(out.numpy()[0], x.astype(np.float64).sum(), rtol=1e-5)
+    out = wp.array([0, 0.5], dtype=float, device=DEVICE)
+    count, seen = wp.array([7, 1], dtype=int, device=DEVICE), wp.zeros(10_000, dtype=float, device=DEVICE)
+    numbers = wp.array(np.arange(10_000), dtype=int, device=DEVICE)
+    wp.launch(total, 10_000, inputs=[wp.array(x, device=DEVICE), numbers, out, count, seen], device=DEVICE)
+    np.testing.assert_allclose(out.numpy(), [x.astype(np.float64).sum(), 0.5], rtol=1e-5)
+    assert count.numpy().tolist() == [7 - 9999 * 5000, 1] and (seen.numpy() == 1.5).all()
     # If the old value is used, each thread has an atomic of its own.
     assert not accesses(text_of(tickets), "shfl")
     place, out = wp.zeros(100, dtype=int, device=DEVICE), wp.zeros(1, dtype=int, device=DEVICE)

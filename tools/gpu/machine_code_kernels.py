@@ -171,7 +171,7 @@ ROWS = [
     Row("randf", random_numbers, "random_numbers"),
     Row("CSR product", spmv, "spmv", unit="LDG", per_element=3, loops=1, element="entry"),
     Row("sum into one cell", sum_of_all, "sum_of_all", unit="LDG", loops=1),
-    Row("histogram of 256", histogram, "histogram", unit="LDG", loops=1),
+    Row("histogram of 256", histogram, "histogram", unit="ATOMS", loops=1),
     Row("adjoint of a chain", smooth_chain, "chain_adjoint", adjoint=True),
     Row("adjoint of a rollout", rollout, "rollout_adjoint", unit="MUFU.RCP", loops=2, adjoint=True, element="step"),
     Row("adjoint by a factor", scale, "scale_adjoint", unit="LDG", per_element=3, loops=1, adjoint=True),

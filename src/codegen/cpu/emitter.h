@@ -149,7 +149,6 @@ protected:
     llvm::Value* fits(PrivateCopy& copy, llvm::Value* threads);
     void open_private_copy(const PrivateCopy& copy);
     void close_private_copy(const PrivateCopy& copy);
-    void contribute(ir::Op kind, Scalar scalar, llvm::Value* pointer, llvm::Value* total);
     void contribute_block(ir::Op kind, Scalar scalar, llvm::Value* pointer, llvm::Value* totals);
     void emit_counted(llvm::Value* count, const std::function<void(llvm::Value* i)>& body);
 

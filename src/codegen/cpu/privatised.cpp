@@ -89,26 +89,6 @@ void CpuEmitter::close_accumulators() {
     });
 }
 
-// Applies a total by an atomic, unless the total is the identity.
-void CpuEmitter::contribute(Op kind, Scalar scalar, llvm::Value* pointer, llvm::Value* total) {
-    llvm::Constant* nothing = neutral(kind, scalar);
-    llvm::Value* counts;
-    if (!info(scalar).is_float()) {
-        counts = builder_.CreateICmpNE(total, nothing);
-    } else if (kind == Op::atomic_add) {
-        llvm::Type* bits = builder_.getIntNTy(static_cast<unsigned>(info(scalar).bits));
-        counts = builder_.CreateICmpNE(builder_.CreateBitCast(total, bits), builder_.CreateBitCast(nothing, bits));
-    } else {
-        counts = builder_.CreateFCmpORD(total, total);
-    }
-    llvm::BasicBlock *write = new_block("contribute"), *after = new_block("contributed");
-    builder_.CreateCondBr(counts, write, after);
-    builder_.SetInsertPoint(write);
-    atomic_scalar(kind, scalar, pointer, nullptr, total);
-    builder_.CreateBr(after);
-    builder_.SetInsertPoint(after);
-}
-
 // Combines contributions first: in a register, in a private copy or with those of neighbours.
 bool CpuEmitter::emit_put_together(const Operation& atomic) {
     if (accumulate(atomic)) return true;

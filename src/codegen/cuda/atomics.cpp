@@ -7,7 +7,8 @@
 //                 the first thread: atomic.add total[0], s
 //             else: atomic.add total[0], x
 //
-// As on the CPU, sums of floats are then rounded in another order.
+// As on the CPU, sums of floats are then rounded in another order. privatised.cpp goes further, for arrays that the
+// kernel accesses in no other way.
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include "codegen/cuda/emitter.h"
@@ -18,8 +19,6 @@ using ir::Op;
 using ir::Operation;
 
 namespace {
-
-constexpr int kWarp = 32;
 
 // Whether a warp can reduce the operands: by shuffles of 32 or 64 bits. Precondition: the result is unused.
 bool can_be_put_together(const Operation& atomic) {
@@ -43,7 +42,7 @@ bool CudaEmitter::has_atomic(Op op, Scalar scalar) const {
 }
 
 // The number of the lane at the given XOR distance in the warp.
-llvm::Value* CudaEmitter::of_other_lane(llvm::Value* number, int distance) {
+llvm::Value* CudaEmitter::of_other_lane(llvm::Value* number, int distance, llvm::Value* lanes) {
     llvm::Type* const type = number->getType();
     llvm::Type* const word = builder_.getInt32Ty();
     const auto words = static_cast<unsigned>(type->getScalarSizeInBits() / 32);
@@ -53,21 +52,48 @@ llvm::Value* CudaEmitter::of_other_lane(llvm::Value* number, int distance) {
     for (unsigned i = 0; i < words; ++i) {
         llvm::Value* part = builder_.CreateIntrinsic(
             llvm::Intrinsic::nvvm_shfl_sync_bfly_i32, {},
-            {builder_.getInt32(~0u), builder_.CreateExtractElement(bits, std::uint64_t{i}),
+            {lanes, builder_.CreateExtractElement(bits, std::uint64_t{i}),
              builder_.getInt32(static_cast<std::uint32_t>(distance)), builder_.getInt32(kWarp - 1)});
         moved = builder_.CreateInsertElement(moved, part, std::uint64_t{i});
     }
     return builder_.CreateBitCast(moved, type);
 }
 
+// The numbers of these lanes, each of which calls this, by one instruction. Null if there is none.
+llvm::Value* CudaEmitter::reduced_at_once(Op kind, Scalar scalar, llvm::Value* number, llvm::Value* lanes) {
+    constexpr int kReduces = 80;
+    if (architecture_ < kReduces || info(scalar).is_float() || info(scalar).bits != 32) return nullptr;
+    const bool is_signed = info(scalar).is_signed();
+    const llvm::Intrinsic::ID which = [&]() -> llvm::Intrinsic::ID {
+        switch (kind) {
+            case Op::atomic_add:
+            case Op::atomic_sub:
+                return llvm::Intrinsic::nvvm_redux_sync_add;
+            case Op::atomic_min:
+                return is_signed ? llvm::Intrinsic::nvvm_redux_sync_min : llvm::Intrinsic::nvvm_redux_sync_umin;
+            case Op::atomic_max:
+                return is_signed ? llvm::Intrinsic::nvvm_redux_sync_max : llvm::Intrinsic::nvvm_redux_sync_umax;
+            case Op::atomic_and:
+                return llvm::Intrinsic::nvvm_redux_sync_and;
+            case Op::atomic_or:
+                return llvm::Intrinsic::nvvm_redux_sync_or;
+            default:
+                return llvm::Intrinsic::nvvm_redux_sync_xor;
+        }
+    }();
+    return builder_.CreateIntrinsic(which, {}, {number, lanes});
+}
+
 llvm::Value* CudaEmitter::sum_of_warp(Op op, Scalar scalar, llvm::Value* number) {
+    if (llvm::Value* at_once = reduced_at_once(op, scalar, number, builder_.getInt32(~0u))) return at_once;
     const Op combined = op == Op::atomic_sub ? Op::add : *ir::applied(op);
     for (int distance = kWarp / 2; distance > 0; distance /= 2)
-        number = binary(combined, scalar, number, of_other_lane(number, distance));
+        number = binary(combined, scalar, number, of_other_lane(number, distance, builder_.getInt32(~0u)));
     return number;
 }
 
 bool CudaEmitter::emit_put_together(const Operation& atomic) {
+    if (accumulate(atomic) || add_to_shared_copy(atomic)) return true;
     if (options_.debug || uses_result(atomic) || !plan_.atomics.at(&atomic).is_fixed || !can_be_put_together(atomic) ||
         is_uncontended(memory_of(atomic)))
         return false;

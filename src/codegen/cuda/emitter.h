@@ -4,12 +4,14 @@
 //   thread_coarsening.cpp  its loops over elements
 //   math.cpp               functions of libdevice, or of libclc
 //   atomics.cpp            atomics of whole warps at one address
+//   privatised.cpp         contributions that a block combines
 //   reports.cpp            faults, prints: calls of the device library (devlib/cuda)
 //
 // LLVM infers that the entry's parameters are in parameter memory, and that arrays of parameters are in global memory.
 // Everything else is written with generic pointers.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -41,6 +43,11 @@ struct CudaReporting {
     std::vector<llvm::GlobalVariable*> texts;  // the globals of `formats`, unused on the device
     bool reports = false, prints = false;
 };
+
+inline constexpr int kWarp = 32;
+
+// The name of a block's dynamic shared memory.
+inline constexpr char kDynamicShared[] = "weft_shared";
 
 // Registers of a thread with several elements: the largest block, of 1024 threads, has 65536.
 inline constexpr int kRegistersTogether = 64;
@@ -76,6 +83,9 @@ protected:
         llvm::BasicBlock* from;
     };
     Range emit_together(int together, const Position& at, llvm::BasicBlock* one_by_one);
+    void emit_one_by_one(llvm::BasicBlock* element, llvm::SmallVector<Range, 2> ranges, llvm::BasicBlock* done,
+                         bool whole_blocks);
+    llvm::Value* emit_rounds(int together);
     struct Element;
     void emit_in_step(const ir::Region& region, llvm::MutableArrayRef<Element> elements, llvm::BasicBlock* one_by_one);
     llvm::Value* sum(llvm::Value* a, llvm::Value* b);
@@ -110,8 +120,40 @@ protected:
     llvm::SyncScope::ID atomic_scope() const override { return context_.getOrInsertSyncScopeID("device"); }
     bool has_atomic(ir::Op op, Scalar scalar) const override;
     bool emit_put_together(const ir::Operation& atomic) override;
-    llvm::Value* of_other_lane(llvm::Value* number, int distance);
+    llvm::Value* of_other_lane(llvm::Value* number, int distance, llvm::Value* lanes);
+    llvm::Value* reduced_at_once(ir::Op kind, Scalar scalar, llvm::Value* number, llvm::Value* lanes);
     llvm::Value* sum_of_warp(ir::Op op, Scalar scalar, llvm::Value* number);
+
+    // ---- privatised.cpp ----
+    // An atomic at one address for the whole launch, whose operands a thread combines first.
+    struct Accumulator {
+        ir::Op kind;
+        Scalar scalar;
+        llvm::Value* sum = nullptr;      // a local variable
+        llvm::Value* pointer = nullptr;  // the address of the final atomic
+    };
+    struct SharedCopy {
+        MemoryRoot root;
+        ir::Op kind;
+        Scalar scalar;
+        llvm::Value* is_there = nullptr;
+        llvm::Value* home = nullptr;     // the array's memory
+        llvm::Value* memory = nullptr;   // the copy's
+        llvm::Value* numbers = nullptr;  // their count, i32; 0 if there is no copy
+    };
+    void open_block_sums();
+    void open_accumulators();
+    bool accumulate(const ir::Operation& operation);
+    llvm::Value* combine_warp(ir::Op kind, Scalar scalar, llvm::Value* number, llvm::Value* lane, llvm::Value* present);
+    void close_accumulators();
+    void open_shared_copies();
+    bool add_to_shared_copy(const ir::Operation& atomic);
+    void close_shared_copies();
+    void close_block_sums();
+    void describe_block_sums(CudaEntry& entry) const;
+    void emit_barrier();
+    void emit_by_block(llvm::Value* count, const std::function<void(llvm::Value* i)>& body);
+    llvm::Value* thread_of_block();
 
     const int architecture_;
     const bool has_libclc_;
@@ -120,8 +162,13 @@ protected:
     llvm::Value *first_ = nullptr, *threads_ = nullptr;   // this thread's number in the launch, and their count
     llvm::Value *logs_ = nullptr, *log_bytes_ = nullptr;  // CudaLaunch
     std::map<const ir::Operation*, std::int64_t> log_numbers_;
-    llvm::Value* count_ = nullptr;                           // of all elements
-    llvm::Value* is_together_ = nullptr;                     // CudaLaunch::together
+    llvm::Value* count_ = nullptr;         // of all elements
+    llvm::Value* is_together_ = nullptr;   // CudaLaunch::together
+    llvm::Value* shared_flags_ = nullptr;  // CudaLaunch::shared_copies
+    llvm::Value* any_shared_copy_ = nullptr;
+    bool adds_to_copies_ = false;  // the code being emitted runs if there is a copy
+    std::map<const ir::Operation*, std::vector<Accumulator>> accumulators_;
+    std::vector<SharedCopy> shared_copies_;
     llvm::SmallVector<llvm::Value*, kMaxDims> multipliers_;  // CudaAxis
     llvm::SmallVector<llvm::Value*, kMaxDims> short_multipliers_, shifts_;
 };

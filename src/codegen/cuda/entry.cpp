@@ -34,14 +34,15 @@ void CudaEmitter::emit_entry(KernelEntry& entry) {
     if (options_.noalias) alias_scopes_.open(kernel_, context_);
     load_launch(function->getArg(0));
     if (cuda.argument_bytes > 0) load_arguments(function->getArg(1));
-    cuda.together = plan_.coarsening.elements;
+    cuda.together = plan_.coarsening.combines ? 1 : plan_.coarsening.elements;
     cuda.whole_blocks = calls_native(kernel_);
+    if (!cuda.whole_blocks) open_block_sums();
     emit_elements(cuda.together, cuda.whole_blocks);
     function->addFnAttr(kThreadLoops, "1");
     cuda.most_threads = options_.most_threads;
     if (options_.most_threads > 0) function->addFnAttr("nvvm.maxntid", std::to_string(options_.most_threads));
     // Without an explicit limit, ptxas waits between loads rather than take more than 32 registers.
-    const bool waits = cuda.together > 1 && options_.most_threads == 0;
+    const bool waits = plan_.coarsening.elements > 1 && options_.most_threads == 0;
     const int registers = options_.max_registers > 0 ? options_.max_registers : waits ? kRegistersTogether : 0;
     if (registers > 0) function->addFnAttr("nvvm.maxnreg", std::to_string(registers));
     if (options_.least_blocks > 0) function->addFnAttr("nvvm.minctasm", std::to_string(options_.least_blocks));
@@ -84,6 +85,7 @@ void CudaEmitter::load_launch(llvm::Value* launch) {
     logs_ = of_launch(launch, offsetof(CudaLaunch, logs), builder_.getPtrTy());
     log_bytes_ = of_launch(launch, offsetof(CudaLaunch, log_bytes), number);
     objects_ = of_launch(launch, offsetof(CudaLaunch, objects), builder_.getPtrTy());
+    shared_flags_ = of_launch(launch, offsetof(CudaLaunch, shared_copies), number);
     for (int axis = 0; axis < kernel_.tid_rank; ++axis) {
         const std::size_t at = offsetof(CudaLaunch, axes) + sizeof(CudaAxis) * static_cast<std::size_t>(axis);
         dims_.push_back(of_launch(launch, at + offsetof(CudaAxis, extent), number));
@@ -104,6 +106,7 @@ void CudaEmitter::describe(CudaEntry& entry) {
     entry.logs = static_cast<std::int32_t>(log_numbers_.size());
     entry.finds_objects = finds_objects_ || callees_.find_objects;
     entry.asks_blocks = entry.whole_blocks || asks_blocks_ || callees_.ask_blocks;
+    describe_block_sums(entry);
     entry.reports = reporting_.reports;
     entry.prints = reporting_.prints;
     entry.formats = reporting_.formats;

@@ -12,6 +12,8 @@
 //         coordinates of `index`, by multiplications
 //         body
 //
+// If the threads combine contributions, rounds of several elements come before the second loop (emit_rounds()).
+//
 // In the second case any grid runs all elements: one per thread, or fewer threads that take several. Loop indices have
 // 64 bits.
 //
@@ -66,34 +68,21 @@ void CudaEmitter::emit_elements(int together, bool whole_blocks) {
     }
     first_ = sum(product(at.block[0], at.threads), at.thread);
     threads_ = product(sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x), at.threads);
-    ranges.push_back({first_, threads_, count_, builder_.GetInsertBlock()});
-    builder_.CreateCondBr(builder_.CreateICmpSLT(first_, count_), element, done);
-
-    builder_.SetInsertPoint(element);
-    const auto of_ranges = [&](llvm::Value* Range::* part) {
-        llvm::PHINode* phi = builder_.CreatePHI(builder_.getInt64Ty(), 3);
-        for (const Range& range : ranges) phi->addIncoming(range.*part, range.from);
-        return phi;
-    };
-    llvm::PHINode *index = of_ranges(&Range::first), *step = of_ranges(&Range::step), *end = of_ranges(&Range::end);
-    find_coordinates(index);
-    emit_region(kernel_.body);
-    llvm::Value* next = sum(index, step);
-    llvm::Value* has_next = builder_.CreateICmpSLT(next, end);
-    if (whole_blocks) {
-        llvm::BasicBlock* again = new_block("again");
-        builder_.CreateCondBr(has_next, again, done);
-        builder_.SetInsertPoint(again);
-        builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all, {builder_.getInt32(0)});
-        builder_.CreateBr(element);
-    } else {
-        builder_.CreateCondBr(has_next, element, done);
+    if (shared_copies_.empty()) {
+        emit_one_by_one(element, std::move(ranges), done, whole_blocks);
+    } else {  // the loops once with the copies, and once without
+        llvm::BasicBlock *copied = new_block("copied"), *uncopied = new_block("uncopied");
+        builder_.CreateCondBr(any_shared_copy_, copied, uncopied);
+        const LaneValues parameters = values_;
+        for (const bool adds_to_copies : {true, false}) {
+            builder_.SetInsertPoint(adds_to_copies ? copied : uncopied);
+            adds_to_copies_ = adds_to_copies;
+            emit_one_by_one(adds_to_copies ? element : new_block("element"), {}, done, whole_blocks);
+            values_ = parameters;
+        }
     }
-    llvm::BasicBlock* last = builder_.GetInsertBlock();
-    index->addIncoming(next, last);
-    step->addIncoming(step, last);
-    end->addIncoming(end, last);
     builder_.SetInsertPoint(done);
+    close_block_sums();
     builder_.CreateRetVoid();
 }
 
@@ -159,6 +148,70 @@ CudaEmitter::Range CudaEmitter::emit_together(int together, const Position& at, 
     for (Element& element : elements) element.values = values_;
     emit_in_step(kernel_.body, elements, one_by_one);
     return range;
+}
+
+// The loop over the ranges, the first of which is entered from elsewhere. A last range is added: the elements that
+// threads of any grid take one by one, entered from here.
+void CudaEmitter::emit_one_by_one(llvm::BasicBlock* element, llvm::SmallVector<Range, 2> ranges, llvm::BasicBlock* done,
+                                  bool whole_blocks) {
+    llvm::Value* first = first_;
+    if (plan_.coarsening.combines && !whole_blocks) first = emit_rounds(plan_.coarsening.elements);
+    ranges.push_back({first, threads_, count_, builder_.GetInsertBlock()});
+    builder_.CreateCondBr(builder_.CreateICmpSLT(first, count_), element, done);
+
+    builder_.SetInsertPoint(element);
+    const auto of_ranges = [&](llvm::Value* Range::* part) {
+        llvm::PHINode* phi = builder_.CreatePHI(builder_.getInt64Ty(), 3);
+        for (const Range& range : ranges) phi->addIncoming(range.*part, range.from);
+        return phi;
+    };
+    llvm::PHINode *index = of_ranges(&Range::first), *step = of_ranges(&Range::step), *end = of_ranges(&Range::end);
+    find_coordinates(index);
+    emit_region(kernel_.body);
+    llvm::Value* next = sum(index, step);
+    llvm::Value* has_next = builder_.CreateICmpSLT(next, end);
+    if (whole_blocks) {
+        llvm::BasicBlock* again = new_block("again");
+        builder_.CreateCondBr(has_next, again, done);
+        builder_.SetInsertPoint(again);
+        builder_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all, {builder_.getInt32(0)});
+        builder_.CreateBr(element);
+    } else {
+        builder_.CreateCondBr(has_next, element, done);
+    }
+    llvm::BasicBlock* last = builder_.GetInsertBlock();
+    index->addIncoming(next, last);
+    step->addIncoming(step, last);
+    end->addIncoming(end, last);
+}
+
+// Rounds of a kernel whose threads combine their contributions: in each, a thread has several elements, as many apart
+// as there are threads. Returns the first element behind them.
+llvm::Value* CudaEmitter::emit_rounds(int together) {
+    llvm::BasicBlock *before = builder_.GetInsertBlock(), *rounds = new_block("rounds"), *all = new_block("all"),
+                     *rest = new_block("rest");
+    builder_.CreateBr(rounds);
+    builder_.SetInsertPoint(rounds);
+    llvm::PHINode* index = builder_.CreatePHI(builder_.getInt64Ty(), 2);
+    index->addIncoming(first_, before);
+    llvm::Value* last = sum(index, product(threads_, i64(together - 1)));
+    builder_.CreateCondBr(builder_.CreateICmpSLT(last, count_), all, rest);
+    builder_.SetInsertPoint(all);
+    const LaneValues parameters = values_;
+    std::vector<Element> elements(static_cast<std::size_t>(together));
+    llvm::Value* at = index;
+    for (Element& element : elements) {
+        if (&element != &elements.front()) at = sum(at, threads_);
+        find_coordinates(at);
+        element.coordinates = coordinates_;
+        element.values = parameters;
+    }
+    emit_in_step(kernel_.body, elements, rest);
+    index->addIncoming(sum(last, threads_), builder_.GetInsertBlock());
+    keep_rolled(builder_.CreateBr(rounds));
+    values_ = parameters;
+    builder_.SetInsertPoint(rest);
+    return index;
 }
 
 void CudaEmitter::emit_in_step(const ir::Region& region, llvm::MutableArrayRef<Element> elements,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <limits>
 #include <optional>
 
@@ -75,8 +76,45 @@ GridShape shape_of(const Grid& grid, int rank, const LaunchOptions& options, con
     std::int64_t blocks = (grid.count + threads - 1) / threads;
     blocks = std::min<std::int64_t>(blocks, std::numeric_limits<std::int32_t>::max());
     if (grid.max_blocks > 0) blocks = std::min<std::int64_t>(blocks, grid.max_blocks);
+    if (entry.combines) blocks = std::min(blocks, std::max<std::int64_t>(1, threads_at_once / threads));
     if (entry.logs > 0) blocks = std::min(blocks, std::max<std::int64_t>(1, kMostLoggingThreads / threads));
     return {static_cast<unsigned>(blocks), 1, 1, static_cast<unsigned>(threads)};
+}
+
+// The copies in shared memory that pay off at this launch, as in CudaLaunch, and their bytes.
+struct SharedCopies {
+    std::int64_t flags = 0, bytes = 0;
+};
+
+SharedCopies shared_copies(const CudaEntry& entry, std::span<const std::byte> arguments, const Grid& grid,
+                           const GridShape& shape) {
+    // Eight blocks of 256 threads share the memory of a multiprocessor, which serves as its cache, too.
+    constexpr std::int64_t kMostBytes = 12 * 1024;
+    SharedCopies chosen;
+    const auto number_at = [&](std::int64_t offset) {
+        std::int64_t number = 0;
+        std::memcpy(&number, arguments.data() + offset, sizeof number);
+        return number;
+    };
+    const std::int64_t of_block = grid.count / shape.x;  // elements
+    for (std::size_t i = 0; i < entry.shared_copies.size(); ++i) {
+        const CudaSharedCopy& copy = entry.shared_copies[i];
+        std::int64_t bytes = copy.element_bytes, elements = 1;
+        bool fits = number_at(copy.data) != 0;
+        for (std::int64_t axis = copy.ndim; fits && axis-- > 0;) {
+            const std::int64_t extent = number_at(copy.shape + 8 * axis), stride = number_at(copy.strides + 8 * axis);
+            fits = stride == bytes && extent > 0 && extent <= kMostBytes;
+            bytes *= extent;
+            elements *= extent;
+            fits = fits && bytes <= kMostBytes;
+        }
+        bytes = (bytes + kSharedCopyAlignment - 1) / kSharedCopyAlignment * kSharedCopyAlignment;
+        // Each element is filled and added once for a block.
+        if (!fits || chosen.bytes + bytes > kMostBytes || 2 * elements > of_block) continue;
+        chosen.flags |= std::int64_t{1} << i;
+        chosen.bytes += bytes;
+    }
+    return chosen;
 }
 
 // The length of a thread's log, a multiple of 16 bytes.
@@ -200,11 +238,11 @@ int CudaKernel::most_clustered(Device& device, int threads, int shared_bytes) co
 }
 
 // In clusters, if the kernel asks for them. A grid has whole ones: the last may have blocks without elements.
-void CudaKernel::launch_blocks(CudaDevice& device, CUfunction function, const GridShape& shape, int cluster,
-                               CUstream stream, void** parameters) const {
+void CudaKernel::launch_blocks(CudaDevice& device, CUfunction function, const GridShape& shape, unsigned shared_bytes,
+                               int cluster, CUstream stream, void** parameters) const {
     if (cluster == 1) {
-        device.check(driver().cuLaunchKernel(function, shape.x, shape.y, shape.z, shape.threads, 1, 1, 0, stream,
-                                             parameters, nullptr),
+        device.check(driver().cuLaunchKernel(function, shape.x, shape.y, shape.z, shape.threads, 1, 1, shared_bytes,
+                                             stream, parameters, nullptr),
                      "cuLaunchKernel");
         return;
     }
@@ -225,7 +263,7 @@ void CudaKernel::launch_blocks(CudaDevice& device, CUfunction function, const Gr
                                 .block_x = shape.threads,
                                 .block_y = 1,
                                 .block_z = 1,
-                                .shared_bytes = 0,
+                                .shared_bytes = shared_bytes,
                                 .stream = stream,
                                 .attributes = &attribute,
                                 .attribute_count = 1};
@@ -295,6 +333,9 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
         if (objects) launch.objects = objects->data();
     }
     launch.together = shape.together;
+    SharedCopies copies;
+    if (!in_order) copies = shared_copies(entry, arguments, grid, shape);
+    launch.shared_copies = copies.flags;
     std::optional<CudaMemory> logs;
     if (entry.logs > 0) {
         logs.emplace(device, kCudaLogBytes, /*zeroed=*/false, stream);
@@ -302,7 +343,8 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
         launch.log_bytes = log_bytes(entry, shape);
     }
     const TimedWork timed(queue, kTimedKernel, "kernel ", description().name);
-    launch_blocks(device, function, shape, in_order ? 1 : options.cluster, queue.handle(), parameters);
+    launch_blocks(device, function, shape, static_cast<unsigned>(copies.bytes), in_order ? 1 : options.cluster,
+                  queue.handle(), parameters);
     if (kept_reports) recording->add_report(std::move(report), std::move(kept_reports));
     if (reports) queue.reports().add({std::move(report), std::move(reports)});
     if (objects) device.objects().add_launch(*spatial::SnapshotScope::current(), std::move(objects));

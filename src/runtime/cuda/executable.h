@@ -38,8 +38,8 @@ private:
     // `threads`: of a block.
     cuda::CUfunction function_on(CudaDevice& device, unsigned threads = 1) const;
     cuda::CUfunction function_of_large_blocks(CudaDevice& device, unsigned threads) const;
-    void launch_blocks(CudaDevice& device, cuda::CUfunction function, const GridShape& shape, int cluster,
-                       cuda::CUstream stream, void** parameters) const;
+    void launch_blocks(CudaDevice& device, cuda::CUfunction function, const GridShape& shape, unsigned shared_bytes,
+                       int cluster, cuda::CUstream stream, void** parameters) const;
 
     CudaExecutable& executable_;
     std::shared_ptr<const std::vector<std::string>> formats_;

@@ -30,8 +30,10 @@ struct Body {
     std::unordered_map<const ir::Value*, int> words_of_arrays;  // neighbouring elements are fetched together
     std::unordered_map<const Operation*, const ir::Region*> guarded_arms;
     double cost = 0.0;
-    bool is_plain = true, stores = false;
+    bool is_plain = true, stores = false, combines = false;
+    const std::function<bool(const Operation&)>& is_combined;
 
+    explicit Body(const std::function<bool(const Operation&)>& combined) : is_combined(combined) {}
     void add(const ir::Region& region, bool may_touch);
 };
 
@@ -91,6 +93,12 @@ void Body::add(const ir::Region& region, bool may_touch) {
                 is_plain = false;
                 continue;
             default:
+                if (is_combined(*operation)) {
+                    is_plain &= may_touch;
+                    words_in_registers += words(operation->operands.back()->type);
+                    combines = true;
+                    continue;
+                }
                 if (ir::has_effects(*operation) || ir::op_info(operation->op).cost >= kFunctionCost) {
                     is_plain = false;
                     continue;
@@ -103,17 +111,18 @@ void Body::add(const ir::Region& region, bool may_touch) {
 
 }  // namespace
 
-Coarsening find_coarsening(const ir::Function& kernel) {
+Coarsening find_coarsening(const ir::Function& kernel, const std::function<bool(const Operation&)>& is_combined) {
     if (kernel.tid_rank == 0) return {};
-    Body body;
+    Body body(is_combined);
     body.add(kernel.body, true);
-    if (!body.is_plain || !body.stores || body.cost > kMostCostTogether) return {};
+    if (!body.is_plain || !(body.stores || body.combines) || body.cost > kMostCostTogether) return {};
+    if (body.combines && !body.guarded_arms.empty()) return {};
     int words_read = 0;
     for (const auto& [array, words] : body.words_of_arrays) words_read += words;
     int together = elements_to_wait_for(words_read);
     while (together > 1 && body.words_in_registers * together > kMostWordsTogether) together /= 2;
     if (together == 1) return {};
-    return {together, std::move(body.guarded_arms)};
+    return {together, std::move(body.guarded_arms), body.combines};
 }
 
 }  // namespace weft::transform
