@@ -27,6 +27,6 @@ test-sanitize: setup ; @tools/test_sanitize.sh
 test-together: setup ; @tools/test_together.sh
 test-clients: setup ; @.venv/bin/python tools/clients/test_clients.py --newton
 # Of the Weft that is installed, for $(PYTHON): needs no build.
-gpu-check:     ; @$(PYTHON) tools/gpu/gpu_check.py $(CHECKS)
+gpu-check:     ; @$(PYTHON) tools/gpu/gpu_check.py $(if $(QUICK),--quick) $(CHECKS)
 gpu-code: setup ; @.venv/bin/python -m pip install --quiet nvidia-cuda-nvdisasm && .venv/bin/python tools/gpu/compare_machine_code.py $(ROWS)
 clean:         ; @rm -rf $(BUILD) dist .pytest_cache .ruff_cache .hypothesis

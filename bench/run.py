@@ -13,6 +13,8 @@ had, or a program that fails, becomes a line below the table with the reason.
 from __future__ import annotations
 
 import argparse
+import ast
+import importlib.util
 import json
 import os
 import platform
@@ -45,8 +47,8 @@ class Implementation:
         return f"{self.name} fast" if self.fast else self.name
 
 
-WEFT, PEER, NUMBA, CPP, NUMPY, JAX, TORCH, DRIVER = (
-    Implementation(name) for name in ("weft", "peer", "numba", "cpp", "numpy", "jax", "torch", "driver")
+WEFT, PEER, NUMBA, CPP, NUMPY, JAX, TORCH = (
+    Implementation(name) for name in ("weft", "peer", "numba", "cpp", "numpy", "jax", "torch")
 )
 WEFT_FAST, NUMBA_FAST, CPP_FAST = (Implementation(name, True) for name in ("weft", "numba", "cpp"))
 ALL = (WEFT, CPP, WEFT_FAST, CPP_FAST, NUMBA, NUMBA_FAST, PEER)
@@ -61,6 +63,18 @@ class Program:
     path: Path
     implementations: tuple[Implementation, ...]
     arguments: tuple[str, ...] = ()
+
+
+def gpu_programs() -> list[Program]:
+    """Those of `gpu/`: each file that calls `measure.arguments()`, which says who can run it."""
+    found = []
+    for path in sorted((BENCH / "gpu").glob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text())):
+            is_of_measure = isinstance(call, ast.Call) and ast.unparse(call.func) == "measure.arguments"
+            if is_of_measure and len(call.args) == 3 and isinstance(call.args[2], ast.Tuple):
+                names = ast.literal_eval(call.args[2])
+                found.append(Program(f"gpu_{path.stem}", path, tuple(Implementation(name) for name in names)))
+    return found
 
 
 PROGRAMS = tuple(
@@ -112,12 +126,16 @@ PROGRAMS = tuple(
     ]
     + [Program(name, BENCH / "interop" / f"{name}.py", (WEFT,)) for name in ("torch", "paddle")]
     + [Program("jax", BENCH / "interop" / "jax_calls.py", (WEFT, JAX))]
-    + [
-        Program("gpu_bandwidth", BENCH / "gpu" / "bandwidth.py", (WEFT, DRIVER, CPP)),
-        Program("gpu_graph", BENCH / "gpu" / "graph.py", (WEFT, DRIVER)),
-        Program("gpu_geometry", BENCH / "gpu" / "geometry.py", (WEFT, PEER)),
-    ]
+    + gpu_programs()
 )
+
+# Environments of peers that `run.py` makes, with their packages.
+ENVIRONMENTS = {
+    "numba": (ROOT / ".venv-bench", ["numba", "numpy"]),
+    "peer": (ROOT / ".venv-peer", ["warp-lang", "numpy"]),
+    "jax": (ROOT / ".venv-frameworks", ["jax", "torch", "numpy"]),
+    "torch": (ROOT / ".venv-frameworks", ["jax", "torch", "numpy"]),
+}
 
 
 @dataclass
@@ -179,24 +197,37 @@ def build_loops(programs: list[Program]) -> dict[str, str]:
     return failures
 
 
+# Peers that are packages of Python: GPUs' builds of them are where the user has put them.
+PACKAGES = ("numba", "jax", "torch", "cupy", "triton", "paddle")
+
+
 class Runner:
     """Starts the programs, each with the Python of its implementation."""
 
     def __init__(self, options: argparse.Namespace, programs: list[Program], names: set[str]):
-        self.seconds, self.threads = options.seconds, options.threads
-        self.pythons = {name: Path(options.python) for name in ("weft", "cpp", "driver")}
+        self.seconds, self.threads, self.small = options.seconds, options.threads, options.small
+        self.pythons: dict[str, Path] = {}
         self.absent: dict[str, str] = {}
-        for name, folder, packages in (
-            ("numba", ROOT / ".venv-bench", ["numba", "numpy"]),
-            ("peer", ROOT / ".venv-peer", ["warp-lang", "numpy"]),
-            ("jax", ROOT / ".venv-frameworks", ["jax", "torch", "numpy"]),
-            ("torch", ROOT / ".venv-frameworks", ["jax", "torch", "numpy"]),
-        ):
-            if any(name == i.name and name in names for program in programs for i in program.implementations):
-                self.pythons[name] = folder / "bin" / "python"
+        asked = {i.name for program in programs for i in program.implementations if i.name in names}
+        for name in sorted(asked):
+            self.pythons[name] = Path(options.python)
+            is_here = name not in ENVIRONMENTS and name not in PACKAGES
+            if options.found:
+                is_here |= name in PACKAGES and importlib.util.find_spec(name) is not None
+            if is_here:
+                continue
+            if name not in ENVIRONMENTS:
+                if not importlib.util.find_spec(name):
+                    self.absent[name] = f"there is no Python package {name} here"
+                continue
+            folder, packages = ENVIRONMENTS[name]
+            self.pythons[name] = folder / "bin" / "python"
+            if not options.found:
                 why = ensure_environment(folder, packages)
-                if why:
-                    self.absent[name] = why
+            else:
+                why = None if (folder / "installed").exists() else f"there is neither {name} here nor {folder.name}"
+            if why:
+                self.absent[name] = why
         self.not_built = build_loops(programs) if "cpp" in names else {}
         self.environment = dict(os.environ)
         # No bound for Weft's own search path; the others must not find Weft on it.
@@ -225,6 +256,8 @@ class Runner:
         command = [str(self.pythons[name]), str(program.path), "--with", name, "--seconds", str(self.seconds)]
         command += [*program.arguments, *(["--fast"] if implementation.fast else [])]
         is_on_gpu = program.path.parent.name == "gpu"
+        if self.small and is_on_gpu and '"--small"' in program.path.read_text():
+            command.append("--small")
         environment = self.environment if name == "weft" or is_on_gpu else self.others
         try:
             keep_to = {"preexec_fn": self.keep_to_processors} if self.threads else {}
@@ -279,7 +312,7 @@ def measure_all(options, programs: list[Program], names: set[str]) -> Results:
                     file=sys.stderr,
                     flush=True,
                 )
-                for line in runner.run(program, implementation, max(left, 30.0)):
+                for line in runner.run(program, implementation, max(left, options.least)):
                     results.add(round_number, implementation.title, line)
                     file.write(json.dumps({"round": round_number, **line, "with": implementation.title}) + "\n")
                 file.flush()
@@ -297,6 +330,9 @@ def main() -> int:
     parser.add_argument(
         "--with", dest="implementations", help="implementations, by commas: weft,cpp,numba,peer,jax,torch,driver"
     )
+    parser.add_argument("--found", action="store_true", help="only peers that are installed: makes no environments")
+    parser.add_argument("--small", action="store_true", help="programs of gpu/ take a few thousand elements")
+    parser.add_argument("--least", type=float, default=30.0, help="seconds that each process has at least; default 30")
     parser.add_argument("--quick", action="store_true", help="one short round: at most 3 minutes")
     parser.add_argument("--seconds", type=float, help="time for each figure; default 0.25, with --quick 0.08")
     parser.add_argument("--minutes", type=float, help="time for everything; default 15, with --quick 3")

@@ -187,19 +187,21 @@ def _gradients(rows: dict, best: bool) -> str:
 
 
 def _gpu(rows: dict, best: bool) -> str:
-    """Beside the bare driver; or beside a limit, if there is one."""
-    text = [["on a GPU", "variant", "weft", "driver", "cpp", "target", "/driver", "/cpp"]]
+    """Weft beside the bare driver, CUDA C++ and all peers that gave figures; or beside a limit, if there is one."""
+    first = ["driver", "cpp"]
+    others = first + sorted({title for columns in rows.values() for title in columns} - {"weft", *first})
+    text = [["on a GPU", "variant", "weft", *others, "target", *(f"/{title}" for title in others)]]
     for (workload, variant), columns in rows.items():
-        weft, driver, cpp = (_value(columns.get(name), best) for name in ("weft", "driver", "cpp"))
-        beside_cpp = _ratio(columns.get("weft"), columns.get("cpp"), best)
-        ratio, limit = _ratio(columns.get("weft"), columns.get("driver"), best), LIMITS.get((workload, variant))
-        is_late = weft is not None and limit is not None and weft > limit
-        is_slow = ratio is not None and limit is None and ratio > DRIVER_AT_MOST[workload]
-        cells = ["–" if value is None else _three_digits(value * 1e3) for value in (weft, driver, cpp, limit)]
-        cells[0] += " !" if is_late else ""
-        ratios = ["–" if ratio is None else f"{ratio:.2f}{' !' if is_slow else '  '}"]
-        ratios.append("–" if beside_cpp is None else f"{beside_cpp:.2f}")
-        text.append([workload, variant, *cells, *ratios])
+        values = {title: _value(columns.get(title), best) for title in ("weft", *others)}
+        weft, limit = values["weft"], LIMITS.get((workload, variant))
+        cells = ["–" if value is None else _three_digits(value * 1e3) for value in (*values.values(), limit)]
+        cells[0] += " !" if weft is not None and limit is not None and weft > limit else ""
+        for title in others:
+            ratio = _ratio(columns.get("weft"), columns.get(title), best)
+            most = DRIVER_AT_MOST.get(workload) if title == "driver" and limit is None else None
+            mark = "" if title != "driver" else " !" if ratio and most and ratio > most else "  "
+            cells.append("–" if ratio is None else f"{ratio:.2f}{mark}")
+        text.append([workload, variant, *cells])
     return _aligned(text)
 
 
@@ -208,7 +210,7 @@ def print_tables(rows: dict[tuple[str, str], dict[str, Figures]], best: bool = F
     small = ("compile", "start", "launch", "cuda", "arrays", "tape", "torch", "paddle", "jax")
     others = {key: value for key, value in rows.items() if key[0].split()[0] in small}
     gradients = {key: value for key, value in rows.items() if key[0] in BOTH_AT_MOST}
-    gpu = {key: value for key, value in rows.items() if key[0] in DRIVER_AT_MOST}
+    gpu = {key: value for key, value in rows.items() if key[0].startswith("gpu ")}
     throughput = {key: value for key, value in rows.items() if key not in {*others, *gradients, *gpu}}
     what = "least times" if best else "medians"
     if throughput:

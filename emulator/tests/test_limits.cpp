@@ -1,4 +1,4 @@
-// What a driver refuses: modules that use what their PTX version, target or device does not have, and launches that
+// Refusals of the driver: modules that use what their PTX version, target or device does not have, and launches that
 // need more than a device has. ptxas is asked about the same opcodes in tests/tools/test_ptx_requirements.py.
 #include <algorithm>
 

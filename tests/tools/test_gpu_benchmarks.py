@@ -1,5 +1,6 @@
 """The benchmarks for GPUs run, on the emulated device: each checks what it computes before it is timed."""
 
+import importlib
 import itertools
 import json
 import os
@@ -29,3 +30,14 @@ def test_each_gpu_benchmark_runs_on_the_emulated_device(program, implementation)
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(rows) == (5 if options else 2) and all(row["ms"] > 0 for row in rows)
+
+
+def test_run_lists_each_program_for_gpus(monkeypatch):
+    """Also new ones: a program names those who can run it in its call of measure.arguments()."""
+    monkeypatch.syspath_prepend(str(BENCH.parent))
+    run = importlib.import_module("run")
+    listed = {program.path.name: [i.name for i in program.implementations] for program in run.gpu_programs()}
+    programs = {path.name for path in BENCH.glob("*.py") if "__main__" in path.read_text()}
+    assert set(listed) == programs >= {"bandwidth.py", "geometry.py", "graph.py"}
+    assert listed["bandwidth.py"] == ["weft", "driver", "cpp"] and all("weft" in names for names in listed.values())
+    assert all(program in run.PROGRAMS for program in run.gpu_programs())

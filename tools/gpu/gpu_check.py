@@ -1,12 +1,21 @@
 """`make gpu-check`: the checks that need a machine with a GPU, in one report file.
 
-    gpu_check.py [--report gpu-report.json] [--driver PATH] [--suites NAME ...] [--no-suites] [--jobs N]
+    gpu_check.py [--report gpu-report.json] [--driver PATH] [--quick] [--parts NAME ...]
+                 [--suites NAME ...] [--no-suites] [--jobs N]
 
-1. **Opcodes.** Each opcode of the emulated device (weft-emulated-cuda.so) is executed on the same numbers by it and by
+1. **opcodes.** Each opcode of the emulated device (weft-emulated-cuda.so) is executed on the same numbers by it and by
    the driver: exact ones have to agree in every bit, approximations to the error that PTX allows. Opcodes that the
    driver's compiler refuses are listed: the emulated device takes some modifiers that PTX does not have.
-2. **Suites.** The tests that run on the emulated device in `make test` run on the GPU, a process for each file and
+2. **suites.** The tests that run on the emulated device in `make test` run on the GPU, a process for each file and
    several of them at a time. A file that takes longer than SECONDS_OF_A_SUITE is stopped, and counts as failed.
+3. **examples.** Each program of the gallery, small.
+4. **bench.** `bench/run.py --only gpu` beside the peers that are installed.
+5. **machine_code.** The counts of `tools/gpu/compare_machine_code.py`.
+6. **sanitizer.** Some tests under compute-sanitizer, memcheck and racecheck, if the machine has it.
+
+Each part has a time limit. One that fails, or takes too long, leaves the others alone, and the report is written after
+each of them. `--quick` (`make gpu-check QUICK=1`) is for a GPU that is lent for minutes: in at most five it runs the
+opcodes, the suites of QUICK_SUITES and all rows of the benchmarks.
 
 Needs an installed Weft (a wheel will do), pytest and NumPy, and no CUDA toolkit. Suites that need hypothesis or SciPy
 are left out if these are missing, and the last lines say so. Without a GPU it says so and fails; `--driver emulated`
@@ -30,7 +39,8 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tools"))
+sys.path += [str(ROOT / "tools"), str(ROOT / "tools" / "gpu")]
+import gpu_parts  # noqa: E402
 import run_tests  # noqa: E402
 
 SAMPLES = 1024  # numbers for each opcode
@@ -43,7 +53,25 @@ NO_TESTS = 5  # pytest's exit code if it has collected none
 ENDED_WELL = (0, 1, NO_TESTS)  # 1: with failures
 SECONDS_OF_A_SUITE = 300
 TIMED_OUT = "timed out"  # in place of pytest's exit code
+NOT_BEGUN = "not begun: the time of the suites was over"
 MOST_AT_A_TIME = 8  # processes that share the GPU
+PARTS = ("opcodes", "suites", "examples", "bench", "machine_code", "sanitizer")
+# Seconds that a part has; the suites have theirs for each file.
+SECONDS = {"suites": 7200, "examples": 900, "bench": 1800, "machine_code": 900, "sanitizer": 1800}
+QUICK_PARTS = ("opcodes", "suites", "bench")
+QUICK_SECONDS = {"suites": 100, "bench": 140}
+QUICK_SUITES = [
+    "tests/cuda/test_primitives.py",
+    "tests/geometry/test_mesh.py",
+    "tests/geometry/test_hash_grid.py",
+    "tests/cuda/test_graphs.py",
+    "tests/cuda/test_cuda.py",
+    "tests/cuda/test_thread_coarsening.py",
+    "tests/builtins/test_atomics.py",
+    "tests/gradients/test_kernels.py",
+    "tests/launches/test_launch.py",
+    "tests/arrays/test_kernel_arrays.py",
+]
 
 # The PTX version that a driver of a CUDA version knows.
 PTX_OF_CUDA = {
@@ -360,9 +388,12 @@ def compare_opcodes(emulated, driver):
 # ---- suites ----
 
 
-def run_suite(name, driver):
+def run_suite(name, driver, deadline):
     """Runs one file, and says how it went: counts of outcomes, the tests that failed, and their output."""
     start = time.monotonic()
+    limit = min(SECONDS_OF_A_SUITE, deadline - start)
+    if limit <= 0:
+        return {"returned": NOT_BEGUN, "seconds": 0.0, "failures": [], "skips": Counter(), "output": ""}
     with tempfile.TemporaryDirectory() as folder:
         report, output = Path(folder, "report.json"), Path(folder, "output")
         # A test that hangs shows where, before the file is stopped.
@@ -377,7 +408,7 @@ def run_suite(name, driver):
                     env=environment,
                     stdout=file,
                     stderr=subprocess.STDOUT,
-                    timeout=SECONDS_OF_A_SUITE,
+                    timeout=limit,
                 ).returncode
             except subprocess.TimeoutExpired:
                 returned = TIMED_OUT
@@ -399,6 +430,9 @@ def run_suite(name, driver):
         "skips": skipped,
         "output": text[-OUTPUT_KEPT:] if failed or crashed(returned) else "",
     }
+
+
+OUTCOMES = ("passed", "failed", "skipped", "xfailed", "not run")
 
 
 def crashed(returned):
@@ -423,10 +457,73 @@ def find_driver(name):
     return emulated, emulated if name == "emulated" else name or "libcuda.so.1"
 
 
+def run_suites(options):
+    seconds = (QUICK_SECONDS if options.quick else SECONDS)["suites"]
+    suites = options.suites or (QUICK_SUITES if options.quick else [*run_tests.files_on_cuda(), *FRAMEWORKS])
+    jobs = options.jobs or min(MOST_AT_A_TIME, len(os.sched_getaffinity(0)))
+    deadline = time.monotonic() + seconds
+    with ThreadPoolExecutor(jobs) as pool:
+        results = pool.map(lambda name: run_suite(name, options.driver, deadline), suites)
+        return dict(zip(suites, results, strict=True))
+
+
+def run_part(name, options, driver, emulated):
+    """The part's place in the report. A failure of the part itself is an outcome, too."""
+    is_emulated = options.driver == "emulated"
+    limits = QUICK_SECONDS if options.quick else SECONDS
+    try:
+        if name == "opcodes":
+            return compare_opcodes(emulated, driver)
+        if name == "suites":
+            return run_suites(options)
+        if name == "bench":
+            return gpu_parts.bench(options.driver, limits[name], options.quick, small=is_emulated)
+        return getattr(gpu_parts, name)(options.driver, limits[name])
+    except Exception as error:
+        return {"outcome": "failed", "seconds": 0.0, "why": f"{type(error).__name__}: {error}"}
+
+
+def failures_of(report):
+    """A line for everything that went wrong."""
+    found = []
+    opcodes = report.get("opcodes", {})
+    found += opcodes.get("differ", {})
+    suites = report.get("suites", {})
+    if "outcome" in suites:  # the part itself failed
+        suites = {}
+    found += [
+        f"{name}: pytest gave {suite['returned']}, see 'output' in the report"
+        for name, suite in suites.items()
+        if crashed(suite["returned"])
+    ]
+    found += [test for suite in suites.values() for test in suite["failures"]]
+    for name in PARTS:
+        if report.get(name, {}).get("outcome") == "failed":
+            found.append(f"{name}: {report[name]['why']}")
+    return found
+
+
+def summary(report):
+    """A line for each part."""
+    for name in report["parts"]:
+        part = report[name]
+        if "outcome" in part:
+            text = part["outcome"] + (f": {part['why']}" if "why" in part else "")
+        elif name == "opcodes":
+            text = f"{part['agree']} agree, {len(part['differ'])} differ, {len(part['refused'])} are refused"
+        else:
+            counts = sum((Counter({k: v for k, v in s.items() if k in OUTCOMES}) for s in part.values()), Counter())
+            text = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items())) or "no test"
+            text += f" in {len(part)} files"
+        yield f"{name}: {text}, {report['seconds'][name]} s"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--report", type=Path, default=Path("gpu-report.json"), help="the file that is written")
     parser.add_argument("--driver", help="a driver's library, or 'emulated'; else that of the machine")
+    parser.add_argument("--quick", action="store_true", help="five minutes: the essentials, and all benchmarks")
+    parser.add_argument("--parts", nargs="*", choices=PARTS, help="only these parts; opcodes and suites with --suites")
     parser.add_argument("--suites", nargs="*", help="only these files or folders of tests")
     parser.add_argument("--no-suites", action="store_true", help="the opcodes only")
     parser.add_argument("--jobs", type=int, help=f"files at a time; else a file for each CPU, {MOST_AT_A_TIME} at most")
@@ -440,35 +537,37 @@ def main():
         print(f"there is no GPU to check: {error}", file=sys.stderr)
         return 2
     print(f"{driver.name}, sm_{driver.arch}, CUDA {driver.version}", flush=True)
+    parts = options.parts or (QUICK_PARTS if options.quick else PARTS)
+    if not options.parts and options.suites:
+        parts = ("opcodes", "suites")
+    if options.no_suites:
+        parts = ("opcodes",)
     report = {
         "weft": wp.__weft_version__,
         "machine": platform.platform(),
         "device": driver.name,
         "arch": driver.arch,
         "cuda": driver.version,
-        "opcodes": compare_opcodes(Driver(emulated_path), driver),
+        "parts": list(parts),
+        "seconds": {},
     }
-    found = report["opcodes"]
-    print(f"opcodes: {found['agree']} agree, {len(found['differ'])} differ, {len(found['refused'])} are refused")
-    if not options.no_suites:
-        suites = options.suites or [*run_tests.files_on_cuda(), *FRAMEWORKS]
-        jobs = options.jobs or min(MOST_AT_A_TIME, len(os.sched_getaffinity(0)))
-        with ThreadPoolExecutor(jobs) as pool:
-            results = pool.map(lambda name: run_suite(name, options.driver), suites)
-            report["suites"] = dict(zip(suites, results, strict=True))
-    options.report.write_text(json.dumps(report, indent=1))
-    failures = [test for suite in report.get("suites", {}).values() for test in suite["failures"]]
-    crashes = [
-        f"{name}: pytest gave {suite['returned']}, see 'output' in the report"
-        for name, suite in report.get("suites", {}).items()
-        if crashed(suite["returned"])
-    ]
-    for text in [*found["differ"], *crashes, *failures][:FAILURES_SHOWN]:
+    for number, name in enumerate(parts, 1):
+        print(f"-- {number} of {len(parts)}: {name}", flush=True)
+        start = time.monotonic()
+        report[name] = run_part(name, options, driver, Driver(emulated_path))
+        report["seconds"][name] = round(time.monotonic() - start, 1)
+        report["failures"] = failures_of(report)
+        options.report.write_text(json.dumps(report, indent=1))  # also if a later part ends everything
+    print("-- summary")
+    for line in summary(report):
+        print(line)
+    for text in report["failures"][:FAILURES_SHOWN]:
         print("  " + text)
-    for line in left_out(report.get("suites", {})):
+    suites = report.get("suites", {})
+    for line in left_out({} if "outcome" in suites else suites):
         print(line)
     print(f"wrote {options.report}")
-    return 1 if failures or found["differ"] or crashes else 0
+    return 1 if report["failures"] else 0
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-// The emulated device's opcodes, for scripts and tests: those with independent lanes, as text, for
-// tools/gpu/gpu_check.py, which compares them with a GPU; what each needs of a driver.
+// The opcodes with independent lanes, as text, for tools/gpu/gpu_check.py, which compares them with a GPU. The needs of
+// each, for a test that asks ptxas.
 #include <string>
 
 #include "lanes/table.h"
