@@ -76,7 +76,6 @@ GridShape shape_of(const Grid& grid, int rank, const LaunchOptions& options, con
     std::int64_t blocks = (grid.count + threads - 1) / threads;
     blocks = std::min<std::int64_t>(blocks, std::numeric_limits<std::int32_t>::max());
     if (grid.max_blocks > 0) blocks = std::min<std::int64_t>(blocks, grid.max_blocks);
-    if (entry.combines) blocks = std::min(blocks, std::max<std::int64_t>(1, threads_at_once / threads));
     if (entry.logs > 0) blocks = std::min(blocks, std::max<std::int64_t>(1, kMostLoggingThreads / threads));
     return {static_cast<unsigned>(blocks), 1, 1, static_cast<unsigned>(threads)};
 }
@@ -191,6 +190,24 @@ CUfunction CudaKernel::function_of_large_blocks(CudaDevice& device, unsigned thr
                      ErrorCategory::value);
 }
 
+// The blocks that the device holds at once, as far as threads and registers bound them.
+std::int64_t CudaKernel::blocks_at_once(CudaDevice& device, CUfunction function, unsigned threads) const {
+    int registers = 0;
+    std::atomic<int>* const known =
+        device.is_primary() ? &functions_[static_cast<std::size_t>(device.ordinal)].registers : nullptr;
+    if (known) registers = known->load(std::memory_order_relaxed);
+    if (registers == 0) {
+        device.check(driver().cuFuncGetAttribute(&registers, kRegisters, function), "cuFuncGetAttribute");
+        if (known) known->store(registers, std::memory_order_relaxed);
+    }
+    constexpr std::int64_t kWarp = 32, kUnit = 256, kRegistersOfMultiprocessor = 65536;  // a warp has whole units
+    const std::int64_t warps = (threads + kWarp - 1) / kWarp;
+    const std::int64_t of_warp = (registers * kWarp + kUnit - 1) / kUnit * kUnit;
+    const std::int64_t by_threads = device.gpu()->threads_at_once / device.gpu()->sm_count / (warps * kWarp);
+    const std::int64_t by_registers = of_warp > 0 ? kRegistersOfMultiprocessor / of_warp / warps : by_threads;
+    return std::max<std::int64_t>(1, std::min(by_threads, by_registers)) * device.gpu()->sm_count;
+}
+
 void CudaKernel::prepare(Device& device) const { function_on(static_cast<CudaDevice&>(device)); }
 
 std::string CudaKernel::origin(Device& device) const {
@@ -291,9 +308,13 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
                              "deterministic launch of it would run on one. help: pass deterministic=False to "
                              "wp.launch() or @wp.kernel, or launch it with device=\"cpu\"",
                          ErrorCategory::value);
-    const GridShape shape = shape_of(grid, description().tid_rank, options, entry, device.gpu()->threads_at_once);
+    GridShape shape = shape_of(grid, description().tid_rank, options, entry, device.gpu()->threads_at_once);
     const CUfunction function = function_on(device, shape.threads);
     const CudaDevice::Inside inside(device);
+    // One atomic for a block: no more blocks than run at once.
+    if (entry.combines)
+        shape.x =
+            static_cast<unsigned>(std::min<std::int64_t>(shape.x, blocks_at_once(device, function, shape.threads)));
     CudaLaunch launch = cuda_launch(grid);
 
     CudaRecording* const recording = cuda_recording(stream);

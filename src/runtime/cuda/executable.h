@@ -38,6 +38,7 @@ private:
     // `threads`: of a block.
     cuda::CUfunction function_on(CudaDevice& device, unsigned threads = 1) const;
     cuda::CUfunction function_of_large_blocks(CudaDevice& device, unsigned threads) const;
+    std::int64_t blocks_at_once(CudaDevice& device, cuda::CUfunction function, unsigned threads) const;
     void launch_blocks(CudaDevice& device, cuda::CUfunction function, const GridShape& shape, unsigned shared_bytes,
                        int cluster, cuda::CUstream stream, void** parameters) const;
 
@@ -46,6 +47,7 @@ private:
     // By ordinal, for devices with primary contexts: the function, and those for blocks of up to 512 and 1024 threads.
     struct Functions {
         std::atomic<cuda::CUfunction> any = nullptr, of_large_blocks[2] = {};
+        std::atomic<int> registers = 0;  // of the one that was launched first; 0: not known
     };
     mutable std::vector<Functions> functions_;
 };
