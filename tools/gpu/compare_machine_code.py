@@ -146,11 +146,11 @@ COLUMNS = [
 ]
 
 
-def figures(row, function, needs):
+def figures(row, function, needs, per_element):
     if row.loops:
-        paths = function.loops(row.unit, row.per_element)[: row.loops]
+        paths = function.loops(row.unit, per_element)[: row.loops]
     else:
-        paths = [path for path in [function.path(row.unit, row.per_element)] if path]
+        paths = [path for path in [function.path(row.unit, per_element)] if path]
     if not paths:
         raise ToolError(f"{row.name}: the code has no path with {row.unit}")
     return Figures(needs, paths)
@@ -189,8 +189,9 @@ def main():
         lines, behind = [["kernel, per", "code", *COLUMNS]], []
         for row in rows:
             name = row.reference
-            ours = figures(row, *compilers.of_weft(row))
-            theirs = figures(row, references[name], needs_of_references[name])
+            ours = figures(row, *compilers.of_weft(row), row.per_element)
+            of_reference = row.per_reference_element or row.per_element
+            theirs = figures(row, references[name], needs_of_references[name], of_reference)
             lines.append([f"{row.name}, {row.element}", "Weft", *ours.cells()])
             lines.append(["", "nvcc", *theirs.cells()])
             ratio = ours.instructions() / theirs.instructions()

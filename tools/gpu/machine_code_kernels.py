@@ -152,6 +152,7 @@ class Row:
     reference: str
     unit: str = "STG"  # an instruction that each element executes, a regular expression
     per_element: int = 1
+    per_reference_element: int | None = None  # the same for CUDA C++, if it is another number
     loops: int = 0  # innermost loops that an element takes part in; 0: the whole function
     adjoint: bool = False
     element: str = "element"
@@ -172,7 +173,8 @@ ROWS = [
     Row("CSR product", spmv, "spmv", unit="LDG", per_element=3, loops=1, element="entry"),
     Row("sum into one cell", sum_of_all, "sum_of_all", unit="LDG", loops=1),
     Row("histogram of 256", histogram, "histogram", unit="ATOMS", loops=1),
-    Row("adjoint of a chain", smooth_chain, "chain_adjoint", adjoint=True),
+    # An adjoint also sets the gradient of y to zero.
+    Row("adjoint of a chain", smooth_chain, "chain_adjoint", per_element=2, per_reference_element=1, adjoint=True),
     Row("adjoint of a rollout", rollout, "rollout_adjoint", unit="MUFU.RCP", loops=2, adjoint=True, element="step"),
     Row("adjoint by a factor", scale, "scale_adjoint", unit="LDG", per_element=3, loops=1, adjoint=True),
 ]
