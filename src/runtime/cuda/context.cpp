@@ -88,10 +88,12 @@ void CudaContext::open() {
     set_context(made);
 }
 
-CUresult CudaContext::Inside::enter(CUcontext wanted) {
+CUresult CudaContext::Inside::enter(CUcontext wanted, bool is_primary) {
     CUcontext current = nullptr;
     CUresult result = driver().cuCtxGetCurrent(&current);
-    if (result == kSuccess && current != wanted) {
+    if (result == kSuccess && current == nullptr && is_primary) {
+        result = driver().cuCtxSetCurrent(wanted);  // and stays
+    } else if (result == kSuccess && current != wanted) {
         result = driver().cuCtxPushCurrent_v2(wanted);
         is_pushed_ = result == kSuccess;
     }
@@ -99,12 +101,14 @@ CUresult CudaContext::Inside::enter(CUcontext wanted) {
     return result;
 }
 
-CudaContext::Inside::Inside(CudaContext& device) { device.check(enter(device.context()), "cuCtxPushCurrent"); }
+CudaContext::Inside::Inside(CudaContext& device) {
+    device.check(enter(device.context(), device.is_primary()), "cuCtxPushCurrent");
+}
 
 CudaContext::Inside::Inside(CudaContext& device, std::nothrow_t) noexcept {
     if (!device.is_open()) return;
     const CUcontext wanted = device.context_.load(std::memory_order_acquire);
-    if (enter(wanted) != kSuccess) enter(wanted);
+    if (enter(wanted, device.is_primary()) != kSuccess) enter(wanted, device.is_primary());
 }
 
 CudaContext::Inside::~Inside() {

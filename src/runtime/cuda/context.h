@@ -1,7 +1,8 @@
 // The context of a CUDA device: the part of the device that its streams and its code need. A context is opened at its
 // first use. The primary one is retained, so that other libraries of the process (PyTorch, JAX) share it.
 //
-// The current context of each thread is left unchanged.
+// The current context of each thread is left unchanged. A thread that has none keeps the primary one that was used
+// first, as with NVIDIA's runtime: later launches then ask the driver once.
 #pragma once
 
 #include <atomic>
@@ -37,7 +38,7 @@ public:
         bool is_inside() const { return is_inside_; }
 
     private:
-        cuda::CUresult enter(cuda::CUcontext wanted);
+        cuda::CUresult enter(cuda::CUcontext wanted, bool is_primary);
         bool is_pushed_ = false, is_inside_ = false;
     };
 

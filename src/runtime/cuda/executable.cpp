@@ -328,7 +328,8 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
             kept_reports = recording->report_memory(bytes);
             report.data = kept_reports->data;
         } else {
-            reports = std::make_unique<CudaMemory>(device, bytes, /*zeroed=*/true, stream);
+            reports = queue.reports().take_memory(bytes);
+            if (!reports) reports = std::make_unique<CudaMemory>(device, bytes, /*zeroed=*/true, stream);
             report.data = reports->data();
         }
         launch.reports = static_cast<CudaReports*>(report.data);

@@ -69,8 +69,25 @@ void PendingReports::add(PendingReport report) {
     pending_.push_back(std::move(report));
 }
 
+std::unique_ptr<CudaMemory> PendingReports::take_memory(std::int64_t size_bytes) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find(free_, size_bytes, &CudaMemory::size_bytes);
+    if (found == free_.end()) return nullptr;
+    std::unique_ptr<CudaMemory> memory = std::move(*found);
+    free_.erase(found);
+    return memory;
+}
+
+void PendingReports::keep(std::unique_ptr<CudaMemory> memory) {
+    constexpr std::int64_t kMostBytes = 16 << 20;
+    std::int64_t bytes = memory->size_bytes();
+    for (const std::unique_ptr<CudaMemory>& each : free_) bytes += each->size_bytes();
+    if (bytes <= kMostBytes) free_.push_back(std::move(memory));
+}
+
 void PendingReports::drop() {
     const std::lock_guard lock(mutex_);
+    free_.clear();
     pending_.clear();
     graphs_.clear();
 }
@@ -98,9 +115,11 @@ void PendingReports::collect(ReportSource& source) {
     const std::lock_guard lock(mutex_);
     std::ptrdiff_t done = 0;
     try {
-        for (const PendingReport& each : pending_) {
-            read(each.report, source);
+        for (PendingReport& each : pending_) {
+            const std::int64_t said = read(each.report, source);
             ++done;
+            if (said > 0) source.put_clear(each.report.data, said);
+            keep(std::move(each.memory));
         }
     } catch (...) {
         pending_.erase(pending_.begin(), pending_.begin() + done);

@@ -87,6 +87,9 @@ class PendingReports {
 public:
     void add(PendingReport report);
     void add(std::shared_ptr<GraphReports> graph);
+    // Memory of an earlier report of this size, all 0; null if there is none. Launches that wait for each other, or are
+    // waited for now and then, need no allocation.
+    std::unique_ptr<CudaMemory> take_memory(std::int64_t size_bytes);
     // Reads the reports of finished launches: fills the Faults, and forwards printed text. Reports that could not be
     // read stay.
     void collect(ReportSource& source);
@@ -97,8 +100,11 @@ public:
     void forget_faults();
 
 private:
+    void keep(std::unique_ptr<CudaMemory> memory);
+
     std::mutex mutex_;
     std::vector<PendingReport> pending_;
+    std::vector<std::unique_ptr<CudaMemory>> free_;
     std::vector<std::shared_ptr<GraphReports>> graphs_;  // without duplicates
 };
 
