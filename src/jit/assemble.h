@@ -21,4 +21,12 @@ namespace weft::jit {
 std::vector<std::byte> assemble(std::string_view ptx, const std::string& processor,
                                 const std::vector<std::filesystem::path>& folders, const char* api);
 
+// Assembles with nvJitLink alone, in this process: the library that $WARP_PTX_COMPILER names, or one of NVIDIA's Python
+// packages beside this one, of a toolkit, or on the system's library path. Any number of threads may do so at once.
+// Empty if there is no such library, if $WARP_PTX_COMPILER names something else, or if it refuses the PTX.
+std::vector<std::byte> assemble_in_library(std::string_view ptx, const std::string& processor);
+
+// Whether $WARP_PTX_COMPILER names a libnvJitLink.so.
+bool names_library();
+
 }  // namespace weft::jit

@@ -293,7 +293,6 @@ void bind_kernels(nb::module_& m) {
             [](PyKernel& self, nb::handle on) {
                 runtime::Device& device = device_from_python(on, "Kernel.compile()");
                 const auto& compiled = self.core().compiled(self.core().configured(device));
-                compiled.loaded->prepare(device);
                 nb::dict report;
                 report["milliseconds"] = compiled.compile_ms;
                 report["from_cache"] = compiled.cache == program::CompiledKernel::Cache::found;
@@ -302,6 +301,12 @@ void bind_kernels(nb::module_& m) {
                 nb::list remarks;
                 for (const std::string& remark : compiled.remarks) remarks.append(remark.c_str());
                 report["remarks"] = remarks;
+                const auto executable = compiled.executable;  // `compiled` may move while others run
+                const runtime::LoadedKernel& loaded = *compiled.loaded;
+                {
+                    const nb::gil_scoped_release without;  // drivers compile PTX here
+                    loaded.prepare(device);
+                }
                 return report;
             },
             nb::arg("device") = nb::none(),

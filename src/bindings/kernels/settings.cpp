@@ -12,6 +12,7 @@
 #include "jit/jit.h"
 #include "program/host/settings.h"
 #include "program/kernel/disk_image_cache.h"
+#include "program/kernel/ptx_library.h"
 #include "runtime/cpu/accesses.h"
 #include "runtime/cpu/code_listeners.h"
 #include "runtime/cpu/thread_pool.h"
@@ -168,6 +169,7 @@ nb::dict build_info() {
 
 void bind_settings(nb::module_& m) {
     program::cache_driver_images();
+    program::compile_ptx_in_library();
     m.def("set_option", &set_option, nb::arg("name"), nb::arg("value").none());
     m.def("log_level", [] { return program::settings().log_level; }, "The value of wp.config.log_level.");
     m.def("build_info", &build_info, "Versions, processor, vector width, threads and cache folder, as a dict.");

@@ -1,8 +1,12 @@
 // The driver compiles PTX in two ways: inside of cuModuleLoadDataEx(), which does not return the machine code, and as a
 // link (cuLink…), which does. The link is used if there is a store. A failure there only means that nothing is stored:
 // the PTX is then loaded in the first way, which reports its errors.
+//
+// A driver compiles one module at a time. While it does, another thread compiles its own in NVIDIA's library
+// (runtime/ptx_compiler.h); if that fails in any way, it waits for the driver.
 #include "runtime/cuda/module.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -13,6 +17,7 @@
 
 #include "runtime/cuda/relaxed_capture.h"
 #include "runtime/driver_image_cache.h"
+#include "runtime/ptx_compiler.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -112,22 +117,48 @@ std::string made_of(const char* ptx, bool with_lines, CudaContext& device) {
            device.target()->processor + "\nlines " + std::to_string(with_lines) + "\n" + ptx;
 }
 
+// The modules that threads compile now.
+class Compiling {
+public:
+    Compiling() : others_(count_.fetch_add(1)) {}
+    ~Compiling() { --count_; }
+    Compiling(const Compiling&) = delete;
+    Compiling& operator=(const Compiling&) = delete;
+    bool is_alone() const { return others_ == 0; }
+
+private:
+    static inline std::atomic<int> count_ = 0;
+    int others_;
+};
+
+// Whether NVIDIA's library is to compile, if it is there. The emulated device has no use for real machine code.
+bool should_use_library(const Compiling& compiling) {
+    PtxCompiler* const compiler = ptx_compiler();
+    return compiler && (compiler->is_chosen() || (!compiling.is_alone() && !driver().is_emulated()));
+}
+
 // Loads the stored image, or compiles and stores a new one. Null on any failure.
 CUmodule load_kept(const char* ptx, bool with_lines, CudaContext& device) {
-    DriverImageCache* const store = driver_image_cache();
     // A link cannot resolve functions that the driver provides.
-    if (!store || !store->is_open() || !can_link() || std::strstr(ptx, ".extern .func")) return nullptr;
-    const std::string of = made_of(ptx, with_lines, device);
-    if (const auto known = store->load(of)) {
+    if (std::strstr(ptx, ".extern .func")) return nullptr;
+    DriverImageCache* store = driver_image_cache();
+    if (store && !store->is_open()) store = nullptr;
+    const std::string of = store ? made_of(ptx, with_lines, device) : "";
+    if (const auto known = store ? store->load(of) : std::nullopt) {
         if (const Attempt attempt = load(known->data(), false); attempt.result == kSuccess) return attempt.handle;
         store->remove(of);
     }
-    const std::vector<std::byte> made = link(ptx, with_lines);
-    if (made.empty()) return nullptr;
-    const Attempt attempt = load(made.data(), false);
-    if (attempt.result != kSuccess) return nullptr;
-    store->store(of, made);
-    return attempt.handle;
+    const auto load_made = [&](const std::vector<std::byte>& made) -> CUmodule {
+        if (made.empty()) return nullptr;
+        const Attempt attempt = load(made.data(), false);
+        if (attempt.result != kSuccess) return nullptr;
+        if (store) store->store(of, made);
+        return attempt.handle;
+    };
+    const Compiling compiling;
+    if (should_use_library(compiling))
+        if (CUmodule const module = load_made(ptx_compiler()->compile(ptx, device.target()->processor))) return module;
+    return store && can_link() ? load_made(link(ptx, with_lines)) : nullptr;
 }
 
 // "8.7" for ".version 8.7".

@@ -14,19 +14,30 @@ using namespace cuda;
 
 namespace {
 
+struct OwnModule {
+    std::mutex mutex;
+    CUmodule handle = nullptr;
+    std::map<const char*, CUfunction> functions;  // by their names in this program
+};
+
 // Modules live as long as the process, as devices do.
-CUfunction function_of(OwnKernel kernel, CudaContext& device) {
+OwnModule& module_of(OwnKernel kernel, CudaContext& device) {
     static std::mutex mutex;
-    static std::map<std::pair<const CudaContext*, const char*>, CUmodule> modules;
-    static std::map<std::pair<const CudaContext*, const char*>, CUfunction> functions;
+    static std::map<std::pair<const CudaContext*, const char*>, OwnModule> modules;
     const std::lock_guard lock(mutex);
-    CUfunction& function = functions[{&device, kernel.name}];
+    return modules[{&device, kernel.ptx}];
+}
+
+// Loads the module at the first launch of one of its kernels; other modules may be loaded meanwhile.
+CUfunction function_of(OwnKernel kernel, CudaContext& device) {
+    OwnModule& module = module_of(kernel, device);
+    const std::lock_guard lock(module.mutex);
+    CUfunction& function = module.functions[kernel.name];
     if (function) return function;
-    CUmodule& module = modules[{&device, kernel.ptx}];
-    if (module == nullptr) module = load_module({kernel.ptx}, device).handle;
+    if (module.handle == nullptr) module.handle = load_module({kernel.ptx}, device).handle;
     const CudaContext::Inside inside(device);
     const RelaxedCapture relaxed;
-    device.check(driver().cuModuleGetFunction(&function, module, kernel.name), "cuModuleGetFunction");
+    device.check(driver().cuModuleGetFunction(&function, module.handle, kernel.name), "cuModuleGetFunction");
     return function;
 }
 
