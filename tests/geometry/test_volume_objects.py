@@ -385,7 +385,7 @@ def test_memory_of_volumes_is_given_back():
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
     values = dense((128, 128, 128))
-    for _ in range(3):
+    for _ in range(10):  # a device may free memory late
         wp.Volume.load_from_numpy(values)
     before = resident()
     for _ in range(30):

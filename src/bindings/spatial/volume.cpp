@@ -79,9 +79,6 @@ struct Plan {
     std::array<std::optional<std::uint64_t>, 4> limits;
     bool has_limits = false;
 
-    Topology topology(const std::vector<Coordinate>& points) const {
-        return by_voxels ? voxels_of(points) : tiles_of(points);
-    }
     void set_capacity(std::uint64_t points, const Topology& topology) {
         capacity = capacity_of(topology);
         if (!has_limits) return;
@@ -126,8 +123,8 @@ void write_status(nb::handle status, std::uint32_t value, const char* api) {
 
 // Writes the status to the array `to`; without one, throws if the grid cannot be built. Returns whether it can be
 // built.
-bool report(std::uint32_t status, const Points& points, const Topology& topology, const Plan& plan, nb::handle to,
-            const char* api) {
+bool report(std::uint32_t status, const FoundTopology& points, const Plan& plan, nb::handle to, const char* api) {
+    const Topology& topology = points.topology;
     if (!to.is_none()) write_status(to, status, api);
     if (status == 0 || !to.is_none()) return status == 0;
     if (points.invalid >= 0)
@@ -146,11 +143,11 @@ bool report(std::uint32_t status, const Points& points, const Topology& topology
                               " that the volume has room for");
 }
 
-Points points_of(nb::handle points, nb::handle mask, const Map& map, const char* api, const char* name) {
+FoundTopology topology_of(nb::handle points, nb::handle mask, const Plan& plan, const char* api, const char* name) {
     const runtime::Array& from = array_argument(points.ptr(), api, name).array;
     const runtime::Array* chosen = mask.is_none() ? nullptr : &array_argument(mask.ptr(), api, "point_mask").array;
-    Points result;
-    without_gil(from.size(), [&] { result = read_points(from, chosen, map, api, name); });
+    FoundTopology result;
+    without_gil(from.size(), [&] { result = find_topology(from, chosen, plan.recipe.map, plan.by_voxels, api, name); });
     return result;
 }
 
@@ -190,13 +187,12 @@ VolumeObject* build(nb::handle points, nb::handle mask, bool by_voxels, nb::hand
                 plan.limits[n] = nb::cast<std::uint64_t>(limit);
     runtime::Device& on = device_from_python(device, api);
     runtime::refuse_recording(on, api, "make volumes before the capture");
-    const Points chosen = points_of(points, mask, plan.recipe.map, api, name);
-    Topology topology;
-    if (chosen.invalid < 0) topology = plan.topology(chosen.voxels);
-    plan.set_capacity(chosen.given, topology);
-    const bool is_invalid = chosen.invalid >= 0 || topology.leaves.empty();
+    FoundTopology found = topology_of(points, mask, plan, api, name);
+    Topology& topology = found.topology;
+    plan.set_capacity(found.given, topology);
+    const bool is_invalid = found.invalid >= 0 || topology.leaves.empty();
     const std::uint32_t problems = is_invalid ? kInvalid : plan.status(topology);
-    if (!report(problems, chosen, topology, plan, status, api)) topology = {};
+    if (!report(problems, found, plan, status, api)) topology = {};
     const std::int64_t shape[] = {static_cast<std::int64_t>(grid_bytes(plan.recipe.type, plan.capacity))};
     const runtime::Array bytes = runtime::empty(Type::scalar(Scalar::u8), shape, on);
     const std::optional<DenseValues> dense = dense_values(values);
@@ -221,11 +217,10 @@ void rebuild(VolumeObject& self, nb::handle points, nb::handle mask, nb::handle 
     for (const runtime::Device* const device :
          {&self.volume().device(), array_argument(points.ptr(), api, "points").array.device})
         runtime::refuse_recording(*device, api, "rebuild volumes outside of the capture");
-    const Points chosen = points_of(points, mask, plan.recipe.map, api, "points");
-    Topology topology;
-    if (chosen.invalid < 0) topology = plan.topology(chosen.voxels);
-    const bool is_invalid = chosen.invalid >= 0 || topology.leaves.empty();
-    if (!report(is_invalid ? kInvalid : plan.status(topology), chosen, topology, plan, status, api)) return;
+    const FoundTopology found = topology_of(points, mask, plan, api, "points");
+    const Topology& topology = found.topology;
+    const bool is_invalid = found.invalid >= 0 || topology.leaves.empty();
+    if (!report(is_invalid ? kInvalid : plan.status(topology), found, plan, status, api)) return;
     self.volume().replace(topology, plan.recipe, plan.capacity);
 }
 

@@ -20,6 +20,7 @@ public:
 
     void build(devlib::BuildPlan plan, Scalar scalar) override;
     std::int64_t first_wrong(const std::int32_t* indices, std::int64_t count, std::int64_t points) override;
+    std::int64_t find_leaves(const spatial::DevicePoints& points, bool by_voxels, nanovdb::Topology& topology) override;
 
 private:
     CudaDevice& device_;

@@ -7,10 +7,24 @@
 
 #include "devlib/cuda/geometry.h"
 #include "devlib/spatial/hash_grid.h"
+#include "devlib/spatial/voxels.h"
 #include "runtime/handles.h"
 #include "types/type.h"
 
+namespace weft::runtime::nanovdb {
+struct Topology;
+}
+
 namespace weft::runtime::spatial {
+
+// Points of a volume, by addresses of the device: three numbers each.
+struct DevicePoints {
+    const void* data;
+    Scalar scalar;             // int32: voxels; else places in the world
+    const std::int32_t* mask;  // points where it is 0 do not count; null if all do
+    std::int64_t count;        // at most 2^31 - 1
+    devlib::nanovdb::ToIndex map;
+};
 
 // One hash grid of points, by addresses of the device.
 struct GridBuild {
@@ -42,6 +56,9 @@ public:
     virtual void build(devlib::BuildPlan plan, Scalar scalar) = 0;
     // The position of the first index that names none of so many points; `count` if there is none. Waits.
     virtual std::int64_t first_wrong(const std::int32_t* indices, std::int64_t count, std::int64_t points) = 0;
+    // The tiles of the root and the leaves that contain these points, and with `by_voxels` their voxels in the leaves.
+    // Returns the first point that has no voxel; -1 if all have one. Waits, and takes memory: 24 bytes a point.
+    virtual std::int64_t find_leaves(const DevicePoints& points, bool by_voxels, nanovdb::Topology& topology) = 0;
 
 protected:
     ~DeviceGeometry() = default;

@@ -14,8 +14,6 @@ namespace weft::runtime::nanovdb {
 namespace {
 
 constexpr std::int64_t kGrain = 1 << 14;  // the least number of points in a task
-constexpr int kLeafBits = 9, kLowerBits = 12, kUpperBits = 15;
-constexpr int kNodeBits = kLowerBits + kUpperBits;
 
 template <typename Body>
 void in_parallel(std::size_t count, std::int64_t grain, const Body& body) {
@@ -32,14 +30,12 @@ void sort_unique(std::vector<T>& values) {
 
 // The corner of a root tile as an integer of the same order.
 std::uint64_t corner_key(Coordinate at) {
-    const auto part = [](std::int32_t x) { return static_cast<std::uint64_t>((x >> 12) + (1 << 19)); };
-    return part(at.i) << 40 | part(at.j) << 20 | part(at.k);
+    return corner_part(at.i) << (2 * kCornerBits) | corner_part(at.j) << kCornerBits | corner_part(at.k);
 }
 Coordinate corner_of(std::uint64_t key) {
-    const auto part = [](std::uint64_t x) {
-        return static_cast<std::int32_t>(static_cast<std::uint32_t>((x & 0xfffff) - (1 << 19)) << 12);
-    };
-    return {part(key >> 40), part(key >> 20), part(key)};
+    constexpr std::uint64_t kPart = (1 << kCornerBits) - 1;
+    return {from_corner_part(key >> (2 * kCornerBits)), from_corner_part(key >> kCornerBits & kPart),
+            from_corner_part(key & kPart)};
 }
 
 // A key for each distinct voxel, ascending: number of its root tile, entries in the nodes, voxel in the leaf.
@@ -59,19 +55,12 @@ std::vector<std::uint64_t> sorted_voxels(std::span<const Coordinate> points, boo
                 tile = static_cast<std::size_t>(std::lower_bound(corners.begin(), corners.end(), keys[n]) -
                                                 corners.begin());
             const auto [i, j, k] = points[n];
-            std::uint64_t key = tile << kUpperBits | kUpper.entry(i, j, k);
-            key = key << kLowerBits | kLower.entry(i, j, k);
+            const std::uint64_t key = tile << kNodeBits | leaf_in_tile(i, j, k);
             keys[n] = by_leaf ? key : key << kLeafBits | kLeaf.entry(i, j, k);
         }
     });
     sort_unique(keys);
     return keys;
-}
-
-void count_lower_nodes(Topology& topology) {
-    const auto& leaves = topology.leaves;
-    for (std::size_t n = 0; n < leaves.size(); ++n)
-        topology.lower_nodes += n == 0 || leaves[n] >> kLowerBits != leaves[n - 1] >> kLowerBits;
 }
 
 // The offsets of a grid's nodes.
@@ -358,11 +347,19 @@ std::optional<Map> make_map(const std::array<double, 9>& m, const std::array<dou
     return map;
 }
 
+void count_nodes(Topology& topology) {
+    const auto& leaves = topology.leaves;
+    for (std::size_t n = 0; n < leaves.size(); ++n)
+        topology.lower_nodes += n == 0 || leaves[n] >> kLowerBits != leaves[n - 1] >> kLowerBits;
+    if (topology.masks.empty()) topology.active_voxels = leaves.size() * kLeafVoxels;
+    for (const std::uint64_t word : topology.masks)
+        topology.active_voxels += static_cast<std::uint64_t>(std::popcount(word));
+}
+
 Topology tiles_of(std::span<const Coordinate> points) {
     Topology result;
     result.leaves = sorted_voxels(points, true, result);
-    result.active_voxels = result.leaves.size() * kLeafVoxels;
-    count_lower_nodes(result);
+    count_nodes(result);
     return result;
 }
 
@@ -377,8 +374,7 @@ Topology voxels_of(std::span<const Coordinate> points) {
         const std::uint64_t n = voxel & (kLeafVoxels - 1);
         result.masks[result.masks.size() - 8 + n / 64] |= 1ull << (n % 64);
     }
-    result.active_voxels = voxels.size();
-    count_lower_nodes(result);
+    count_nodes(result);
     return result;
 }
 

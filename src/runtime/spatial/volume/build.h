@@ -36,6 +36,8 @@ struct Topology {
 // The leaves that contain these voxels.
 Topology tiles_of(std::span<const Coordinate> points);
 Topology voxels_of(std::span<const Coordinate> points);
+// Counts the lower nodes and voxels of the leaves.
+void count_nodes(Topology& topology);
 
 // The number of nodes that there is memory for.
 struct Capacity {

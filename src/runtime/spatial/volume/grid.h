@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "devlib/spatial/nanovdb.h"
+#include "devlib/spatial/voxels.h"
 
 namespace weft::runtime::nanovdb {
 
