@@ -387,19 +387,6 @@ def _check_pairs(api: str, keys: array, values: array) -> None:
     _check_apart(api, keys, values, "'keys' and 'values'")
 
 
-def _by_bits(keys: np.ndarray, begin: int, end: int) -> np.ndarray:
-    """The order of keys by some of the bits that a radix sort looks at: those of an unsigned int that sorts alike."""
-    bits = keys.dtype.itemsize * 8
-    unsigned = keys.view(f"u{keys.dtype.itemsize}")
-    top = unsigned.dtype.type(1 << (bits - 1))
-    if keys.dtype.kind == "f":
-        unsigned = np.where(unsigned & top, ~unsigned, unsigned | top)
-    elif keys.dtype.kind == "i":
-        unsigned = unsigned ^ top
-    mask = unsigned.dtype.type((1 << (end - begin)) - 1)
-    return np.argsort((unsigned >> unsigned.dtype.type(begin)) & mask, kind="stable")
-
-
 def radix_sort_pairs(keys: array, values: array, count: int, begin_bit: int = 0, end_bit: int | None = None) -> None:
     """Sorts the first ``count`` keys in place, in ascending order, and moves the values along.
 
@@ -430,18 +417,14 @@ def radix_sort_pairs(keys: array, values: array, count: int, begin_bit: int = 0,
     if not 0 <= begin_bit <= end_bit <= bits:
         message = f"there are no bits from {begin_bit} to {end_bit} in keys of {_name(keys)}, which have {bits}"
         raise _weft.usage_error(f"{api}: {message}", ValueError)
-    if begin_bit == 0 and end_bit == bits:
-        _sorted(api, keys, values, count, lambda keys, values: primitives.sort_pairs(keys, values, count))
-        return
-
-    def sort(keys: array, values: array) -> None:
-        order = _by_bits(np.ascontiguousarray(keys.numpy()[:count]), int(begin_bit), int(end_bit))
-        for one in (keys, values):
-            part = one[:count]
-            _weft.write_values(part, part.numpy()[order])
-
     if begin_bit < end_bit:
-        _sorted(api, keys, values, count, sort)
+        _sorted(
+            api,
+            keys,
+            values,
+            count,
+            lambda keys, values: primitives.sort_pairs(keys, values, count, int(begin_bit), int(end_bit)),
+        )
 
 
 def _in_a_row(api: str, name: str, value: Any) -> Any:

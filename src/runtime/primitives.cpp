@@ -33,19 +33,6 @@ void check_segment(std::int64_t number, Segment segment, std::int64_t count) {
                      ErrorCategory::value);
 }
 
-void Primitives::sort_segments_between(const Array& keys, const Array& values, const Array& begins, const Array& ends,
-                                       std::int64_t count) {
-    const Array first = contiguous(on_host(begins)), last = contiguous(on_host(ends));
-    const auto* const from = reinterpret_cast<const std::int32_t*>(host_data(first));
-    const auto* const to = reinterpret_cast<const std::int32_t*>(host_data(last));
-    std::vector<Segment> segments(static_cast<std::size_t>(first.size()));
-    for (std::size_t i = 0; i < segments.size(); ++i) {
-        segments[i] = {from[i], to[i]};
-        check_segment(static_cast<std::int64_t>(i), segments[i], count);
-    }
-    sort_segments(keys, values, segments);
-}
-
 void Primitives::encode_and_count_runs(const Array& values, std::int64_t count, const Array& run_values,
                                        const Array& run_lengths, const Array& run_count) {
     const auto runs = static_cast<std::int32_t>(encode_runs(values, count, run_values, run_lengths));

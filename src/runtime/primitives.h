@@ -50,15 +50,16 @@ public:
     virtual void scan(const Array& from, const Array& to, bool inclusive) = 0;
 
     // Sorts the first `count` keys in ascending order and moves the values along; equal keys keep their order. -0
-    // equals 0, NaNs come last. Precondition: one dimension, keys of numbers.
-    virtual void sort_pairs(const Array& keys, const Array& values, std::int64_t count) = 0;
-    // Sorts each of the segments [begin, end) separately. Precondition: they lie in the arrays and do not overlap.
-    virtual void sort_segments(const Array& keys, const Array& values, const std::vector<Segment>& segments) = 0;
+    // equals 0, NaNs come last. Only the bits [begin_bit, end_bit) of a key's code decide, an unsigned number of the
+    // same order. If these are not all bits, codes of floats follow their bits: -0 is below 0, and a NaN is beyond the
+    // infinity of its sign. Precondition: one dimension, keys of numbers.
+    virtual void sort_pairs(const Array& keys, const Array& values, std::int64_t count, int begin_bit, int end_bit) = 0;
 
-    // The same with the segments in arrays of int32, which are read when the work is done. Throws UsageError if one
-    // is not within [0, count]; in a capture, the graph throws it.
-    virtual void sort_segments_between(const Array& keys, const Array& values, const Array& begins, const Array& ends,
-                                       std::int64_t count);
+    // Sorts each of the segments [begin, end) separately, by all bits. They are in arrays of int32, which are read when
+    // the work is done. Throws UsageError if one is not within [0, count]; in a capture, the graph throws it.
+    // Precondition: they do not overlap.
+    virtual void sort_segments(const Array& keys, const Array& values, const Array& begins, const Array& ends,
+                               std::int64_t count) = 0;
 
     // The runs of equal elements among the first `count`: stores their values and lengths, and returns their number.
     // Elements are compared as numbers: -0 equals 0, a NaN equals nothing. Throws UsageError if an output is too short.
@@ -66,7 +67,7 @@ public:
     virtual std::int64_t encode_runs(const Array& values, std::int64_t count, const Array& run_values,
                                      const Array& run_lengths) = 0;
 
-    // The same, with their number in the int32 of `run_count`; errors are reported as by sort_segments_between().
+    // The same, with their number in the int32 of `run_count`; errors are reported as by sort_segments().
     virtual void encode_and_count_runs(const Array& values, std::int64_t count, const Array& run_values,
                                        const Array& run_lengths, const Array& run_count);
 
@@ -95,7 +96,7 @@ struct FloatsOfElement {
 };
 std::vector<FloatsOfElement> floats_of(Type dtype);
 
-// For sort_segments_between(). Throws UsageError if the segment does not lie in [0, count].
+// For sort_segments(). Throws UsageError if the segment does not lie in [0, count].
 void check_segment(std::int64_t number, Segment segment, std::int64_t count);
 // For encode_runs(): throws UsageError if the array has no room for so many runs.
 void check_room_for_runs(std::int64_t room, std::int64_t runs, const char* name);

@@ -60,8 +60,24 @@ def test_ptxas_takes_the_kernels_of_hash_grids(tmp_path, processor):
     command = [PTXAS, f"--gpu-name={processor}", "--verbose", str(text), "-o", str(tmp_path / "cubin")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    kernels = [f"weft_grid_{name}" for name in ("cells_f16", "cells_f32", "cells_f64", "sort", "end")]
+    kernels = [f"weft_grid_{name}" for name in ("cells_f16", "cells_f32", "cells_f64", "end")]
     assert all(f"'{kernel}' for '{processor}'" in done.stderr for kernel in kernels)
     assert done.stderr.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(kernels)
     registers = [int(number) for number in re.findall(r"Used (\d+) registers", done.stderr)]
     assert max(registers) <= 96, "blocks of 256 threads: two of them on a multiprocessor at least"
+
+
+@needs_ptxas
+@pytest.mark.parametrize("processor", PROCESSORS)
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+def test_ptxas_takes_the_kernels_of_radix_sorts(tmp_path, processor, bits):
+    text = ROOT / os.environ.get("BUILD", "build") / f"devlib/cuda/radix_sort_{bits}.ptx"
+    command = [PTXAS, f"--gpu-name={processor}", "--verbose", str(text), "-o", str(tmp_path / "cubin")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == 6
+    found = dict(re.findall(r"Compiling entry function '(\w+)'.*?Used (\d+) registers", done.stderr, re.DOTALL))
+    assert len(found) == 6
+    for kernel, registers in found.items():
+        is_small = bits < 64 and kernel.endswith("_4")
+        assert int(registers) <= (80 if is_small else 128), f"{kernel}: three blocks of 256 threads, or two"

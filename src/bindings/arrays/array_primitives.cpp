@@ -95,23 +95,24 @@ void bind_array_primitives(nb::module_& m) {
                 {source.view.data});
         count_write(target);
     });
-    primitives.def("sort_pairs", [](nb::handle keys, nb::handle values, std::int64_t count) {
-        PyArray &key_array = array_of(keys), &value_array = array_of(values);
-        perform("sort", count * key_array.array.dtype.size_bytes(), key_array.array,
-                [keys = key_array.array, values = value_array.array, count] {
-                    keys.device->primitives().sort_pairs(keys, values, count);
-                },
-                {value_array.array.view.data});
-        count_write(key_array);
-        count_write(value_array);
-    });
+    primitives.def("sort_pairs",
+                   [](nb::handle keys, nb::handle values, std::int64_t count, int begin_bit, int end_bit) {
+                       PyArray &key_array = array_of(keys), &value_array = array_of(values);
+                       perform("sort", count * key_array.array.dtype.size_bytes(), key_array.array,
+                               [keys = key_array.array, values = value_array.array, count, begin_bit, end_bit] {
+                                   keys.device->primitives().sort_pairs(keys, values, count, begin_bit, end_bit);
+                               },
+                               {value_array.array.view.data});
+                       count_write(key_array);
+                       count_write(value_array);
+                   });
     primitives.def("sort_segments", [](nb::handle keys, nb::handle values, nb::handle begins, nb::handle ends,
                                        std::int64_t count) {
         PyArray &key_array = array_of(keys), &value_array = array_of(values);
         perform("sort segments", key_array.array.size_bytes(), key_array.array,
                 [keys = key_array.array, values = value_array.array, begins = array_of(begins).array,
                  ends = array_of(ends).array,
-                 count] { keys.device->primitives().sort_segments_between(keys, values, begins, ends, count); },
+                 count] { keys.device->primitives().sort_segments(keys, values, begins, ends, count); },
                 {value_array.array.view.data, array_of(begins).array.view.data, array_of(ends).array.view.data});
         count_write(key_array);
         count_write(value_array);

@@ -51,40 +51,7 @@ struct ScanPlan {
     std::int32_t scalar, inclusive;
 };
 
-// ---- sorts (sort.cpp) ----
-
-inline constexpr int kSortDigits = 256;
-inline constexpr int kSortWarps = 4;  // per block: each has counters in shared memory
-
-struct SortPlan {
-    const char* keys;
-    std::int64_t key_bytes;
-    // The positions of the elements to sort, and the segment of each; null for the first `count`.
-    const std::int64_t* where;
-    const std::int64_t* segments;
-    std::uint64_t *codes, *other_codes;
-    std::int64_t *order, *other_order;
-    std::int64_t* counts;  // of each digit and chunk
-    std::int64_t count, chunks;
-    std::int32_t scalar, shift;
-};
-
-// Arrays of int32 that say what the segments are.
-struct SegmentsPlan {
-    const std::int32_t *begins, *ends;
-    std::int64_t segments;  // how many there are
-    std::int64_t* of;  // for each of `count` elements the beginning of its segment; its own place where it has none
-    std::int64_t count;
-    std::int64_t* wrong;  // one that does not lie in [0, count]: its number plus 1, or 0; beginning, end
-};
-
-struct GatherPlan {
-    const char* from;
-    char* to;
-    const std::int64_t* where;
-    const std::int64_t* order;
-    std::int64_t count, bytes;
-};
+// ---- places (sort.cpp) ----
 
 // Exclusive prefix sums of counts, in place; the total follows the last.
 struct PlacesPlan {

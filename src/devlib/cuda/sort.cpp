@@ -1,74 +1,54 @@
-// Sorts of pairs: keys become unsigned numbers of the same order (as in runtime/cpu/primitives/sort.cpp), which are
-// sorted with their positions byte by byte, from the lowest; keys and values are then gathered by the positions. Equal
-// keys keep their order. With segments, the last bytes are those of the segment's number.
-#include "devlib/cuda/numbers.h"
+// The parts of sorts that do not depend on the type of keys; radix_sort.h describes the method.
 #include "devlib/cuda/primitives.h"
-#include "devlib/cuda/threads.h"
+#include "devlib/cuda/sort_places.h"
 
 namespace weft::devlib {
 
 namespace {
 
-std::uint64_t load_bits(const char* from, std::int64_t bytes) {
-    switch (bytes) {
-        case 1:
-            return *reinterpret_cast<const std::uint8_t*>(from);
-        case 2:
-            return *reinterpret_cast<const std::uint16_t*>(from);
-        case 4:
-            return *reinterpret_cast<const std::uint32_t*>(from);
-        default:
-            return *reinterpret_cast<const std::uint64_t*>(from);
-    }
-}
-
-// -0 becomes 0, and all NaNs one number beyond all others.
-std::uint64_t code_of(std::uint64_t bits, ScalarFacts facts) {
-    const std::uint64_t sign = 1ull << (facts.bits - 1);
-    if (facts.kind == Kind::signed_int) return bits ^ sign;
-    if (facts.kind != Kind::floating) return bits;
-    std::uint64_t infinity = 0x7FF0000000000000;
-    if (facts.bits == 32) infinity = 0x7F800000;
-    if (facts.bits < 32) infinity = facts.format.has_infinity ? facts.format.overflow() : facts.format.largest();
-    const std::uint64_t all = sign | (sign - 1);
-    if (bits == sign) bits = 0;
-    if ((bits & ~sign) > infinity) return all;
-    return bits & sign ? ~bits & all : bits | sign;
-}
-
-std::uint32_t digit_of(std::uint64_t code, std::int32_t shift) {
-    return static_cast<std::uint32_t>(code >> shift) & (kSortDigits - 1);
-}
-
-// Calls body(begin, end, counters of the warp in shared memory) for each chunk.
-template <typename Body>
-void for_each_chunk(const SortPlan& plan, const Body& body) {
-    [[clang::loader_uninitialized]] static
-        __attribute__((address_space(3))) std::int64_t counters[kSortWarps * kSortDigits];
-    auto* const own = counters + block_thread() / kWarp * kSortDigits;
-    for (std::int64_t chunk = warp_index(); chunk < plan.chunks; chunk += warps()) {
-        const std::int64_t begin = chunk * kWarpItems;
-        body(chunk, begin, least(plan.count, begin + kWarpItems), own);
-        __nvvm_bar_warp_sync(kAllLanes);
-    }
-}
-
-// The lanes that have an item, in the group of 32 that begins at `first`.
-std::uint32_t lanes_with_items(std::int64_t first, std::int64_t end) {
-    return end - first >= kWarp ? kAllLanes : (1u << (end - first)) - 1;
-}
-
-// Calls step(i, digit, lanes with the same digit, rank of this lane among them, lanes with an item) for each item, 32
-// at a time.
-template <typename Step>
-void for_each_item(const SortPlan& plan, std::int64_t begin, std::int64_t end, const Step& step) {
-    for (std::int64_t first = begin; first < end; first += kWarp) {
-        const std::uint32_t active = lanes_with_items(first, end);
-        if (!(active >> lane() & 1)) continue;
-        const std::int64_t i = first + lane();
-        const std::uint32_t digit = digit_of(plan.codes[i], plan.shift);
-        const auto same = static_cast<std::uint32_t>(__nvvm_match_any_sync_i32(active, static_cast<int>(digit)));
-        step(i, digit, same, __builtin_popcount(same & ((1u << lane()) - 1)), active);
+// Turns the counts of a segment's digits into places, and chooses the steps of its passes. A block has a segment.
+void find_steps(const RadixSortPlan& plan) {
+    WEFT_SHARED UInt32 is_useless;  // a bit for each pass
+    const int thread = int(block_thread());
+    const UInt32 segments = plan.segments ? least32(plan.counts[0], plan.most_segments) : 1;
+    for (auto owner = UInt32(block_index()); owner < segments; owner += UInt32(blocks())) {
+        const UInt32 count = segment_of(plan, owner).count;
+        if (thread == 0) is_useless = 0;
+        __syncthreads();
+        for (int pass = 0; pass < plan.passes; ++pass) {
+            UInt32* const digits = plan.digits + (std::int64_t(owner) * plan.passes + pass) * kDigits;
+            const UInt32 found = digits[thread];
+            // At most one thread of a pass.
+            if (found == count)
+                __scoped_atomic_fetch_or(&is_useless, 1u << pass, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP);
+            digits[thread] = sum_before(found);
+        }
+        if (thread == 0) {
+            const UInt32 useless = __scoped_atomic_load_n(&is_useless, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP);
+            UInt32 copying = 0;
+            int moves = plan.passes - __builtin_popcount(useless);
+            for (int pass = plan.passes - 1; pass >= 0; --pass) {
+                const bool is_enough = (plan.passes - moves) % 2 == 0 && !(plan.makes_positions && moves == 0);
+                if (is_enough || !(useless >> pass & 1)) continue;
+                copying |= 1u << pass;
+                ++moves;
+            }
+            moves = 0;
+            for (int pass = 0; pass < plan.passes; ++pass) {
+                Int32 step = 0;
+                if (!(useless >> pass & 1))
+                    step = kStepSorts;
+                else if (copying >> pass & 1)
+                    step = kStepCopies;
+                if (step != 0) {
+                    if (moves == 0) step |= kStepIsFirst;
+                    if (moves % 2 == 1) step |= kStepReadsSecond;
+                    ++moves;
+                }
+                plan.steps[std::int64_t(owner) * plan.passes + pass] = step;
+            }
+        }
+        __syncthreads();
     }
 }
 
@@ -76,69 +56,27 @@ void for_each_item(const SortPlan& plan, std::int64_t begin, std::int64_t end, c
 
 extern "C" {
 
-[[clang::device_kernel]] void weft_sort_begin(SortPlan plan) {
-    const ScalarFacts facts = facts_of(static_cast<Scalar>(plan.scalar));
-    for (std::int64_t i = thread_index(); i < plan.count; i += threads()) {
-        const std::int64_t at = plan.where ? plan.where[i] : i;
-        plan.codes[i] = code_of(load_bits(plan.keys + at * plan.key_bytes, plan.key_bytes), facts);
-        plan.order[i] = i;
-    }
-}
+[[clang::device_kernel]] void weft_sort_steps(RadixSortPlan plan) { find_steps(plan); }
 
-// Replaces the codes by the segments of the elements sorted so far.
-[[clang::device_kernel]] void weft_sort_take_segments(SortPlan plan) {
-    for (std::int64_t i = thread_index(); i < plan.count; i += threads())
-        plan.codes[i] = static_cast<std::uint64_t>(plan.segments[plan.order[i]]);
-}
-
-[[clang::device_kernel]] void weft_segments_begin(SegmentsPlan plan) {
-    for (std::int64_t i = thread_index(); i < plan.count; i += threads()) plan.of[i] = i;
-    if (thread_index() == 0) plan.wrong[0] = plan.wrong[1] = plan.wrong[2] = 0;
-}
-
-// A warp takes a segment.
-[[clang::device_kernel]] void weft_segments_mark(SegmentsPlan plan) {
-    for (std::int64_t segment = warp_index(); segment < plan.segments; segment += warps()) {
-        const std::int64_t begin = plan.begins[segment], end = plan.ends[segment];
-        if (begin >= 0 && begin <= end && end <= plan.count) {
-            for (std::int64_t i = begin + lane(); i < end; i += kWarp) plan.of[i] = begin;
-        } else if (lane() == 0 && is_first(plan.wrong, segment + 1)) {
-            plan.wrong[1] = begin;
-            plan.wrong[2] = end;
+[[clang::device_kernel]] void weft_sort_gather(GatherPlan plan) {
+    const auto unaligned = static_cast<std::uint64_t>(plan.bytes) | reinterpret_cast<std::uint64_t>(plan.from) |
+                           reinterpret_cast<std::uint64_t>(plan.to);
+    const UInt32 tiles = tiles_of(plan.sort);
+    for (auto tile = UInt32(block_index()); tile < tiles; tile += UInt32(blocks())) {
+        const SortSegment segment = segment_of(plan.sort, owner_of(plan.sort, tile));
+        const UInt32 begin = segment.begin + (tile - segment.first_tile) * kSortTile;
+        const UInt32 end = least32(segment.begin + segment.count, begin + kSortTile);
+        for (UInt32 i = begin + UInt32(block_thread()); i < end; i += kSortThreads) {
+            const char* const from = plan.from + std::int64_t(plan.positions[i]) * plan.bytes;
+            char* const to = plan.to + std::int64_t(i) * plan.bytes;
+            if (unaligned % 4 == 0) {
+                for (std::int64_t at = 0; at < plan.bytes; at += 4)
+                    *reinterpret_cast<UInt32*>(to + at) = *reinterpret_cast<const UInt32*>(from + at);
+            } else {
+                for (std::int64_t at = 0; at < plan.bytes; ++at) to[at] = from[at];
+            }
         }
     }
-}
-
-[[clang::device_kernel]] void weft_sort_count(SortPlan plan) {
-    for_each_chunk(plan, [&](std::int64_t chunk, std::int64_t begin, std::int64_t end, auto* counters) {
-        for (std::int64_t digit = lane(); digit < kSortDigits; digit += kWarp) counters[digit] = 0;
-        __nvvm_bar_warp_sync(kAllLanes);
-        for_each_item(plan, begin, end,
-                      [&](std::int64_t, std::uint32_t digit, std::uint32_t same, int rank, auto active) {
-                          if (rank == 0) counters[digit] += __builtin_popcount(same);
-                          __nvvm_bar_warp_sync(active);
-                      });
-        __nvvm_bar_warp_sync(kAllLanes);
-        for (std::int64_t digit = lane(); digit < kSortDigits; digit += kWarp)
-            plan.counts[digit * plan.chunks + chunk] = counters[digit];
-    });
-}
-
-[[clang::device_kernel]] void weft_sort_move(SortPlan plan) {
-    for_each_chunk(plan, [&](std::int64_t chunk, std::int64_t begin, std::int64_t end, auto* next) {
-        for (std::int64_t digit = lane(); digit < kSortDigits; digit += kWarp)
-            next[digit] = plan.counts[digit * plan.chunks + chunk];
-        __nvvm_bar_warp_sync(kAllLanes);
-        for_each_item(plan, begin, end,
-                      [&](std::int64_t i, std::uint32_t digit, std::uint32_t same, int rank, auto active) {
-                          const std::int64_t to = next[digit] + rank;
-                          plan.other_codes[to] = plan.codes[i];
-                          plan.other_order[to] = plan.order[i];
-                          __nvvm_bar_warp_sync(active);
-                          if (rank == 0) next[digit] += __builtin_popcount(same);
-                          __nvvm_bar_warp_sync(active);
-                      });
-    });
 }
 
 // Launched as one block: each thread sums a part, then one thread sums the parts.
@@ -166,22 +104,6 @@ extern "C" {
         const std::int64_t size = plan.counts[i];
         plan.counts[i] = place;
         place += size;
-    }
-}
-
-[[clang::device_kernel]] void weft_sort_gather(GatherPlan plan) {
-    const auto unaligned = static_cast<std::uint64_t>(plan.bytes) | reinterpret_cast<std::uint64_t>(plan.from) |
-                           reinterpret_cast<std::uint64_t>(plan.to);
-    const auto element = [&](std::int64_t i) { return (plan.where ? plan.where[i] : i) * plan.bytes; };
-    for (std::int64_t i = thread_index(); i < plan.count; i += threads()) {
-        const char* const from = plan.from + element(plan.order[i]);
-        char* const to = plan.to + element(i);
-        if (unaligned % 4 == 0) {
-            for (std::int64_t at = 0; at < plan.bytes; at += 4)
-                *reinterpret_cast<std::uint32_t*>(to + at) = *reinterpret_cast<const std::uint32_t*>(from + at);
-        } else {
-            for (std::int64_t at = 0; at < plan.bytes; ++at) to[at] = from[at];
-        }
     }
 }
 

@@ -14,8 +14,9 @@ public:
     void sum_into(const Array& array, int axis, const Array& to) override;
     void inner_into(const Array& a, const Array& b, int axis, const Array& to) override;
     void scan(const Array& from, const Array& to, bool inclusive) override;
-    void sort_pairs(const Array& keys, const Array& values, std::int64_t count) override;
-    void sort_segments(const Array& keys, const Array& values, const std::vector<Segment>& segments) override;
+    void sort_pairs(const Array& keys, const Array& values, std::int64_t count, int begin_bit, int end_bit) override;
+    void sort_segments(const Array& keys, const Array& values, const Array& begins, const Array& ends,
+                       std::int64_t count) override;
     std::int64_t encode_runs(const Array& values, std::int64_t count, const Array& run_values,
                              const Array& run_lengths) override;
     void matmul(const Array& a, const Array& b, const Array* c, const Array& d, double alpha, double beta,

@@ -68,7 +68,7 @@ TEST(Primitives, sorts_are_stable_and_put_nan_last) {
     std::vector<std::int32_t> order(values.size());
     std::iota(order.begin(), order.end(), 0);
     Array keys = array_of(f32_type(), values), places = array_of(i32_type(), order);
-    primitives().sort_pairs(keys, places, static_cast<std::int64_t>(values.size()));
+    primitives().sort_pairs(keys, places, static_cast<std::int64_t>(values.size()), 0, 32);
     std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
         return std::isnan(values[b]) ? !std::isnan(values[a]) : values[a] < values[b];
     });

@@ -6,8 +6,9 @@
 //      place of each value of each chunk; all chunks write concurrently.
 //   3. The numbers become keys again.
 //
-// Step 3 would lose the sign of -0 (which has to equal 0) and the payload of NaNs. If such keys occur, or values do not
-// have 4 or 8 bytes, positions are sorted along with the keys, and keys and values are then gathered by them.
+// Step 3 would lose the sign of -0 (which has to equal 0) and the payload of NaNs. If such keys occur, only some bits
+// decide, or values do not have 4 or 8 bytes, positions are sorted along with the keys, and keys and values are then
+// gathered by them.
 //
 // Source: Knuth, The Art of Computer Programming 3, section 5.2.5; Herf, "Radix Tricks" (2001), for the floats.
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <memory>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 #include "runtime/array_copies.h"
 #include "runtime/cpu/device.h"
@@ -72,8 +74,12 @@ struct Code {
         if constexpr (kIsReal<T>) {
             if (bits == kSign) bits = 0;
             if (static_cast<Bits>(bits & ~kSign) > last_number()) return static_cast<Bits>(~Bits{0});
-            return static_cast<Bits>(bits & kSign ? ~bits : bits | kSign);
         }
+        return encode_bits(bits);
+    }
+    // With -0 below 0, and NaNs beyond the infinity of their sign.
+    static Bits encode_bits(Bits bits) {
+        if constexpr (kIsReal<T>) return static_cast<Bits>(bits & kSign ? ~bits : bits | kSign);
         return kIsSigned ? bits ^ kSign : bits;
     }
     static Bits decode(Bits code) {
@@ -101,14 +107,20 @@ void insertion_sort(Key* keys, Payload* payload, std::int64_t count) {
 
 // ---- a range of an array ----
 
+// The bits of a key's code that decide.
+struct BitRange {
+    int begin, end;
+};
+
 template <typename T>
 class Sorter {
     using Bits = typename Code<T>::Bits;
 
 public:
     // Precondition: both are contiguous and one-dimensional.
-    Sorter(const Array& keys, const Array& values)
-        : keys_(static_cast<Bits*>(keys.view.data)),
+    Sorter(const Array& keys, const Array& values, BitRange bits)
+        : bits_(bits),
+          keys_(static_cast<Bits*>(keys.view.data)),
           values_(static_cast<std::byte*>(values.view.data)),
           value_bytes_(values.dtype.size_bytes()) {}
 
@@ -119,14 +131,20 @@ public:
         std::unique_ptr<Bits[]> codes(new Bits[static_cast<std::size_t>(2 * count)]);
         std::atomic<bool> special{false};
         std::atomic<Bits> varying{0};
-        const Bits first = Code<T>::encode(keys_[begin]);
+        const bool by_all_bits = bits_.begin == 0 && bits_.end == static_cast<int>(8 * sizeof(Bits));
+        const auto encode = [&](Bits bits) {
+            if (by_all_bits) return Code<T>::encode(bits);
+            const std::uint64_t mask = (std::uint64_t{1} << (bits_.end - bits_.begin)) - 1;
+            return static_cast<Bits>(Code<T>::encode_bits(bits) >> bits_.begin & mask);
+        };
+        const Bits first = encode(keys_[begin]);
         for_each_block(chunks, kChunk, [&](std::int64_t chunk) {
-            bool found = false;
+            bool found = !by_all_bits;
             Bits differing = 0;
             for (std::int64_t i = count * chunk / chunks; i < count * (chunk + 1) / chunks; ++i) {
                 Bits bits = keys_[begin + i];
                 found |= Code<T>::is_special(bits);
-                Bits code = Code<T>::encode(bits);
+                Bits code = encode(bits);
                 codes[static_cast<std::size_t>(i)] = code;
                 differing |= code ^ first;
             }
@@ -183,6 +201,7 @@ private:
         }
     }
 
+    BitRange bits_;
     Bits* keys_;
     std::byte* values_;
     std::int64_t value_bytes_;
@@ -190,24 +209,34 @@ private:
 
 // Calls sort(Sorter) on contiguous memory with the elements [0, count), and copies the result back to arrays with gaps.
 template <typename Sort>
-void with_sorter(const Array& keys, const Array& values, std::int64_t count, const Sort& sort) {
+void with_sorter(const Array& keys, const Array& values, std::int64_t count, BitRange bits, const Sort& sort) {
     Array key_part = slice(keys, 0, 0, count, 1), value_part = slice(values, 0, 0, count, 1);
     Array packed_keys = contiguous(key_part), packed_values = contiguous(value_part);
-    visit_scalar(keys.dtype.scalar(), [&](auto number) { sort(Sorter<decltype(number)>(packed_keys, packed_values)); });
+    visit_scalar(keys.dtype.scalar(),
+                 [&](auto number) { sort(Sorter<decltype(number)>(packed_keys, packed_values, bits)); });
     if (!key_part.is_contiguous()) copy(key_part, packed_keys);
     if (!value_part.is_contiguous()) copy(value_part, packed_values);
 }
 
 }  // namespace
 
-void CpuPrimitives::sort_pairs(const Array& keys, const Array& values, std::int64_t count) {
+void CpuPrimitives::sort_pairs(const Array& keys, const Array& values, std::int64_t count, int begin_bit, int end_bit) {
     const CpuDevice::Access access(*keys.device);
-    if (count < 2) return;
-    with_sorter(keys, values, count, [&](const auto& sorter) { sorter.sort(0, count, true); });
+    if (count < 2 || begin_bit == end_bit) return;
+    with_sorter(keys, values, count, {begin_bit, end_bit}, [&](const auto& sorter) { sorter.sort(0, count, true); });
 }
 
-void CpuPrimitives::sort_segments(const Array& keys, const Array& values, const std::vector<Segment>& segments) {
+void CpuPrimitives::sort_segments(const Array& keys, const Array& values, const Array& begins, const Array& ends,
+                                  std::int64_t pairs) {
     const CpuDevice::Access access(*keys.device);
+    const Array first = contiguous(begins), last = contiguous(ends);
+    const auto* const from = static_cast<const std::int32_t*>(first.view.data);
+    const auto* const to = static_cast<const std::int32_t*>(last.view.data);
+    std::vector<Segment> segments(static_cast<std::size_t>(first.size()));
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+        segments[i] = {from[i], to[i]};
+        check_segment(static_cast<std::int64_t>(i), segments[i], pairs);
+    }
     std::int64_t end = 0, longest = 0, total = 0;
     for (const Segment& segment : segments) {
         end = std::max(end, segment.end);
@@ -218,7 +247,7 @@ void CpuPrimitives::sort_segments(const Array& keys, const Array& values, const 
     // All threads share each long segment, one after the other; many short ones are distributed among threads.
     bool inside = longest > std::max(kChunk, total / 8);
     auto count = static_cast<std::int64_t>(segments.size());
-    with_sorter(keys, values, end, [&](const auto& sorter) {
+    with_sorter(keys, values, end, {0, info(keys.dtype.scalar()).bits}, [&](const auto& sorter) {
         auto one = [&](std::int64_t i) {
             const Segment& segment = segments[static_cast<std::size_t>(i)];
             sorter.sort(segment.begin, segment.end, inside);

@@ -44,12 +44,12 @@ void CudaGeometry::build(devlib::BuildPlan plan, Scalar scalar) {
     write(plan.extents, kNothing.data(), sizeof kNothing);
     launch_own(kExtents[is_double], device_, stream, std::min(plan.items, kMostReducing), plan);
     launch_own(kCodes[is_double], device_, stream, plan.items, plan);
-    device_.primitives().sort_pairs(codes, order, plan.items);
+    device_.primitives().sort_pairs(codes, order, plan.items, 0, info(Scalar::u64).bits);
     if (plan.groups) {
         const Array groups = numbers(Scalar::i32, plan.items, device_);
         plan.sorted_groups = static_cast<devlib::Int32*>(groups.view.data);
         launch_own(kGroups, device_, stream, plan.items, plan);
-        device_.primitives().sort_pairs(groups, order, plan.items);
+        device_.primitives().sort_pairs(groups, order, plan.items, 0, info(Scalar::i32).bits);
     }
     if (plan.run_count > 0) {
         constexpr std::int64_t kMostBlocks = 1 << 16;

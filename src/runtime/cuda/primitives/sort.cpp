@@ -1,114 +1,189 @@
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <string>
 #include <utility>
-#include <vector>
 
 #include "devlib/cuda/primitives.h"
+#include "devlib/cuda/sort_segments.h"
 #include "runtime/array_copies.h"
 #include "runtime/cuda/capture.h"
 #include "runtime/cuda/own_kernels.h"
 #include "runtime/cuda/primitives.h"
 #include "runtime/cuda/primitives/workplace.h"
+#include "runtime/cuda/radix_sort.h"
 #include "runtime/cuda_kernels.h"
+#include "support/error.h"
 
 namespace weft::runtime {
 
 namespace {
 
-constexpr OwnKernel kSortBegin{k_sort_ptx, "weft_sort_begin"}, kSortTakeSegments{k_sort_ptx, "weft_sort_take_segments"};
-constexpr OwnKernel kSortCount{k_sort_ptx, "weft_sort_count"}, kSortMove{k_sort_ptx, "weft_sort_move"};
 constexpr OwnKernel kSortPlaces{k_sort_ptx, "weft_places"}, kSortGather{k_sort_ptx, "weft_sort_gather"};
-constexpr OwnKernel kSegmentsBegin{k_sort_ptx, "weft_segments_begin"};
-constexpr OwnKernel kSegmentsMark{k_sort_ptx, "weft_segments_mark"};
+constexpr OwnKernel kSegmentsList{k_sort_segments_ptx, "weft_segments_list"};
+// By whether codes have 64 bits.
+constexpr OwnKernel kSegmentsShort[] = {{k_sort_segments_ptx, "weft_segments_short_32"},
+                                        {k_sort_segments_ptx, "weft_segments_short_64"}};
+constexpr OwnKernel kSegmentsMiddle[] = {{k_sort_segments_ptx, "weft_segments_middle_32"},
+                                         {k_sort_segments_ptx, "weft_segments_middle_64"}};
 constexpr std::int64_t kWrongWords = 3;  // of SegmentsPlan::wrong
-using devlib::kSortDigits, devlib::kSortWarps;
-constexpr unsigned kSortThreads = static_cast<unsigned>(kSortWarps * devlib::kWarp);
+constexpr std::int64_t kMostBlocks = 1 << 16;
+using devlib::kSortThreads, devlib::kSortTile;
 
-// The positions of the elements to sort, if they are not the first ones, and the segment number of each, which is
-// below `segment_count`.
-struct SegmentSelection {
-    const std::int64_t* where = nullptr;
-    const std::int64_t* segments = nullptr;
-    std::int64_t segment_count = 0;
-};
-
-class DeviceSorter {
+// The first elements of two arrays without gaps, which are copied back at the end if they were not so.
+class PackedPairs {
 public:
-    DeviceSorter(const Workplace& at, const Array& keys, std::int64_t count, const SegmentSelection& chosen)
-        : at_(at),
-          codes_(at.memory(2 * 8 * count)),
-          order_(at.memory(2 * 8 * count)),
-          counts_(at.memory(8 * (kSortDigits * chunks_of(count) + 1))) {
-        const auto scalar = keys.dtype.scalar();
-        auto* const codes = static_cast<std::uint64_t*>(codes_.data());
-        auto* const order = static_cast<std::int64_t*>(order_.data());
-        plan_ = {static_cast<const char*>(keys.view.data),
-                 keys.dtype.size_bytes(),
-                 chosen.where,
-                 chosen.segments,
-                 codes,
-                 codes + count,
-                 order,
-                 order + count,
-                 static_cast<std::int64_t*>(counts_.data()),
-                 count,
-                 chunks_of(count),
-                 static_cast<std::int32_t>(scalar),
-                 0};
-        launch_own(kSortBegin, at_.device, at_.stream, count, plan_);
-        sort_bytes(plan_.key_bytes);
-        if (chosen.segments == nullptr) return;
-        launch_own(kSortTakeSegments, at_.device, at_.stream, count, plan_);
-        std::int64_t bytes = 1;
-        while (chosen.segment_count > std::int64_t{1} << (8 * bytes)) ++bytes;
-        sort_bytes(bytes);
-    }
-
-    // Permutes the elements of a contiguous array into the order of the keys.
-    void gather(const Array& array) const {
-        const std::int64_t bytes = array.dtype.size_bytes();
-        const Array before = clone(array);
-        const devlib::GatherPlan plan{static_cast<const char*>(before.view.data),
-                                      static_cast<char*>(array.view.data),
-                                      plan_.where,
-                                      plan_.order,
-                                      plan_.count,
-                                      bytes};
-        launch_own(kSortGather, at_.device, at_.stream, plan_.count, plan);
+    PackedPairs(const Array& keys, const Array& values, std::int64_t count)
+        : keys_(slice(keys, 0, 0, count, 1)),
+          values_(slice(values, 0, 0, count, 1)),
+          keys(contiguous(keys_)),
+          values(contiguous(values_)) {}
+    void copy_back() const {
+        if (!keys_.is_contiguous()) copy(keys_, keys);
+        if (!values_.is_contiguous()) copy(values_, values);
     }
 
 private:
-    static std::int64_t chunks_of(std::int64_t count) { return (count + devlib::kWarpItems - 1) / devlib::kWarpItems; }
+    Array keys_, values_;
 
-    void sort_bytes(std::int64_t bytes) {
-        const auto blocks =
-            static_cast<unsigned>(std::min<std::int64_t>((plan_.chunks + kSortWarps - 1) / kSortWarps, 1 << 20));
-        for (plan_.shift = 0; plan_.shift < 8 * bytes; plan_.shift += 8) {
-            launch_own(kSortCount, at_.device, at_.stream, blocks, kSortThreads, &plan_);
-            add_up_places(at_, plan_.counts, kSortDigits * plan_.chunks);
-            launch_own(kSortMove, at_.device, at_.stream, blocks, kSortThreads, &plan_);
-            std::swap(plan_.codes, plan_.other_codes);
-            std::swap(plan_.order, plan_.other_order);
-        }
-    }
-
-    const Workplace& at_;
-    CudaMemory codes_, order_, counts_;
-    devlib::SortPlan plan_{};
+public:
+    Array keys, values;
 };
 
-// Sorts the chosen among the first `length` elements, and copies the result back to arrays with gaps.
-void sort_on_device(const Array& keys, const Array& values, std::int64_t length, std::int64_t count,
-                    const SegmentSelection& chosen) {
-    const Workplace at(keys);
-    const Array key_part = slice(keys, 0, 0, length, 1), value_part = slice(values, 0, 0, length, 1);
-    const Array packed_keys = contiguous(key_part), packed_values = contiguous(value_part);
-    const DeviceSorter sorter(at, packed_keys, count, chosen);
-    sorter.gather(packed_keys);
-    sorter.gather(packed_values);
-    if (!key_part.is_contiguous()) copy(key_part, packed_keys);
-    if (!value_part.is_contiguous()) copy(value_part, packed_values);
+// Sorts by radix. Values of 4 and 8 bytes move with the keys. Instead of others, positions do, and they are gathered.
+// `choose(sort)` sets the pairs.
+template <typename Choose>
+void sort_by_radix(const Workplace& at, const PackedPairs& pairs, RadixSort sort, const Choose& choose) {
+    const Array &keys = pairs.keys, &values = pairs.values;
+    const std::int64_t count = keys.size(), value_bytes = values.dtype.size_bytes();
+    const bool moves =
+        (value_bytes == 4 || value_bytes == 8) &&
+        reinterpret_cast<std::uintptr_t>(values.view.data) % static_cast<std::uintptr_t>(value_bytes) == 0;
+    // The sort begins in the first buffer and ends in the first or the second one: the result belongs in the arrays.
+    const bool in_first = sort.ends_in_first();
+    const auto other = [&](const Array& array) {
+        return in_first ? empty(array.dtype, array.shape(), *array.device) : clone(array);
+    };
+    std::optional<CudaMemory> positions;
+    if (!moves) positions.emplace(at.device, 2 * 4 * count, /*zeroed=*/false, at.stream);
+    const Array other_keys = other(keys), other_values = moves ? other(values) : values;
+    auto* const first_positions = positions ? static_cast<std::uint32_t*>(positions->data()) : nullptr;
+    RadixSort::Buffers buffers{keys.view.data,
+                               other_keys.view.data,
+                               moves ? values.view.data : first_positions,
+                               moves ? other_values.view.data : first_positions + count,
+                               static_cast<int>(moves ? value_bytes : 4),
+                               !moves};
+    if (!in_first) {
+        std::swap(buffers.keys, buffers.other_keys);
+        std::swap(buffers.values, buffers.other_values);
+    }
+    sort.set_buffers(buffers);
+    choose(sort);
+    const CudaMemory workspace = at.memory(sort.workspace_bytes());
+    sort.begin(workspace.data(), at.device, at.stream);
+    sort.count_digits();
+    sort.sort();
+    if (moves) return;
+    const Array before = clone(values);
+    const devlib::GatherPlan plan{
+        sort.plan(), static_cast<const std::uint32_t*>(in_first ? buffers.values : buffers.other_values),
+        static_cast<const char*>(before.view.data), static_cast<char*>(values.view.data), value_bytes};
+    launch_own(kSortGather, at.device, at.stream,
+               static_cast<unsigned>(std::min<std::int64_t>(plan.sort.most_tiles, kMostBlocks)), kSortThreads, &plan);
 }
+
+void check_count(std::int64_t count) {
+    if (count <= devlib::kMostSorted) return;
+    throw UsageError("radix_sort_pairs()",
+                     "there are " + std::to_string(count) + " pairs; a CUDA device sorts at most " +
+                         std::to_string(devlib::kMostSorted) + ". help: sort parts by the highest bits of the keys",
+                     ErrorCategory::value);
+}
+
+// The pairs of a plan; without segments so far.
+devlib::SegmentsPlan plan_of(const PackedPairs& pairs, const devlib::KeyOrder& order) {
+    devlib::SegmentsPlan plan{};
+    plan.count = pairs.keys.size();
+    plan.keys = static_cast<char*>(pairs.keys.view.data);
+    plan.values = static_cast<char*>(pairs.values.view.data);
+    plan.value_bytes = pairs.values.dtype.size_bytes();
+    plan.order = order;
+    plan.key_bytes = static_cast<std::int32_t>(pairs.keys.dtype.size_bytes());
+    plan.is_float = info(pairs.keys.dtype.scalar()).is_float();
+    return plan;
+}
+
+// Segments of the arrays' first `count` pairs.
+class SegmentSorter {
+public:
+    SegmentSorter(const Workplace& at, const Array& keys, const Array& values, const Array& begins, const Array& ends,
+                  std::int64_t count)
+        : at_(at),
+          pairs_(keys, values, count),
+          begins_(contiguous(begins)),
+          ends_(contiguous(ends)),
+          order_(keys.dtype.scalar(), 0, info(keys.dtype.scalar()).bits),
+          most_middle_(std::min(begins.size(), count / (devlib::kMostOfWarp + 1))),
+          most_large_(std::min(begins.size(), count / (devlib::kMostOfBlock + 1))),
+          most_tiles_(most_large_ == 0 ? 0 : count / kSortTile + most_large_),
+          memory_(at.memory(kWrongBytes + kCountBytes + 4 * (most_middle_ + 3 * most_large_ + most_tiles_))),
+          plan_(plan_of(pairs_, order_.plan().order)) {
+        auto* const wrong = static_cast<std::int64_t*>(memory_.data());
+        auto* const counts = reinterpret_cast<std::uint32_t*>(wrong + kWrongWords);
+        plan_.begins = static_cast<const std::int32_t*>(begins_.view.data);
+        plan_.ends = static_cast<const std::int32_t*>(ends_.view.data);
+        plan_.segments = begins_.size();
+        plan_.wrong = wrong;
+        plan_.counts = counts;
+        plan_.middle = counts + devlib::kSegmentCounts;
+        plan_.large = reinterpret_cast<devlib::SortSegment*>(plan_.middle + most_middle_);
+        plan_.owners = plan_.middle + most_middle_ + 3 * most_large_;
+        at_.device.clear(memory_.data(), kWrongBytes + kCountBytes, at_.stream);
+        launch_own(kSegmentsList, at_.device, at_.stream, plan_.segments, plan_);
+    }
+
+    // The head of the lists.
+    struct Found {
+        std::int64_t wrong[kWrongWords];
+        std::uint32_t counts[devlib::kSegmentCounts];
+    };
+    static void check(const Found& found, std::int64_t count) {
+        if (found.wrong[0] != 0) check_segment(found.wrong[0] - 1, {found.wrong[1], found.wrong[2]}, count);
+    }
+    const void* found() const { return memory_.data(); }
+    // Fits the launches to the lists; else they are for all segments that there could be.
+    void fit(const Found& found) {
+        most_middle_ = found.counts[devlib::kMiddleSegments];
+        most_large_ = found.counts[devlib::kLargeSegments];
+        most_tiles_ = found.counts[devlib::kLargeTiles];
+    }
+
+    void sort() const {
+        const bool is_wide = plan_.key_bytes == 8;
+        launch_own(kSegmentsShort[is_wide], at_.device, at_.stream, plan_.segments * devlib::kWarp, plan_);
+        if (most_middle_ > 0)
+            launch_own(kSegmentsMiddle[is_wide], at_.device, at_.stream,
+                       static_cast<unsigned>(std::min(most_middle_, kMostBlocks)), kSortThreads, &plan_);
+        if (most_large_ > 0)
+            sort_by_radix(at_, pairs_, order_, [&](RadixSort& sort) {
+                sort.set_segments({plan_.large, plan_.owners, plan_.counts, most_large_, most_tiles_});
+            });
+        pairs_.copy_back();
+    }
+
+private:
+    static constexpr std::int64_t kWrongBytes = 8 * kWrongWords, kCountBytes = 4 * devlib::kSegmentCounts;
+    static_assert(sizeof(Found) == kWrongBytes + kCountBytes && sizeof(devlib::SortSegment) == 3 * 4);
+
+    const Workplace& at_;
+    PackedPairs pairs_;
+    Array begins_, ends_;
+    RadixSort order_;
+    std::int64_t most_middle_, most_large_, most_tiles_;
+    CudaMemory memory_;
+    devlib::SegmentsPlan plan_;
+};
 
 }  // namespace
 
@@ -117,54 +192,44 @@ void add_up_places(const Workplace& at, std::int64_t* counts, std::int64_t count
     launch_own(kSortPlaces, at.device, at.stream, 1, kOwnThreads, &plan);
 }
 
-void CudaPrimitives::sort_pairs(const Array& keys, const Array& values, std::int64_t count) {
-    if (count >= 2) sort_on_device(keys, values, count, count, {});
-}
-
-void CudaPrimitives::sort_segments(const Array& keys, const Array& values, const std::vector<Segment>& segments) {
-    std::vector<std::int64_t> where, numbers;
-    std::int64_t end = 0;
-    for (std::size_t number = 0; number < segments.size(); ++number) {
-        end = std::max(end, segments[number].end);
-        for (std::int64_t i = segments[number].begin; i < segments[number].end; ++i) {
-            where.push_back(i);
-            numbers.push_back(static_cast<std::int64_t>(number));
-        }
+void CudaPrimitives::sort_pairs(const Array& keys, const Array& values, std::int64_t count, int begin_bit,
+                                int end_bit) {
+    if (count < 2 || begin_bit == end_bit) return;
+    check_count(count);
+    const Workplace at(keys);
+    const PackedPairs pairs(keys, values, count);
+    const RadixSort sort(keys.dtype.scalar(), begin_bit, end_bit);
+    const int bits = info(keys.dtype.scalar()).bits;
+    if (count <= devlib::kMostOfBlock && end_bit - begin_bit == bits) {
+        const devlib::SegmentsPlan plan = plan_of(pairs, sort.plan().order);
+        launch_own(kSegmentsMiddle[bits == 64], at.device, at.stream, 1, kSortThreads, &plan);
+    } else {
+        sort_by_radix(at, pairs, sort, [&](RadixSort& chosen) { chosen.set_count(count); });
     }
-    const auto count = static_cast<std::int64_t>(where.size());
-    if (count < 2) return;
-    const Workplace at(keys);
-    const CudaMemory memory = at.memory(2 * 8 * count);
-    auto* const there = static_cast<std::int64_t*>(memory.data());
-    at.device.from_host(there, where.data(), 8 * count, at.stream);
-    at.device.from_host(there + count, numbers.data(), 8 * count, at.stream);
-    sort_on_device(keys, values, end, count, {there, there + count, static_cast<std::int64_t>(segments.size())});
+    pairs.copy_back();
 }
 
-void CudaPrimitives::sort_segments_between(const Array& keys, const Array& values, const Array& begins,
-                                           const Array& ends, std::int64_t count) {
+void CudaPrimitives::sort_segments(const Array& keys, const Array& values, const Array& begins, const Array& ends,
+                                   std::int64_t count) {
+    if (begins.size() == 0) return;
+    check_count(count);
     const Workplace at(keys);
-    CudaRecording* const recording = cuda_recording(at.stream);
-    if (!recording) return Primitives::sort_segments_between(keys, values, begins, ends, count);
-    const Array first = contiguous(begins), last = contiguous(ends);
-    const CudaMemory memory = at.memory(8 * (count + kWrongWords));
-    auto* const wrong = static_cast<std::int64_t*>(memory.data());
-    const devlib::SegmentsPlan plan{static_cast<const std::int32_t*>(first.view.data),
-                                    static_cast<const std::int32_t*>(last.view.data),
-                                    first.size(),
-                                    wrong + kWrongWords,
-                                    count,
-                                    wrong};
-    launch_own(kSegmentsBegin, at.device, at.stream, count + 1, plan);
-    launch_own(kSegmentsMark, at.device, at.stream, plan.segments * devlib::kWarp, plan);
-    recording->add_check("check of segments", recording->leave_bytes(wrong, 8 * kWrongWords, at.stream),
-                         [count](const std::byte* bytes) {
-                             std::int64_t found[kWrongWords];
-                             std::memcpy(found, bytes, sizeof found);
-                             if (found[0] != 0) check_segment(found[0] - 1, {found[1], found[2]}, count);
-                         });
-    // An element without a segment is one of its own, so that it stays in its place.
-    if (count >= 2) sort_on_device(keys, values, count, count, {nullptr, plan.of, count});
+    SegmentSorter sorter(at, keys, values, begins, ends, count);
+    using Found = SegmentSorter::Found;
+    if (CudaRecording* const recording = cuda_recording(at.stream)) {
+        recording->add_check("check of segments", recording->leave_bytes(sorter.found(), sizeof(Found), at.stream),
+                             [count](const std::byte* bytes) {
+                                 Found found;
+                                 std::memcpy(&found, bytes, sizeof found);
+                                 SegmentSorter::check(found, count);
+                             });
+    } else {
+        Found found;
+        static_cast<CudaStream&>(at.stream).read(&found, sorter.found(), sizeof found);
+        SegmentSorter::check(found, count);
+        sorter.fit(found);
+    }
+    sorter.sort();
 }
 
 }  // namespace weft::runtime
