@@ -58,7 +58,7 @@ public:
     ~CudaExecutable() override;
 
     const CudaKernel& kernel(std::string_view name) const override;
-    // Loads the code on the device if needed. Throws UsageError if the driver rejects it. With `block_bound`, code whose
+    // Loads the code on the device if needed. Throws UsageError if the driver rejects it. With a bound, code whose
     // registers suffice for blocks of so many threads.
     cuda::CUfunction function(const std::string& symbol, CudaDevice& device, unsigned block_bound = 0);
     // Source of the code on the device (CudaModule); "" if it has not been loaded.
@@ -66,7 +66,8 @@ public:
 
 private:
     std::mutex mutex_;
-    std::map<std::pair<CudaDevice*, unsigned>, CudaModule> modules_;  // by the device that has loaded it, and the bound
+    // By the device that has loaded it, and the bound.
+    std::map<std::pair<CudaDevice*, unsigned>, CudaModule> modules_;
     std::vector<std::unique_ptr<CudaKernel>> kernels_;
 };
 
