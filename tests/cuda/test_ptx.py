@@ -461,6 +461,39 @@ def test_atomics_of_a_warp_at_one_address_are_one():
     assert sorted(place.numpy().tolist()) == list(range(100))
 
 
+# ---- sine and cosine ----
+
+
+@wp.kernel
+def both(x: wp.array[float], d: wp.array[wp.float64], y: wp.array[wp.vec2], z: wp.array[wp.vec2d]):
+    i = wp.tid()
+    y[i] = wp.vec2(wp.sin(x[i]), wp.cos(x[i]))
+    z[i] = wp.vec2d(wp.cos(d[i]), wp.sin(d[i]))
+
+
+@wp.kernel
+def one_by_one(x: wp.array[float], d: wp.array[wp.float64], s: wp.array[float], c: wp.array[wp.float64]):
+    i = wp.tid()
+    s[i] = wp.sin(x[i])
+    c[i] = wp.cos(d[i])
+
+
+def test_sine_and_cosine_of_an_angle_are_those_of_each():
+    x = np.concatenate([np.linspace(-100, 100, 2001), [0.0, -0.0, 1e6, -3e8, 1e30, np.inf, np.nan]])
+    count = len(x)
+    arrays = [wp.array(x, dtype=t, device=DEVICE) for t in (float, wp.float64)]
+    y, z = wp.zeros(count, dtype=wp.vec2, device=DEVICE), wp.zeros(count, dtype=wp.vec2d, device=DEVICE)
+    s, c = wp.zeros(count, dtype=float, device=DEVICE), wp.zeros(count, dtype=wp.float64, device=DEVICE)
+    wp.launch(both, count, inputs=[*arrays, y, z], device=DEVICE)
+    wp.launch(one_by_one, count, inputs=[*arrays, s, c], device=DEVICE)
+    np.testing.assert_array_equal(y.numpy()[:, 0], s.numpy())
+    np.testing.assert_array_equal(z.numpy()[:, 0], c.numpy())
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(z.numpy(), np.stack([np.cos(x), np.sin(x)], axis=1), rtol=0, atol=4e-16)
+    # -0.0 keeps its sign.
+    assert np.signbit(y.numpy()[2002, 0]) and np.signbit(z.numpy()[2002, 1])
+
+
 # ---- conversions ----
 
 # Around the limits of all integer types.

@@ -98,6 +98,8 @@ protected:
     // ---- math.cpp ----
     llvm::Value* math_function(ir::Op op, Scalar scalar, Values operands) override;
     llvm::Value* within_limits(llvm::Value* exponent);
+    bool has_sine_and_cosine() const override;
+    std::pair<llvm::Value*, llvm::Value*> sine_and_cosine(Scalar scalar, llvm::Value* a) override;
 
     // ---- reports.cpp ----
     void report_fault(const FaultReport& fault) override;

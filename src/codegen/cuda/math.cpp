@@ -64,4 +64,22 @@ llvm::Value* CudaEmitter::math_function(Op op, Scalar scalar, Values operands) {
     throw InternalError(std::string("codegen: no math routine for '") + ir::op_name(op) + "'");
 }
 
+// libdevice reduces the angle once for both. Its quick functions are instructions, and libclc has no such function.
+bool CudaEmitter::has_sine_and_cosine() const { return !has_libclc_ && !options_.fast_math; }
+
+std::pair<llvm::Value*, llvm::Value*> CudaEmitter::sine_and_cosine(Scalar scalar, llvm::Value* a) {
+    llvm::Type *type = register_type(scalar), *pointer = builder_.getPtrTy();
+    const llvm::Align alignment(static_cast<std::uint64_t>(info(scalar).bytes()));
+    llvm::Value *sine = stack_slot(type, alignment), *cosine = stack_slot(type, alignment);
+    llvm::FunctionCallee callee =
+        module_.getOrInsertFunction(scalar == Scalar::f64 ? "__nv_sincos" : "__nv_sincosf",
+                                    llvm::FunctionType::get(builder_.getVoidTy(), {type, pointer, pointer}, false));
+    auto* declared = llvm::cast<llvm::Function>(callee.getCallee());
+    declared->setDoesNotThrow();
+    declared->setOnlyAccessesArgMemory();
+    declared->setWillReturn();
+    builder_.CreateCall(callee, {a, sine, cosine});
+    return {builder_.CreateLoad(type, sine), builder_.CreateLoad(type, cosine)};
+}
+
 }  // namespace weft::codegen
