@@ -1,5 +1,5 @@
-"""The device library's PTX, which the C++ tests write, and that of the runtime's kernels for hash grids are what
-NVIDIA's assembler takes."""
+"""The device library's PTX, which the C++ tests write, and that of the runtime's kernels for hash grids and
+products are what NVIDIA's assembler takes."""
 
 import os
 import re
@@ -81,3 +81,17 @@ def test_ptxas_takes_the_kernels_of_radix_sorts(tmp_path, processor, bits):
     for kernel, registers in found.items():
         is_small = bits < 64 and kernel.endswith("_4")
         assert int(registers) <= (80 if is_small else 128), f"{kernel}: three blocks of 256 threads, or two"
+
+
+@needs_ptxas
+@pytest.mark.parametrize("module", ["f32", "f64", "f16", "bf16", "tf32"])
+def test_products_keep_their_sums_in_registers(module, tmp_path):
+    text = ROOT / os.environ.get("BUILD", "build") / f"devlib/cuda/matmul_{module}.ptx"
+    bounds = re.findall(r"\.entry (\w+)\([^{]*?\.maxntid (\d+)", text.read_text(), re.DOTALL)
+    assert len(bounds) == {"f32": 6, "f64": 6, "f16": 8, "bf16": 8, "tf32": 16}[module]
+    for processor in ("sm_75", "sm_90") if module in ("f32", "f64") else ("sm_80", "sm_90"):
+        command = [PTXAS, f"--gpu-name={processor}", "--verbose", str(text), "-o", str(tmp_path / "x")]
+        log = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+        spills = [int(number) for number in re.findall(r"(\d+) bytes spill stores", log)]
+        # some registers of the addresses outside of the inner products, at most
+        assert len(spills) == len(bounds) and max(spills) <= 64, log
