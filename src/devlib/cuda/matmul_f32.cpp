@@ -21,9 +21,11 @@ WEFT_KERNEL(128, 4) void weft_matmul_f32_64x64_any(MatmulPlan plan) {
     Tiling<float, false, 64, 64, 8, 8, 4>::multiply(plan);
 }
 
-WEFT_KERNEL(64, 8) void weft_matmul_f32_32x32(MatmulPlan plan) { Tiling<float, true, 32, 32, 8, 4, 4>::multiply(plan); }
+WEFT_KERNEL(64, 8) void weft_matmul_f32_32x32(MatmulPlan plan) {
+    Tiling<float, true, 32, 32, 32, 4, 4>::multiply(plan);
+}
 WEFT_KERNEL(64, 8) void weft_matmul_f32_32x32_any(MatmulPlan plan) {
-    Tiling<float, false, 32, 32, 8, 4, 4>::multiply(plan);
+    Tiling<float, false, 32, 32, 32, 4, 4>::multiply(plan);
 }
 
 }  // extern "C"

@@ -22,10 +22,10 @@ WEFT_KERNEL(128, 3) void weft_matmul_f64_64x64_any(MatmulPlan plan) {
 }
 
 WEFT_KERNEL(64, 8) void weft_matmul_f64_32x32(MatmulPlan plan) {
-    Tiling<double, true, 32, 32, 8, 4, 4>::multiply(plan);
+    Tiling<double, true, 32, 32, 16, 4, 4>::multiply(plan);
 }
 WEFT_KERNEL(64, 8) void weft_matmul_f64_32x32_any(MatmulPlan plan) {
-    Tiling<double, false, 32, 32, 8, 4, 4>::multiply(plan);
+    Tiling<double, false, 32, 32, 16, 4, 4>::multiply(plan);
 }
 
 }  // extern "C"
