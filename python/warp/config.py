@@ -108,6 +108,11 @@ by one fused multiply-add for each element of the summed axis, in order; smaller
 whose error is near that of float32. ``"tf32"``: as ``"fast"``, and float32 is rounded to TF32, of 11 significant bits.
 GPUs before sm_80 are always exact. CPUs multiply 16-bit floats in float32, and choose the order of sums."""
 
+use_cublas: bool = True
+"""Products that ``matmul_precision`` does not ask to be exact are left to cuBLAS if it is found: float16, bfloat16,
+float64, and float32 under ``"tf32"``. It is the library that the process has already, that of the system, or that of
+the package ``nvidia-cublas``; $WEFT_CUBLAS names another, or is 0 for none."""
+
 verify_cuda: bool = False
 """Waits for each launch, copy and fill on a CUDA device, so that an error of the device comes from the call that caused
 it, and names the kernel and its line. For finding mistakes: nothing is done at the same time any more. A graph cannot
@@ -196,6 +201,7 @@ _RUNTIME = [
     "print_launches",
     "quiet",
     "serial",
+    "use_cublas",
     "verbose",
     "verify_cuda",
     "verify_fp",

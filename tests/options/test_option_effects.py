@@ -132,10 +132,11 @@ def test_each_option_has_an_effect_or_says_that_it_has_none():
 
     effects = {*config._RUNTIME, "deterministic", "launch_array_access_mode", "load_module_max_workers"}
     effects |= {
-        "enable_backward",
-        "track_memory",
-        "verify_autograd_array_access",
-    }  # read when kernels are declared; test_memory_tracker.py; gradients/test_verify.py
+        "enable_backward",  # read when kernels are declared
+        "matmul_precision",  # cuda/test_products.py
+        "track_memory",  # test_memory_tracker.py
+        "verify_autograd_array_access",  # gradients/test_verify.py
+    }
     assert {*config._OPTIONS} == {*CONFIGURED, *effects}
     assert {*modules._options_now()} <= {*config._WITHOUT_EFFECT, *modules._CODE_OPTIONS, "deterministic"}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import numbers
 from typing import Any
 
@@ -67,7 +69,17 @@ _PRECISIONS = ("exact", "fast", "tf32")  # as MatmulPrecision of the runtime
 def _precision(dtype: Any, allow_tf32x3_arith: Any) -> int:
     """The number of wp.config.matmul_precision; of "fast" at least for float32 if the call allows it."""
     precision = _PRECISIONS.index(warp.config.matmul_precision)
+    if precision:
+        _name_cublas_folders()
     return max(precision, 1) if allow_tf32x3_arith and dtype is warp.float32 else precision
+
+
+@functools.cache
+def _name_cublas_folders() -> None:
+    """Packages of NVIDIA: nvidia/cublas/lib has CUDA 12, nvidia/cu13/lib CUDA 13."""
+    spec = importlib.util.find_spec("nvidia")
+    roots = spec.submodule_search_locations if spec and spec.submodule_search_locations else []
+    primitives.set_cublas_folders([f"{root}/{part}/lib" for root in roots for part in ("cu13", "cublas")])
 
 
 def _multiply(

@@ -2,6 +2,7 @@
 // checks the arguments, throws their errors and has the documentation.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <array>
@@ -10,6 +11,7 @@
 #include "bindings/arrays/array_object.h"
 #include "bindings/arrays/writes.h"
 #include "bindings/values/types.h"
+#include "runtime/cublas.h"
 #include "runtime/primitives.h"
 #include "runtime/recording.h"
 
@@ -164,6 +166,7 @@ void bind_array_primitives(nb::module_& m) {
         },
         nb::arg("a"), nb::arg("b"), nb::arg("c").none(), nb::arg("d"), nb::arg("alpha"), nb::arg("beta"),
         nb::arg("precision") = 0);
+    primitives.def("set_cublas_folders", &runtime::set_cublas_folders, nb::arg("folders"));
     // A view of the same elements with another shape: axes of one element, and missing ones in front, are repeated.
     primitives.def("broadcast", [](nb::handle array, const std::vector<std::int64_t>& shape) {
         return nb::steal(make_view(array_of(array), [&](const Array& from) {

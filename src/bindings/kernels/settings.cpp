@@ -16,6 +16,7 @@
 #include "runtime/cpu/accesses.h"
 #include "runtime/cpu/code_listeners.h"
 #include "runtime/cpu/thread_pool.h"
+#include "runtime/cublas.h"
 #include "runtime/memory_pool.h"
 #include "runtime/verify.h"
 #include "support/error.h"
@@ -134,6 +135,8 @@ void set_option(const std::string& name, nb::handle value) {
         settings.legacy_scalar_return_types = as_bool(value, name);
     } else if (name == "verify_cuda") {
         runtime::set_verify_cuda(!value.is_none() && as_bool(value, name));
+    } else if (name == "use_cublas") {
+        runtime::set_cublas(as_bool(value, name));
     } else if (name == "verify_fp") {
         settings.verify_fp = as_bool(value, name);
     } else if (name == "deterministic") {

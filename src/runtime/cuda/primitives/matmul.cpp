@@ -8,6 +8,7 @@
 #include "runtime/array_copies.h"
 #include "runtime/cuda/own_kernels.h"
 #include "runtime/cuda/primitives.h"
+#include "runtime/cuda/primitives/cublas.h"
 #include "runtime/cuda/primitives/workplace.h"
 #include "runtime/cuda_kernels.h"
 
@@ -235,7 +236,10 @@ void CudaPrimitives::matmul(const Array& a, const Array& b, const Array* c, cons
     plan.inner = a.view.shape[a.ndim - 1];
     plan.alpha = alpha;
     plan.beta = beta;
-    if (tensor)
+    if (const CublasProduct cublas(at, plan, d.dtype.scalar(), precision); cublas) {
+        if (reads_c && !same_elements(result, *c)) copy(result, *c);
+        cublas.run(at);
+    } else if (tensor)
         multiply(at, *tensor, plan, a, b);
     else
         multiply(at, plan, d.dtype.scalar());
