@@ -18,7 +18,7 @@ set(cuda_kernels_in_cuda matmul_f32 matmul_f64 matmul_f16 matmul_bf16 matmul_tf3
 # Those that need tensor cores, which GPUs of sm_80 and later have.
 set(cuda_kernels_of_sm_80 matmul_f16 matmul_bf16 matmul_tf32)
 set(cuda_kernels_texts "")
-foreach(name copy reduce scan sort radix_sort_8 radix_sort_16 radix_sort_32 radix_sort_64 sort_segments
+foreach(name copy reduce reduce_columns scan sort radix_sort_8 radix_sort_16 radix_sort_32 radix_sort_64 sort_segments
         run_length_encode matmul_f32 matmul_f64 matmul_f16 matmul_bf16 matmul_tf32 matmul_small add condition refit build
         hash_grid voxels)
     set(source ${CMAKE_CURRENT_SOURCE_DIR}/src/devlib/cuda/${name}.cpp)

@@ -1,97 +1,73 @@
-// Running sums, in the CPU's order of additions (runtime/cpu/primitives/scan.cpp), so that results are bitwise equal:
-// the sums of blocks, then the scan of each block from the total of those before it, in groups of numbers.
-#include "devlib/cuda/numbers.h"
+// Running sums in one pass, in the CPU's order of additions (runtime/cpu/primitives/scan.cpp), so that results are
+// bitwise equal: a thread adds every fourth of its numbers, a warp its threads, a block its warps, and look_back.h
+// finds the sum of the tiles before. To that, the running sums of the thread's numbers are added.
+#include "devlib/cuda/look_back.h"
 #include "devlib/cuda/primitives.h"
 #include "devlib/cuda/threads.h"
+#include "devlib/cuda/tiles.h"
 
 namespace weft::devlib {
 
 namespace {
 
-template <typename Sum>
-Sum number_at(const ScanPlan& plan, std::int64_t component, std::int64_t index) {
-    return load_number<Sum>(static_cast<Scalar>(plan.scalar),
-                            plan.from + (index * plan.components + component) * plan.bytes);
-}
-template <typename Sum>
-void write(const ScanPlan& plan, std::int64_t component, std::int64_t index, Sum sum) {
-    const auto scalar = static_cast<Scalar>(plan.scalar);
-    store_number(sum, scalar, scalar, plan.to + (index * plan.components + component) * plan.bytes);
-}
-
-// The sum of each block of a component but the last, stored at the next block. kScanGroup threads add a block.
-template <typename Sum>
-void sum_blocks(const ScanPlan& plan) {
-    constexpr std::int64_t kGroups = kWarp / kScanGroup;  // per warp
-    const std::int64_t own = lane() % kScanGroup, count = plan.components * (plan.blocks - 1);
-    for (std::int64_t first = warp_index() * kGroups; first < count; first += warps() * kGroups) {
-        const std::int64_t at = first + lane() / kScanGroup;
-        const std::int64_t component = at / (plan.blocks - 1), block = at - component * (plan.blocks - 1);
-        Sum sum{};
-        if (at < count) {
-            const std::int64_t begin = block * kScanBlock;
-            for (std::int64_t i = begin + own; i < begin + kScanBlock; i += kScanGroup)
-                sum += number_at<Sum>(plan, component, i);
-        }
-        for (int half = kScanGroup / 2; half > 0; half /= 2) {
-            const Sum other = from_lane_below(sum, half, kScanGroup);
-            if (own < half) sum += other;
-        }
-        if (own == 0 && at < count) static_cast<Sum*>(plan.carries)[component * plan.blocks + block + 1] = sum;
+template <typename Format>
+void scan(const ScanPlan& plan) {
+    using Stored = typename Format::Stored;
+    using Sum = typename Format::Sum;
+    using Own = Exchange<Stored>;
+    [[clang::loader_uninitialized]] static __attribute__((address_space(3))) Piece pieces[kScanThreads * Own::kPieces];
+    [[clang::loader_uninitialized]] static __attribute__((address_space(3))) Sum totals[kScanWarps], carry_of_block;
+    [[clang::loader_uninitialized]] static __attribute__((address_space(3))) std::uint32_t number, launch;
+    const int thread = __nvvm_read_ptx_sreg_tid_x(), lane = lane_in_warp(), warp = thread / static_cast<int>(kWarp);
+    if (thread == 0) {
+        const Ticket ticket = take_ticket(plan.state);
+        number = ticket.number;
+        launch = ticket.launch;
     }
-}
+    __syncthreads();
+    const std::int64_t tile = plan.components == 1 ? number : number / static_cast<std::uint32_t>(plan.components);
+    const std::int64_t component = number - tile * plan.components;
+    const std::int64_t begin = tile * kScanTile + warp * kWarpNumbers;
+    const Own own(pieces + warp * static_cast<int>(kWarp) * Own::kPieces);
+    own.template load<Format>(plan, plan.from, begin, plan.count, plan.components, component);
 
-template <typename Sum>
-void add_carries(const ScanPlan& plan) {
-    for (std::int64_t component = thread_index(); component < plan.components; component += threads()) {
-        Sum* const carries = static_cast<Sum*>(plan.carries) + component * plan.blocks;
-        Sum carry{};
-        for (std::int64_t block = 0; block < plan.blocks; ++block) {
-            if (block > 0) carry += carries[block];
-            carries[block] = carry;
-        }
+    // ---- sums in the tile ----
+    Sum parts[4] = {};
+    int item = 0;
+    own.for_each(lane, [&](auto& number) { parts[item++ % 4] += static_cast<Sum>(number); });
+    Sum sum = (parts[0] + parts[2]) + (parts[1] + parts[3]);
+    const Sum of_lanes = scan_lanes(sum, lane);
+    if (lane == kWarp - 1) totals[warp] = of_lanes;
+    const Sum lanes_before = from_lane_above(of_lanes, 1);
+    __syncthreads();
+    Sum total{}, in_tile{};
+    for (int i = 0; i < kScanWarps; ++i) {
+        if (i == warp) in_tile = total;
+        total += totals[i];
     }
-}
+    if (lane > 0) in_tile += lanes_before;
+    if (warp == 0) {
+        const Sum before = Chain<Sum>(plan.state, component, plan.tiles).before(tile, total, launch);
+        if (lane == 0) carry_of_block = before;
+    }
+    __syncthreads();
 
-// A block of threads writes a block of sums. One thread carries the totals of groups from one to the next.
-template <typename Sum>
-void scan_blocks(const ScanPlan& plan) {
-    [[clang::loader_uninitialized]] static __attribute__((address_space(3))) Sum sums[kScanBlock / kScanGroup];
-    for (std::int64_t at = block_index(); at < plan.components * plan.blocks; at += blocks()) {
-        const std::int64_t component = at / plan.blocks, block = at - component * plan.blocks;
-        const std::int64_t begin = block * kScanBlock, end = least(plan.count, begin + kScanBlock);
-        const std::int64_t groups = (end - begin) / kScanGroup;
-        for (std::int64_t group = block_thread(); group < groups; group += block_threads()) {
-            Sum local{};
-            for (int i = 0; i < kScanGroup; ++i)
-                local += number_at<Sum>(plan, component, begin + group * kScanGroup + i);
-            sums[group] = local;
-        }
-        __syncthreads();
-        if (block_thread() == 0) {
-            Sum carry = static_cast<const Sum*>(plan.carries)[at];
-            for (std::int64_t group = 0; group < groups; ++group) {
-                const Sum local = sums[group];
-                sums[group] = carry;
-                carry += local;
-            }
-            for (std::int64_t i = begin + groups * kScanGroup; i < end; ++i) {
-                const Sum number = number_at<Sum>(plan, component, i);
-                write(plan, component, i, plan.inclusive ? carry + number : carry);
-                carry += number;
-            }
-        }
-        __syncthreads();
-        for (std::int64_t group = block_thread(); group < groups; group += block_threads()) {
-            Sum local{};
-            for (int i = 0; i < kScanGroup; ++i) {
-                const std::int64_t index = begin + group * kScanGroup + i;
-                const Sum number = number_at<Sum>(plan, component, index);
-                write(plan, component, index, sums[group] + (plan.inclusive ? local + number : local));
-                local += number;
-            }
-        }
-        __syncthreads();
+    // ---- results ----
+    const Sum carry = carry_of_block + in_tile;
+    sum = Sum{};
+    own.for_each(lane, [&](auto& number) {
+        const Sum before = sum;
+        sum += static_cast<Sum>(number);
+        number = static_cast<Stored>(carry + (plan.inclusive ? sum : before));
+    });
+    __nvvm_bar_warp_sync(kAllLanes);
+    if (Format::kHasPieces && plan.in_pieces && begin + kWarpNumbers <= plan.count) {
+        auto* const to = reinterpret_cast<Piece*>(plan.to + begin * std::int64_t{sizeof(Stored)});
+        for (int i = 0; i < Own::kPieces; ++i) to[i * kWarp + lane] = own.piece(i * static_cast<int>(kWarp) + lane);
+    } else {
+        for_each_number(begin, plan.count, [&](int place, std::int64_t at, bool is_there) {
+            if (is_there) Format::store(plan, at * plan.components + component, own.number(place));
+        });
     }
 }
 
@@ -99,12 +75,12 @@ void scan_blocks(const ScanPlan& plan) {
 
 extern "C" {
 
-[[clang::device_kernel]] void weft_scan_sums_real(ScanPlan plan) { sum_blocks<double>(plan); }
-[[clang::device_kernel]] void weft_scan_sums_whole(ScanPlan plan) { sum_blocks<std::uint64_t>(plan); }
-[[clang::device_kernel]] void weft_scan_carries_real(ScanPlan plan) { add_carries<double>(plan); }
-[[clang::device_kernel]] void weft_scan_carries_whole(ScanPlan plan) { add_carries<std::uint64_t>(plan); }
-[[clang::device_kernel]] void weft_scan_blocks_real(ScanPlan plan) { scan_blocks<double>(plan); }
-[[clang::device_kernel]] void weft_scan_blocks_whole(ScanPlan plan) { scan_blocks<std::uint64_t>(plan); }
+[[clang::device_kernel]] void weft_scan_f32(ScanPlan plan) { scan<PlainNumbers<float, double>>(plan); }
+[[clang::device_kernel]] void weft_scan_f64(ScanPlan plan) { scan<PlainNumbers<double, double>>(plan); }
+[[clang::device_kernel]] void weft_scan_u32(ScanPlan plan) { scan<PlainNumbers<std::uint32_t, std::uint32_t>>(plan); }
+[[clang::device_kernel]] void weft_scan_u64(ScanPlan plan) { scan<PlainNumbers<std::uint64_t, std::uint64_t>>(plan); }
+[[clang::device_kernel]] void weft_scan_real(ScanPlan plan) { scan<WidenedNumbers<double>>(plan); }
+[[clang::device_kernel]] void weft_scan_whole(ScanPlan plan) { scan<WidenedNumbers<std::uint64_t>>(plan); }
 
 }  // extern "C"
 

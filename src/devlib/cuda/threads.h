@@ -15,6 +15,7 @@ inline std::int64_t block_index() { return __nvvm_read_ptx_sreg_ctaid_x(); }
 inline std::int64_t blocks() { return __nvvm_read_ptx_sreg_nctaid_x(); }
 inline std::int64_t thread_index() { return block_threads() * block_index() + block_thread(); }
 inline std::int64_t threads() { return block_threads() * blocks(); }
+inline int lane_in_warp() { return __nvvm_read_ptx_sreg_tid_x() & 31; }
 inline std::int64_t lane() { return block_thread() % kWarp; }
 // Of the launch. Precondition: blocks consist of whole warps.
 inline std::int64_t warp_index() { return thread_index() / kWarp; }
@@ -42,6 +43,28 @@ Number from_lane_below(Number number, int distance, int width) {
     };
     const std::uint64_t low = half(bits), high = half(bits >> 32);
     return __builtin_bit_cast(Number, low | high << 32);
+}
+
+// Calls exchange(part) for each 32 bits of a value, and makes a value of the results.
+template <typename Value, typename Exchange>
+Value exchange_words(const Value& value, const Exchange& exchange) {
+    struct Parts {
+        int parts[sizeof(Value) / 4];
+    };
+    auto bits = __builtin_bit_cast(Parts, value);
+    for (int& part : bits.parts) part = exchange(part);
+    return __builtin_bit_cast(Value, bits);
+}
+
+// The value of the lane `distance` below this one (shfl.up), and that of a given lane (shfl.idx). All lanes of the warp
+// must call them. Lanes without such a lane get their own value.
+template <typename Value>
+Value from_lane_above(const Value& value, int distance) {
+    return exchange_words(value, [&](int part) { return __nvvm_shfl_sync_up_i32(kAllLanes, part, distance, 0); });
+}
+template <typename Value>
+Value from_lane(const Value& value, int lane) {
+    return exchange_words(value, [&](int part) { return __nvvm_shfl_sync_idx_i32(kAllLanes, part, lane & 31, 0x1F); });
 }
 
 }  // namespace weft::devlib

@@ -388,6 +388,11 @@ BufferPtr CudaRecording::report_memory(std::int64_t size_bytes) {
     return made;
 }
 
+void* CudaRecording::keep_zeros(std::int64_t size_bytes) {
+    held_->push_back(report_memory(size_bytes));
+    return held_->back()->data;
+}
+
 // ---- graphs in graphs, and conditions ----
 
 CudaRecording::InsertionPoint CudaRecording::place_in(CUstream handle) const {

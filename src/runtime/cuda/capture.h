@@ -97,6 +97,8 @@ public:
     const void* keep_bytes(const void* from, std::int64_t size_bytes);
     // Memory of `size_bytes` zero bytes, for the reports of a launch in the graph.
     BufferPtr report_memory(std::int64_t size_bytes);
+    // Memory that the graph keeps, zeros before its first launch.
+    void* keep_zeros(std::int64_t size_bytes);
     void add_report(Report report, BufferPtr memory) { reports_->add(std::move(report), std::move(memory)); }
     // Puts a copy of bytes of the device into the stream; the host finds them when a launch of the graph is done.
     std::shared_ptr<LeftBytes> leave_bytes(const void* from, std::int64_t size_bytes, Stream& stream);

@@ -1,5 +1,6 @@
 #include "runtime/cuda/stream.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -53,6 +54,34 @@ CudaStream::~CudaStream() {
     if (made != nullptr && !is_foreign_) destroy_quietly(driver().cuStreamDestroy_v2, made);
     if (side_stream_ != nullptr) destroy_quietly(driver().cuStreamDestroy_v2, side_stream_);
     if (border_ != nullptr) destroy_quietly(driver().cuEventDestroy_v2, border_);
+    if (states_.empty()) return;
+    const RelaxedCapture relaxed;
+    for (const CUdeviceptr each : states_) destroy_quietly(driver().cuMemFree_v2, each);  // waits for the work
+}
+
+// Launches mark their entries with 32-bit numbers. Entries that no launch has written for so long that a number comes
+// again are cleared.
+void* CudaStream::state(std::int64_t size_bytes) {
+    constexpr std::int64_t kLeastBytes = 1 << 16;
+    const WorkLock lock = lock_work();
+    if (state_bytes_ < size_bytes) {
+        const std::int64_t bytes = std::max({kLeastBytes, size_bytes, 2 * state_bytes_});
+        const CudaContext::Inside inside(cuda_);
+        const RelaxedCapture relaxed;
+        states_.reserve(states_.size() + 1);
+        CUdeviceptr made = 0;
+        cuda_.check(driver().cuMemAlloc_v2(&made, count(bytes)), "cuMemAlloc");
+        states_.push_back(made);
+        put_clear(reinterpret_cast<void*>(made), bytes);
+        state_bytes_ = bytes;
+        state_uses_ = 0;
+    }
+    void* const data = reinterpret_cast<void*>(states_.back());
+    if (state_uses_++ == 1u << 31) {
+        put_clear(data, state_bytes_);
+        state_uses_ = 0;
+    }
+    return data;
 }
 
 CudaStream::Handle CudaStream::handle() {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <vector>
 
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/reports.h"
@@ -83,6 +84,9 @@ public:
     // The code between these calls expects a capture of another library. Throws UsageError if there is none.
     void begin_external();
     void end_external();
+    // Memory for kernels of this stream that leave it ready for the next one of them, zeros at first. It belongs to the
+    // stream; later calls may return other memory. Throws UsageError if there is no more.
+    void* state(std::int64_t size_bytes);
     bool is_foreign() const { return is_foreign_; }
     // Whether `handle` is the driver's stream that this object owns.
     bool lends(cuda::CUstream handle) const {
@@ -112,6 +116,9 @@ private:
     cuda::CUevent border_ = nullptr;  // orders the stream's work and that of side_stream_
     bool is_behind_ = false;          // side_stream_ has yet to wait for border_
     bool is_side_stream_used_ = false;
+    std::vector<cuda::CUdeviceptr> states_;  // the last one is in use; earlier ones were too small
+    std::int64_t state_bytes_ = 0;
+    std::uint32_t state_uses_ = 0;
 };
 
 class CudaEvent final : public Event {

@@ -11,7 +11,20 @@
 #include "support/error.h"
 #include "types/type.h"
 
+// Whether functions may have a second form for processors with AVX2, by an attribute.
+#if defined(__x86_64__) && defined(__GNUC__)
+#define WEFT_WIDE_REGISTERS 1
+#else
+#define WEFT_WIDE_REGISTERS 0
+#endif
+
 namespace weft::runtime {
+
+#if WEFT_WIDE_REGISTERS
+inline const bool has_wide_registers = __builtin_cpu_supports("avx2");
+#else
+inline constexpr bool has_wide_registers = false;
+#endif
 
 // The C++ type of a scalar in memory (bool is a byte of 0 or 1) and its properties in the table.
 template <Scalar scalar>

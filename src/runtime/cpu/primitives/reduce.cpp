@@ -11,12 +11,6 @@
 #include "runtime/cpu/primitives.h"
 #include "runtime/cpu/primitives/numbers.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define WEFT_WIDE_REGISTERS 1
-#else
-#define WEFT_WIDE_REGISTERS 0
-#endif
-
 namespace weft::runtime {
 namespace {
 
@@ -64,7 +58,6 @@ template <typename T, bool kProducts>
 [[gnu::target("avx2")]] SumOf<T> line_sum_wide(Source<T, kProducts> get, std::int64_t count) {
     return add_line<SumOf<T>>(count, get);
 }
-const bool has_wide_registers = __builtin_cpu_supports("avx2");
 #endif
 
 template <typename T, bool kProducts>

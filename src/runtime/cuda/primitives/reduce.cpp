@@ -12,10 +12,34 @@ namespace weft::runtime {
 
 namespace {
 
-constexpr OwnKernel kSumLines[] = {{k_reduce_ptx, "weft_sum_lines_whole"}, {k_reduce_ptx, "weft_sum_lines_real"}};
-constexpr OwnKernel kSumColumns[] = {{k_reduce_ptx, "weft_sum_columns_whole"}, {k_reduce_ptx, "weft_sum_columns_real"}};
-constexpr OwnKernel kSumPairs[] = {{k_reduce_ptx, "weft_sum_pairs_whole"}, {k_reduce_ptx, "weft_sum_pairs_real"}};
-constexpr OwnKernel kSumTotals[] = {{k_reduce_ptx, "weft_totals_whole"}, {k_reduce_ptx, "weft_totals_real"}};
+// The kernels of formats, for plain sums and for products: numbers of 4 and of 8 bytes have their own.
+struct Kernels {
+    const char* sums;
+    const char* products;
+};
+struct Format {
+    Kernels lines, columns;
+    std::int64_t together;  // numbers in a load of 16 bytes; 1 if they are loaded one by one
+};
+#define WEFT_FORMAT(sums, products, together)                  \
+    {{"weft_sum_lines_" sums, "weft_sum_lines_" products},     \
+     {"weft_sum_columns_" sums, "weft_sum_columns_" products}, \
+     together}
+constexpr Format kF32 = WEFT_FORMAT("f32", "f32_products", 4), kF64 = WEFT_FORMAT("f64", "f64_products", 2);
+constexpr Format kW32 = WEFT_FORMAT("w32", "whole_products", 4), kW64 = WEFT_FORMAT("w64", "whole_products", 2);
+constexpr Format kReal = WEFT_FORMAT("real", "real_products", 1), kWhole = WEFT_FORMAT("whole", "whole_products", 1);
+#undef WEFT_FORMAT
+
+const Format& format_of(Scalar scalar, bool has_products) {
+    const bool is_real = info(scalar).is_float();
+    const std::int64_t bytes = info(scalar).bytes();
+    if (has_products && !is_real) return kWhole;
+    if (bytes == 4) return is_real ? kF32 : kW32;
+    if (bytes == 8) return is_real ? kF64 : kW64;
+    return is_real ? kReal : kWhole;
+}
+
+std::int64_t parts_of(std::int64_t count, std::int64_t size) { return (count + size - 1) / size; }
 
 // Sums at full width, on the device.
 class Sums {
@@ -24,56 +48,44 @@ public:
     Sums(const Array& a, const Array* b, int axis)
         : at_(a), scalar_(a.dtype.scalar()), is_real_(info(scalar_).is_float()), left_(contiguous(a)) {
         if (b) right_ = contiguous(*b);
-        plan_.outer = plan_.count = 1;
+        plan_.outer = plan_.count = plan_.components = 1;
         plan_.width = a.dtype.components();
         for (int i = 0; i < a.ndim; ++i)
             (axis < 0 || i == axis ? plan_.count : i < axis ? plan_.outer : plan_.width) *= a.view.shape[i];
-        if (b) components_ = a.dtype.components();
-        if (b && plan_.width == components_) {  // the axis is directly before the components: one contiguous axis
-            plan_.count *= components_;
-            plan_.width = components_ = 1;
+        if (b) plan_.components = a.dtype.components();
+        if (b && plan_.width == plan_.components) {  // the axis is directly before the components: one contiguous axis
+            plan_.count *= plan_.components;
+            plan_.width = plan_.components = 1;
         }
         plan_.a = static_cast<const char*>(left_.view.data);
         plan_.b = right_ ? static_cast<const char*>(right_->view.data) : nullptr;
-        plan_.blocks = std::max<std::int64_t>(1, (plan_.count + devlib::kSumRows - 1) / devlib::kSumRows);
+        plan_.blocks = std::max<std::int64_t>(1, parts_of(plan_.count, devlib::kSumRows));
         plan_.bytes = info(scalar_).bytes();
         plan_.scalar = static_cast<std::int32_t>(scalar_);
-        const std::int64_t sums = plan_.outer * plan_.blocks * plan_.width;
-        if (sums == 0) return;
-        partial_.emplace(at_.device, 8 * sums, /*zeroed=*/false, at_.stream);
-        plan_.partial = partial_->data();
-        if (plan_.width == 1)
-            launch_own(kSumLines[is_real_], at_.device, at_.stream, sums * devlib::kSumLanes, plan_);
-        else
-            launch_own(kSumColumns[is_real_], at_.device, at_.stream, sums, plan_);
-        if (plan_.blocks > 1)
-            launch_own(kSumPairs[is_real_], at_.device, at_.stream, plan_.outer * plan_.width * kOwnThreads, plan_);
+        plan_.sign_mask = info(scalar_).is_signed() ? -1 : 0;
     }
 
-    std::int64_t count() const { return plan_.outer * plan_.width / components_; }
+    std::int64_t count() const { return plan_.outer * plan_.width / plan_.components; }
 
     // Writes count() numbers of type `to`.
-    void write(Scalar to, void* data) const {
-        if (!partial_) return;
-        const devlib::TotalsPlan totals{plan_.partial,
-                                        static_cast<char*>(data),
-                                        count(),
-                                        plan_.width,
-                                        plan_.blocks,
-                                        components_,
-                                        info(to).bytes(),
-                                        plan_.scalar,
-                                        static_cast<std::int32_t>(to)};
-        launch_own(kSumTotals[is_real_], at_.device, at_.stream, count(), totals);
+    void write(Scalar to, void* data) {
+        if (count() == 0) return;
+        plan_.to = static_cast<char*>(data);
+        plan_.to_bytes = info(to).bytes();
+        plan_.to_scalar = static_cast<std::int32_t>(to);
+        if (plan_.width == 1)
+            add_lines(format_of(scalar_, right_.has_value()));
+        else
+            add_columns(format_of(scalar_, right_.has_value()));
     }
 
-    void write_into(const Array& to) const {
+    void write_into(const Array& to) {
         const Array packed = to.is_contiguous() ? to : empty(to.dtype, to.shape(), *to.device);
         write(to.dtype.scalar(), packed.view.data);
         if (!to.is_contiguous()) copy(to, packed);
     }
 
-    std::vector<Total> on_host() const {
+    std::vector<Total> on_host() {
         std::vector<Total> totals(static_cast<std::size_t>(count()));
         if (totals.empty()) return totals;
         const Scalar wide = is_real_ ? Scalar::f64 : info(scalar_).is_signed() ? Scalar::i64 : Scalar::u64;
@@ -91,15 +103,41 @@ public:
     }
 
 private:
+    OwnKernel kernel(const char* module, const Kernels& of) const { return {module, right_ ? of.products : of.sums}; }
+
+    void add_lines(const Format& format) {
+        // A block of threads takes so many blocks of numbers: of one row, or of rows that have one each.
+        const std::int64_t blocks = devlib::kSumThreads * format.together / devlib::kSumLanes;
+        plan_.parts = parts_of(plan_.blocks, blocks);
+        plan_.in_pieces = format.together == 1 || (is_aligned(plan_.a) && is_aligned(plan_.b) &&
+                                                   (plan_.outer == 1 || plan_.count % format.together == 0));
+        if (plan_.parts > 1)
+            plan_.state = static_cast<std::uint64_t*>(at_.state(devlib::sum_state_bytes(plan_.outer * plan_.parts)));
+        const std::int64_t grid = plan_.blocks == 1 ? parts_of(plan_.outer, blocks) : plan_.outer * plan_.parts;
+        launch_own(kernel(k_reduce_ptx, format.lines), at_.device, at_.stream, static_cast<unsigned>(grid),
+                   static_cast<unsigned>(devlib::kSumThreads), &plan_);
+    }
+
+    void add_columns(const Format& format) {
+        const std::int64_t sums = plan_.outer * plan_.blocks * plan_.width;
+        const bool has_parts = plan_.blocks > 1 || plan_.components > 1;
+        std::optional<CudaMemory> partial;
+        if (has_parts) partial.emplace(at_.device, 8 * sums, /*zeroed=*/false, at_.stream);
+        plan_.partial = partial ? partial->data() : nullptr;
+        launch_own(kernel(k_reduce_columns_ptx, format.columns), at_.device, at_.stream, sums, plan_);
+        if (has_parts)
+            launch_own({k_reduce_columns_ptx, is_real_ ? "weft_sum_blocks_real" : "weft_sum_blocks_whole"}, at_.device,
+                       at_.stream, count() * kOwnThreads, plan_);
+    }
+
     Workplace at_;
     Scalar scalar_;
     bool is_real_;
     Array left_;
     std::optional<Array> right_;
-    std::int64_t components_ = 1;
     devlib::SumPlan plan_{};
-    std::optional<CudaMemory> partial_;  // none if there is nothing to add
 };
+static_assert(kOwnThreads == devlib::kSumThreads);
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
-#include <memory>
+#include <limits>
 
 #include "devlib/cuda/primitives.h"
 #include "runtime/array_copies.h"
@@ -15,10 +15,12 @@ namespace weft::runtime {
 
 namespace {
 
-constexpr OwnKernel kRunsCount{k_run_length_encode_ptx, "weft_runs_count"},
-    kRunsWrite{k_run_length_encode_ptx, "weft_runs_write"};
-constexpr OwnKernel kRunsLengths{k_run_length_encode_ptx, "weft_runs_lengths"},
-    kRunsTell{k_run_length_encode_ptx, "weft_runs_tell"};
+OwnKernel runs_kernel_of(Scalar scalar) {
+    const bool is_real = info(scalar).is_float();
+    if (info(scalar).bytes() == 4) return {k_run_length_encode_ptx, is_real ? "weft_runs_f32" : "weft_runs_u32"};
+    if (info(scalar).bytes() == 8) return {k_run_length_encode_ptx, is_real ? "weft_runs_f64" : "weft_runs_u64"};
+    return {k_run_length_encode_ptx, is_real ? "weft_runs_real" : "weft_runs_whole"};
+}
 
 // The size of RunsPlan::found.
 constexpr std::int64_t kFoundBytes = 4 * 8;
@@ -27,37 +29,32 @@ class RunEncoder {
 public:
     RunEncoder(const Workplace& at, const Array& values, std::int64_t count, const Array& run_values,
                const Array& run_lengths, const Array* run_count)
-        : at_(at), packed_(packed(slice(values, 0, 0, count, 1), {&run_values, &run_lengths, run_count})) {
-        plan_.values = static_cast<const char*>(packed_.view.data);
-        plan_.count = count;
-        plan_.chunks = (count + devlib::kWarpItems - 1) / devlib::kWarpItems;
-        plan_.bytes = values.dtype.size_bytes();
-        plan_.scalar = static_cast<std::int32_t>(values.dtype.scalar());
-        plan_.run_values = static_cast<char*>(run_values.view.data);
-        plan_.values_stride = run_values.view.strides[0];
-        plan_.values_room = run_values.size();
-        plan_.run_lengths = static_cast<char*>(run_lengths.view.data);
-        plan_.lengths_stride = run_lengths.view.strides[0];
-        plan_.lengths_room = run_lengths.size();
-        if (run_count) plan_.told = static_cast<std::int32_t*>(run_count->view.data);
-        counts_ =
-            std::make_unique<CudaMemory>(at_.device, 8 * plan_.chunks + kFoundBytes, /*zeroed=*/false, at_.stream);
-        plan_.counts = static_cast<std::int64_t*>(counts_->data());
-        plan_.found = plan_.counts + plan_.chunks;
-        launch_own(kRunsCount, at_.device, at_.stream, plan_.chunks * devlib::kWarp, plan_);
-        add_up_places(at_, plan_.counts, plan_.chunks);
+        : packed_(packed(slice(values, 0, 0, count, 1), {&run_values, &run_lengths, run_count})),
+          found_(at.memory(kFoundBytes)) {
+        const std::int64_t tiles = (count + devlib::kScanTile - 1) / devlib::kScanTile;
+        devlib::RunsPlan plan{};
+        plan.values = static_cast<const char*>(packed_.view.data);
+        plan.state = static_cast<std::uint64_t*>(at.state(devlib::scan_state_bytes(1, tiles, 16)));
+        plan.count = count;
+        plan.tiles = tiles;
+        plan.bytes = values.dtype.size_bytes();
+        plan.run_values = static_cast<char*>(run_values.view.data);
+        plan.values_stride = run_values.view.strides[0];
+        plan.values_room = run_values.size();
+        plan.run_lengths = static_cast<char*>(run_lengths.view.data);
+        plan.lengths_stride = run_lengths.view.strides[0];
+        plan.lengths_room = run_lengths.size();
+        plan.found = static_cast<std::int64_t*>(found_.data());
+        if (run_count) plan.told = static_cast<std::int32_t*>(run_count->view.data);
+        plan.scalar = static_cast<std::int32_t>(values.dtype.scalar());
+        plan.in_pieces = is_aligned(plan.values);
+        if (count > std::numeric_limits<std::int32_t>::max())
+            static_cast<CudaStream&>(at.stream).put_clear(plan.found, kFoundBytes);
+        launch_own(runs_kernel_of(values.dtype.scalar()), at.device, at.stream, static_cast<unsigned>(tiles),
+                   devlib::kScanThreads, &plan);
     }
 
-    const std::int64_t* found() const { return plan_.found; }
-
-    // Of which there are at most so many.
-    void write(std::int64_t most_runs) {
-        starts_ = std::make_unique<CudaMemory>(at_.device, 8 * most_runs, /*zeroed=*/false, at_.stream);
-        plan_.starts = static_cast<std::int64_t*>(starts_->data());
-        launch_own(kRunsWrite, at_.device, at_.stream, plan_.chunks * devlib::kWarp, plan_);
-        launch_own(kRunsLengths, at_.device, at_.stream, most_runs, plan_);
-        if (plan_.told) launch_own(kRunsTell, at_.device, at_.stream, 1, 1, &plan_);
-    }
+    const void* found() const { return found_.data(); }
 
 private:
     static Array packed(const Array& values, std::initializer_list<const Array*> written) {
@@ -66,11 +63,19 @@ private:
         return is_apart ? contiguous(values) : clone(values);
     }
 
-    const Workplace& at_;
     Array packed_;
-    std::unique_ptr<CudaMemory> counts_, starts_;
-    devlib::RunsPlan plan_{};
+    CudaMemory found_;
 };
+
+// Throws UsageError if it does not fit.
+void check_runs(const std::byte* bytes, std::int64_t values_room, std::int64_t lengths_room) {
+    std::int64_t found[4];
+    static_assert(sizeof found == kFoundBytes);
+    std::memcpy(found, bytes, sizeof found);
+    check_room_for_runs(values_room, found[0], "run_values");
+    check_room_for_runs(lengths_room, found[0], "run_lengths");
+    if (found[1] != 0) throw_long_run(found[2], found[3]);
+}
 
 }  // namespace
 
@@ -78,16 +83,13 @@ std::int64_t CudaPrimitives::encode_runs(const Array& values, std::int64_t count
                                          const Array& run_lengths) {
     if (count == 0) return 0;
     const Workplace at(values);
-    RunEncoder encoder(at, values, count, run_values, run_lengths, nullptr);
-    std::int64_t found[4];
-    static_assert(sizeof found == kFoundBytes);
-    static_cast<CudaStream&>(at.stream).read(found, encoder.found(), sizeof found);
-    check_room_for_runs(run_values.size(), found[0], "run_values");
-    check_room_for_runs(run_lengths.size(), found[0], "run_lengths");
-    encoder.write(found[0]);
-    static_cast<CudaStream&>(at.stream).read(found, encoder.found(), sizeof found);
-    if (found[1] != 0) throw_long_run(found[2], found[3]);
-    return found[0];
+    const RunEncoder encoder(at, values, count, run_values, run_lengths, nullptr);
+    std::byte bytes[kFoundBytes];
+    static_cast<CudaStream&>(at.stream).read(bytes, encoder.found(), kFoundBytes);
+    check_runs(bytes, run_values.size(), run_lengths.size());
+    std::int64_t runs = 0;
+    std::memcpy(&runs, bytes, sizeof runs);
+    return runs;
 }
 
 void CudaPrimitives::encode_and_count_runs(const Array& values, std::int64_t count, const Array& run_values,
@@ -96,15 +98,10 @@ void CudaPrimitives::encode_and_count_runs(const Array& values, std::int64_t cou
     CudaRecording* const recording = cuda_recording(at.stream);
     if (!recording || count == 0)
         return Primitives::encode_and_count_runs(values, count, run_values, run_lengths, run_count);
-    RunEncoder encoder(at, values, count, run_values, run_lengths, &run_count);
-    encoder.write(count);
+    const RunEncoder encoder(at, values, count, run_values, run_lengths, &run_count);
     recording->add_check("check of runs", recording->leave_bytes(encoder.found(), kFoundBytes, at.stream),
                          [values_room = run_values.size(), lengths_room = run_lengths.size()](const std::byte* bytes) {
-                             std::int64_t found[4];
-                             std::memcpy(found, bytes, sizeof found);
-                             check_room_for_runs(values_room, found[0], "run_values");
-                             check_room_for_runs(lengths_room, found[0], "run_lengths");
-                             if (found[1] != 0) throw_long_run(found[2], found[3]);
+                             check_runs(bytes, values_room, lengths_room);
                          });
 }
 

@@ -1,3 +1,5 @@
+#include <cstdint>
+
 #include "devlib/cuda/primitives.h"
 #include "runtime/array_copies.h"
 #include "runtime/cuda/own_kernels.h"
@@ -9,9 +11,13 @@ namespace weft::runtime {
 
 namespace {
 
-constexpr OwnKernel kScanSums[] = {{k_scan_ptx, "weft_scan_sums_whole"}, {k_scan_ptx, "weft_scan_sums_real"}};
-constexpr OwnKernel kScanCarries[] = {{k_scan_ptx, "weft_scan_carries_whole"}, {k_scan_ptx, "weft_scan_carries_real"}};
-constexpr OwnKernel kScanBlocks[] = {{k_scan_ptx, "weft_scan_blocks_whole"}, {k_scan_ptx, "weft_scan_blocks_real"}};
+// Integers need the bits of their sums only, so those of a size share a kernel.
+OwnKernel kernel_of(Scalar scalar) {
+    const bool is_real = info(scalar).is_float();
+    if (info(scalar).bytes() == 4) return {k_scan_ptx, is_real ? "weft_scan_f32" : "weft_scan_u32"};
+    if (info(scalar).bytes() == 8) return {k_scan_ptx, is_real ? "weft_scan_f64" : "weft_scan_u64"};
+    return {k_scan_ptx, is_real ? "weft_scan_real" : "weft_scan_whole"};
+}
 
 }  // namespace
 
@@ -23,22 +29,21 @@ void CudaPrimitives::scan(const Array& from, const Array& to, bool inclusive) {
     const bool direct = to.is_contiguous() && (to.view.data == source.view.data || !overlap(to, source));
     const Array result = direct ? to : empty(to.dtype, to.shape(), *to.device);
     const Scalar scalar = from.dtype.scalar();
-    const bool is_real = info(scalar).is_float();
     const std::int64_t components = from.dtype.components();
-    const std::int64_t blocks = (from.size() + devlib::kScanBlock - 1) / devlib::kScanBlock;
-    const CudaMemory carries = at.memory(8 * components * blocks);
+    const std::int64_t tiles = (from.size() + devlib::kScanTile - 1) / devlib::kScanTile;
+    const bool in_pieces = components == 1 && is_aligned(source.view.data) && is_aligned(result.view.data);
     const devlib::ScanPlan plan{static_cast<const char*>(source.view.data),
                                 static_cast<char*>(result.view.data),
-                                carries.data(),
+                                static_cast<std::uint64_t*>(at.state(devlib::scan_state_bytes(components, tiles, 8))),
                                 from.size(),
                                 components,
-                                blocks,
+                                tiles,
                                 info(scalar).bytes(),
                                 static_cast<std::int32_t>(scalar),
-                                inclusive};
-    launch_own(kScanSums[is_real], at.device, at.stream, components * (blocks - 1) * devlib::kScanGroup, plan);
-    launch_own(kScanCarries[is_real], at.device, at.stream, components, plan);
-    launch_own(kScanBlocks[is_real], at.device, at.stream, components * blocks * kOwnThreads, plan);
+                                inclusive,
+                                in_pieces};
+    launch_own(kernel_of(scalar), at.device, at.stream, static_cast<unsigned>(components * tiles), devlib::kScanThreads,
+               &plan);
     if (!direct) copy(to, result);
 }
 

@@ -15,9 +15,16 @@ struct Workplace {
 
     CudaMemory memory(std::int64_t size_bytes) const { return {device, size_bytes, /*zeroed=*/false, stream}; }
 
+    // Memory for kernels that leave it ready for the next launch in the stream (devlib/cuda/look_back.h), zeros at
+    // first. In a capture it belongs to the graph, for this one operation.
+    void* state(std::int64_t size_bytes) const;
+
     CudaDevice& device;
     Stream& stream;
 };
+
+// Whether kernels may read it in pieces of 16 bytes.
+inline bool is_aligned(const void* data) { return reinterpret_cast<std::uintptr_t>(data) % 16 == 0; }
 
 // Replaces `counts` by exclusive running sums, and stores the total after the last.
 void add_up_places(const Workplace& at, std::int64_t* counts, std::int64_t count);
