@@ -190,14 +190,16 @@ TENSOR = {
 
 @pytest.fixture
 def precision():
+    """Sets it for our own kernels: test_cublas.py is about cuBLAS."""
     if wp.get_device(DEVICE).arch < 80:
         pytest.skip("needs tensor cores: sm_80")
 
     def choose(name):
         wp.config.matmul_precision = name
 
+    wp.config.use_cublas = False
     yield choose
-    wp.config.matmul_precision = "exact"
+    wp.config.matmul_precision, wp.config.use_cublas = "exact", True
 
 
 def rounded(values, dtype):
