@@ -67,7 +67,8 @@ llvm::Align alignment_in(std::int64_t element, const LeafType& type) {
 template <typename Instruction>
 Instruction* Emitter::with_alias(Instruction* instruction, MemoryRoot root) {
     if constexpr (std::is_same_v<Instruction, llvm::LoadInst>)
-        if (machine_.read_only_loads && plan_.read_only.contains(root))
+        // The launch before may still write while this one begins: the cache of read-only loads could be older.
+        if (machine_.read_only_loads && !options_.programmatic && plan_.read_only.contains(root))
             instruction->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
     alias_scopes_.mark(*instruction, root);
     return instruction;

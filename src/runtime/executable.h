@@ -45,6 +45,8 @@ struct LaunchOptions {
     bool keeps_order = false;  // the order of threads is the same in each run
     std::span<const PrivateGradient> private_gradients = {};
     int cluster = 1;  // blocks of a cluster on GPUs that have clusters
+    // May begin before the kernel in front of it in its stream has ended: the code waits for it.
+    bool programmatic = false;
     // If not null, a launch on the host polls this function and ends early when it returns true.
     bool (*interrupted)() = nullptr;
 };

@@ -37,6 +37,7 @@ struct CUlaunchAttribute {
         struct {
             unsigned int x, y, z;
         } clusterDim;
+        int programmaticStreamSerializationAllowed;
     } value;
 };
 struct CUlaunchConfig {

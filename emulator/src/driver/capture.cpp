@@ -105,8 +105,12 @@ CUresult end_capture(State& state, Stream& stream, CUgraph* graph) {
 GraphNode* add_node(Stream& stream, int type, Work work) {
     Capture& capture = *stream.capture;
     require(!capture.is_invalid, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-    GraphNode* node = capture.graph->add(type, stream.frontier, std::move(work));
+    // A launch that begins early comes after all that the launch in front comes after; later nodes wait for both.
+    GraphNode* const before = stream.frontier.size() == 1 ? stream.frontier.front() : nullptr;
+    const bool is_early = work.begins_early && before && before->work.lets_others_begin;
+    GraphNode* node = capture.graph->add(type, is_early ? before->after : stream.frontier, std::move(work));
     stream.frontier = {node};
+    if (is_early) stream.frontier.push_back(before);
     return node;
 }
 

@@ -78,6 +78,12 @@ void load(CUmodule* module, const void* image, const LogBuffer& log) {
         if (code.source->entry && code.source->defined)
             made->kernels[name] = {made.get(), &code, kStaticShared - std::min(code.shared_size, kStaticShared)};
     }
+    for (const ptx::Function& function : made->program->module.functions) {
+        for (const ptx::Statement& statement : function.statements) {
+            made->waits |= statement.opcode == "griddepcontrol.wait";
+            made->lets_others_begin |= statement.opcode == "griddepcontrol.launch_dependents";
+        }
+    }
     *module = made.get();
     context.modules[*module] = std::move(made);
 }
@@ -147,12 +153,13 @@ Pieces pieces_of(const std::shared_ptr<const LaunchPlan>& plan, Context& context
     };
 }
 
-// Other attributes than clusters are not there.
+// Other attributes than clusters and programmatic dependent launches are not there.
 void check(const CUlaunchAttribute& attribute, const CUlaunchConfig& config, CUfunction function) {
     State& state = State::instance();
     const std::lock_guard lock(state.mutex);
-    require(attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, CUDA_ERROR_NOT_SUPPORTED);
     require(state.architecture() >= 90, CUDA_ERROR_NOT_SUPPORTED);
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) return;
+    require(attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, CUDA_ERROR_NOT_SUPPORTED);
     const auto [x, y, z] = attribute.value.clusterDim;
     require(x && y && z, CUDA_ERROR_INVALID_CLUSTER_SIZE);
     require(config.gridDimX % x == 0 && config.gridDimY % y == 0 && config.gridDimZ % z == 0,
@@ -162,10 +169,22 @@ void check(const CUlaunchAttribute& attribute, const CUlaunchConfig& config, CUf
     state.largest_cluster = std::max(state.largest_cluster, x * y * z);
 }
 
+// Whether the launch may begin before the one in front of it has ended.
+bool is_programmatic(const CUlaunchConfig& config) {
+    bool found = false;
+    for (unsigned i = 0; i < config.numAttrs; ++i)
+        if (config.attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            found = config.attrs[i].value.programmaticStreamSerializationAllowed != 0;
+    return found;
+}
+
+// A programmatic launch comes before the one in front if that lets it and its own code never waits, as it may on a GPU.
+// One that waits comes after: its code before the wait is not told apart.
 void launch(CUfunction function, const CUlaunchConfig& config, void** parameters, void** extra) {
     State& state = State::instance();
     auto plan = std::make_shared<LaunchPlan>();
     Context* context;
+    bool begins_early = false, lets_others_begin = false;
     {
         const std::lock_guard lock(state.mutex);
         context = &current_context();
@@ -176,9 +195,14 @@ void launch(CUfunction function, const CUlaunchConfig& config, void** parameters
         plan->program = kernel.module->program;
         plan->kernel = kernel.code;
         plan->config = config;
+        begins_early = is_programmatic(config) && !kernel.module->waits;
+        lets_others_begin = kernel.module->lets_others_begin;
         plan->parameters = parameters_of(*kernel.code, parameters, extra);
     }
-    submit(config.hStream, CU_GRAPH_NODE_TYPE_KERNEL, [plan, context] { return pieces_of(plan, *context); });
+    Work work = [plan, context] { return pieces_of(plan, *context); };
+    work.begins_early = begins_early;
+    work.lets_others_begin = lets_others_begin;
+    submit(config.hStream, CU_GRAPH_NODE_TYPE_KERNEL, std::move(work));
 }
 
 }  // namespace

@@ -91,6 +91,8 @@ struct Module {
     Context* context = nullptr;
     std::shared_ptr<Program> program;
     std::map<std::string, Kernel> kernels;
+    bool waits = false;              // some code has griddepcontrol.wait
+    bool lets_others_begin = false;  // some code has griddepcontrol.launch_dependents
 };
 
 // The state of cuLinkCreate().

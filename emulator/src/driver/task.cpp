@@ -19,6 +19,7 @@ TaskPtr Tasks::add(Context& context, const Work& work, const std::vector<TaskPtr
     task->whole = work.whole;
     if (work.in_pieces) task->pieces = work.in_pieces();
     task->number = ++last_number_;
+    task->lets_others_begin = work.lets_others_begin;
     for (const TaskPtr& on : after) {
         if (on && !on->done) task->after.push_back(on);
     }
@@ -29,7 +30,10 @@ TaskPtr Tasks::add(Context& context, const Work& work, const std::vector<TaskPtr
 // Blocking streams of a context wait for the legacy stream, and it waits for them.
 TaskPtr Tasks::put(Stream& stream, const Work& work, const TaskPtr& after) {
     Context& context = *stream.context;
-    TaskPtr task = add(context, work, {stream.last, after});
+    const TaskPtr before = stream.last;
+    // An early one waits for all but the task in front; later work waits for both.
+    const bool is_early = work.begins_early && before && !before->done && before->lets_others_begin;
+    TaskPtr task = is_early ? add(context, work, before->after) : add(context, work, {before, after});
     const auto depend = [&](const TaskPtr& on) {
         if (on && !on->done) task->after.push_back(on);
     };
@@ -43,7 +47,7 @@ TaskPtr Tasks::put(Stream& stream, const Work& work, const TaskPtr& after) {
     } else if (stream.is_blocking()) {
         depend(context.default_stream.last);
     }
-    stream.last = task;
+    stream.last = is_early ? add(context, nullptr, {before, task}) : task;
     return task;
 }
 

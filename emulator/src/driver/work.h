@@ -26,6 +26,9 @@ using Pieces = std::function<Progress(const Deadline&)>;
 struct Work {
     std::function<void()> whole;
     std::function<Pieces()> in_pieces;
+    // Programmatic dependent launches: work that may begin before the work in front of it in the stream has ended, and
+    // work that lets others do so.
+    bool begins_early = false, lets_others_begin = false;
 
     Work() = default;
     Work(std::nullptr_t) {}
@@ -43,6 +46,7 @@ struct Task {
     Pieces pieces;                             // in place of `whole`
     std::vector<std::shared_ptr<Task>> after;  // predecessors that were not done when it was added
     uint64_t number = 0;                       // order of addition
+    bool lets_others_begin = false;            // as in Work
     bool done = false;
     bool is_left = false;                        // the piece in progress is suspended
     std::chrono::steady_clock::time_point time;  // of its completion

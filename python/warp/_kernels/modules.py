@@ -59,6 +59,7 @@ _CODE_OPTIONS = {
     "max_unroll": "max_unroll",
     "mode": "debug",
     "optimization_level": "optimization_level",
+    "programmatic_launch": "programmatic",
 }
 
 
@@ -83,6 +84,7 @@ def _options_now() -> dict[str, Any]:
         "max_unroll": config.max_unroll,
         "mode": None,
         "optimization_level": None,
+        "programmatic_launch": False,
         "strip_hash": False,
     }
 
@@ -363,7 +365,9 @@ def set_module_options(options: dict[str, Any], module: Any = None) -> None:
 
     Args:
         options: ``fast_math``, ``fuse_fp``, ``enable_backward``, ``lineinfo`` (bools), ``mode`` ("debug" or "release"),
-            ``optimization_level`` (0 to 3), ``max_unroll``, ``lanes``, ``deterministic``, in place of ``wp.config``'s.
+            ``optimization_level`` (0 to 3), ``max_unroll``, ``lanes``, ``deterministic``, in place of ``wp.config``'s;
+            ``programmatic_launch`` (a bool): on GPUs of architecture 90 and later a launch may begin while the one in
+            front of it in the stream ends. It waits for that before it touches memory, so that results are the same.
             Others are for CUDA devices, or a program's own, and are kept. Options of ``@wp.kernel`` itself go before
             these.
         module: a name, a Python module or a ``wp.Module``; the calling module if None.

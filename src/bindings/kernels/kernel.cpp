@@ -108,6 +108,8 @@ program::KernelOptions read_options(nb::dict given, const std::string& api = "ke
             options.max_registers = number(1, 255);
         else if (option == "cluster")
             options.cluster = number(1, 16);
+        else if (option == "programmatic")
+            options.programmatic = flag();
         else if (option == "external_parameters")
             options.external_parameters = flag();
         else if (option == "deterministic")

@@ -67,6 +67,7 @@ public:
 
 protected:
     // ---- entry.cpp ----
+    void wait_for_previous_launch();
     llvm::Function* declare_entry(const std::string& symbol, const CudaEntry& entry);
     llvm::Value* of_launch(llvm::Value* launch, std::size_t offset, llvm::Type* type);
     void load_launch(llvm::Value* launch);

@@ -1,5 +1,6 @@
 // The entry of a kernel (binary/cuda_abi.h): its signature, its loads of the launch's fields and its facts for the
 // host.
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include "binary/cuda_abi.h"
@@ -31,6 +32,7 @@ void CudaEmitter::emit_entry(KernelEntry& entry) {
 
     llvm::Function* function = declare_entry(entry.symbol, cuda);
     open_function(function);
+    if (options_.programmatic) wait_for_previous_launch();
     if (options_.noalias) alias_scopes_.open(kernel_, context_);
     load_launch(function->getArg(0));
     if (cuda.argument_bytes > 0) load_arguments(function->getArg(1));
@@ -51,6 +53,17 @@ void CudaEmitter::emit_entry(KernelEntry& entry) {
     if (options_.least_blocks > 0) function->addFnAttr("nvvm.minctasm", std::to_string(options_.least_blocks));
     if (debug_) debug_->finalize();
     describe(cuda);
+}
+
+// Before all accesses to memory, so that the launch may begin early. The next one may begin then: it waits for this
+// one, and so for all before it. At most two launches are on the device at a time.
+void CudaEmitter::wait_for_previous_launch() {
+    constexpr int kFirst = 90;  // the first architecture that has them
+    if (architecture_ < kFirst) return;
+    llvm::FunctionType* const type = llvm::FunctionType::get(builder_.getVoidTy(), false);
+    // In assembly, as LLVM's intrinsics do not say that no load may come before.
+    for (const char* const text : {"griddepcontrol.wait;", "griddepcontrol.launch_dependents;"})
+        builder_.CreateCall(llvm::InlineAsm::get(type, text, "~{memory}", /*hasSideEffects=*/true));
 }
 
 llvm::Function* CudaEmitter::declare_entry(const std::string& symbol, const CudaEntry& entry) {

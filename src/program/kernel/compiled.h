@@ -27,8 +27,11 @@ struct CompiledKernel : KernelFacts, LaunchProperties {
     bool keeps_order() const { return loaded->is_ordered() && is_deterministic(deterministic); }
     // The options of its launches that are the same for all of them. The private gradients are those of this object.
     runtime::LaunchOptions launch_options() const {
-        return {
-            .serial = serial, .keeps_order = keeps_order(), .private_gradients = private_gradients, .cluster = cluster};
+        return {.serial = serial,
+                .keeps_order = keeps_order(),
+                .private_gradients = private_gradients,
+                .cluster = cluster,
+                .programmatic = programmatic};
     }
     enum class Cache { unused, found, stored, refused } cache = Cache::unused;  // refused: its folder cannot be written
 };

@@ -53,7 +53,7 @@ using CUgraphConditionalHandle = unsigned long long;
 using CUstreamCaptureMode = int;
 using CUstreamCaptureStatus = int;
 using CUhostFn = void (*)(void*);
-// Of launches: 4 is the one that makes clusters.
+// Of launches: 4 is the one that makes clusters, 6 the one that lets a launch begin before the one in front has ended.
 struct CUlaunchAttribute {
     int id;
     int reserved;
@@ -62,6 +62,7 @@ struct CUlaunchAttribute {
         struct {
             unsigned x, y, z;
         } cluster;
+        int is_programmatic;
     };
 };
 static_assert(sizeof(CUlaunchAttribute) == 72);
@@ -110,7 +111,7 @@ enum Attribute : int {
 };
 inline constexpr CUfunction_attribute kMostThreadsOfBlock = 0, kLocalBytes = 3, kRegisters = 4,
                                       kMayHaveLargeClusters = 14;
-inline constexpr int kClusterDimension = 4;
+inline constexpr int kClusterDimension = 4, kProgrammaticSerialization = 6;
 inline constexpr unsigned kManagedForAll = 1;  // every stream reaches managed memory
 inline constexpr CUjit_option kErrorLogBuffer = 5, kErrorLogBufferBytes = 6, kGenerateLines = 13;
 inline constexpr CUjitInputType kInputIsPtx = 1;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -254,15 +255,7 @@ int CudaKernel::most_clustered(Device& device, int threads, int shared_bytes) co
     return most;
 }
 
-// In clusters, if the kernel asks for them. A grid has whole ones: the last may have blocks without elements.
-void CudaKernel::launch_blocks(CudaDevice& device, CUfunction function, const GridShape& shape, unsigned shared_bytes,
-                               int cluster, CUstream stream, void** parameters) const {
-    if (cluster == 1) {
-        device.check(driver().cuLaunchKernel(function, shape.x, shape.y, shape.z, shape.threads, 1, 1, shared_bytes,
-                                             stream, parameters, nullptr),
-                     "cuLaunchKernel");
-        return;
-    }
+void CudaKernel::require_clusters(CudaDevice& device, CUfunction function, int cluster) const {
     if (!has_clusters(device) || !driver().cuLaunchKernelEx)
         throw UsageError("launch()",
                          "kernel '" + description().name + "' has cluster_dim=" + std::to_string(cluster) + ", and '" +
@@ -271,9 +264,36 @@ void CudaKernel::launch_blocks(CudaDevice& device, CUfunction function, const Gr
                          ErrorCategory::value);
     if (cluster > kMostPortable)
         device.check(driver().cuFuncSetAttribute(function, kMayHaveLargeClusters, 1), "cuFuncSetAttribute");
+}
+
+// Whether the code waits for the launch in front of it: code for older architectures does not.
+bool CudaKernel::waits_for_previous() const {
+    const std::string& processor = executable_.binary().target.processor;
+    return processor.starts_with("sm_") && std::atoi(processor.c_str() + 3) >= 90 && driver().cuLaunchKernelEx;
+}
+
+// In clusters, if the kernel asks for them. A grid has whole ones: the last may have blocks without elements.
+void CudaKernel::launch_blocks(CudaDevice& device, CUfunction function, const GridShape& shape, unsigned shared_bytes,
+                               int cluster, bool programmatic, CUstream stream, void** parameters) const {
+    if (programmatic) programmatic = waits_for_previous();
+    if (cluster == 1 && !programmatic) {
+        device.check(driver().cuLaunchKernel(function, shape.x, shape.y, shape.z, shape.threads, 1, 1, shared_bytes,
+                                             stream, parameters, nullptr),
+                     "cuLaunchKernel");
+        return;
+    }
+    if (cluster > 1) require_clusters(device, function, cluster);
     const auto blocks = static_cast<unsigned>(cluster);
-    CUlaunchAttribute attribute{.id = kClusterDimension, .reserved = 0, .value = {}};
-    attribute.cluster = {blocks, 1, 1};
+    CUlaunchAttribute attributes[2] = {};
+    unsigned count = 0;
+    if (cluster > 1) {
+        attributes[count].id = kClusterDimension;
+        attributes[count++].cluster = {blocks, 1, 1};
+    }
+    if (programmatic) {
+        attributes[count].id = kProgrammaticSerialization;
+        attributes[count++].is_programmatic = 1;
+    }
     const CUlaunchConfig config{.grid_x = (shape.x + blocks - 1) / blocks * blocks,
                                 .grid_y = shape.y,
                                 .grid_z = shape.z,
@@ -282,8 +302,8 @@ void CudaKernel::launch_blocks(CudaDevice& device, CUfunction function, const Gr
                                 .block_z = 1,
                                 .shared_bytes = shared_bytes,
                                 .stream = stream,
-                                .attributes = &attribute,
-                                .attribute_count = 1};
+                                .attributes = attributes,
+                                .attribute_count = count};
     device.check(driver().cuLaunchKernelEx(&config, function, parameters, nullptr), "cuLaunchKernelEx");
 }
 
@@ -366,7 +386,7 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
     }
     const TimedWork timed(queue, kTimedKernel, "kernel ", description().name);
     launch_blocks(device, function, shape, static_cast<unsigned>(copies.bytes), in_order ? 1 : options.cluster,
-                  queue.handle(), parameters);
+                  options.programmatic, queue.handle(), parameters);
     if (kept_reports) recording->add_report(std::move(report), std::move(kept_reports));
     if (reports) queue.reports().add({std::move(report), std::move(reports)});
     if (objects) device.objects().add_launch(*spatial::SnapshotScope::current(), std::move(objects));

@@ -39,8 +39,10 @@ private:
     cuda::CUfunction function_on(CudaDevice& device, unsigned threads = 1) const;
     cuda::CUfunction function_of_large_blocks(CudaDevice& device, unsigned threads) const;
     std::int64_t blocks_at_once(CudaDevice& device, cuda::CUfunction function, unsigned threads) const;
+    void require_clusters(CudaDevice& device, cuda::CUfunction function, int cluster) const;
+    bool waits_for_previous() const;
     void launch_blocks(CudaDevice& device, cuda::CUfunction function, const GridShape& shape, unsigned shared_bytes,
-                       int cluster, cuda::CUstream stream, void** parameters) const;
+                       int cluster, bool programmatic, cuda::CUstream stream, void** parameters) const;
 
     CudaExecutable& executable_;
     std::shared_ptr<const std::vector<std::string>> formats_;
