@@ -187,11 +187,7 @@ def test_what_does_not_fit_is_an_error_when_it_is_made_or_traced():
         (lambda: wp.jax_callable(two, num_outputs=2)(jnp.arange(3)), TypeError, "'x' has numbers of int32"),
         (lambda: wp.jax_callable(two, in_out_argnames=["q"]), ValueError, "in_out_argnames has 'q'"),
         (lambda: wp.jax_callable(two, graph_mode=7), ValueError, "7 is not a valid"),
-        (
-            lambda: wp.jax_callable(two, graph_mode=wp.JaxCallableGraphMode.WARP)(X),
-            RuntimeError,
-            "WARP, and there are NONE and JAX",
-        ),
+        (lambda: wp.jax_callable(two, graph_cache_max=0), ValueError, "graph_cache_max is 0, expected at least 1"),
         (lambda: wp.jax_callable(two, stage_in_argnames=["q"]), ValueError, "no argument 'q'"),
         (lambda: wp.clear_jax_callable_graph_cache(3), TypeError, "got 3"),
     ]:
@@ -199,8 +195,8 @@ def test_what_does_not_fit_is_an_error_when_it_is_made_or_traced():
             call()
     wp.clear_jax_callable_graph_cache()
     wp.clear_jax_callable_graph_cache(wp.jax_callable(two, num_outputs=2))
-    for mode in ("NONE", "JAX"):
-        function = wp.jax_callable(two, num_outputs=2, graph_mode=wp.JaxCallableGraphMode[mode])
+    for mode in wp.JaxCallableGraphMode:
+        function = wp.jax_callable(two, num_outputs=2, graph_mode=mode)
         same(function(X[1]), CASES["two outputs"][1](X[1]))
 
 

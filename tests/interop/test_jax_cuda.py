@@ -310,6 +310,98 @@ def test_a_graph_of_xla_has_the_launches_of_a_python_function(handlers, other, t
     other.call("cuGraphExecDestroy", graph)
 
 
+@wp.kernel
+def add(x: wp.array[float], to: wp.array[float]):
+    i = wp.tid()
+    to[i] = to[i] + x[i]
+
+
+WARP, STAGED, EX = (wp.JaxCallableGraphMode[mode] for mode in ("WARP", "WARP_STAGED", "WARP_STAGED_EX"))
+
+
+class Calls:
+    """Calls of a Python function in the way of XLA, which gives it other buffers each time."""
+
+    def __init__(self, handlers, theirs, **options):
+        self.runs = 0
+
+        def function(x: wp.array[float], factor: float, kept: wp.array[float], y: wp.array[float]):
+            self.runs += 1
+            made = wp.full(x.shape, factor, dtype=float)
+            wp.launch(triple, x.shape, inputs=[x], outputs=[made])
+            wp.launch(triple, x.shape, inputs=[made], outputs=[y])
+            wp.launch(add, x.shape, inputs=[made], outputs=[kept])
+
+        self.function = wp.jax_callable(function, num_outputs=2, in_out_argnames=["kept"], **options)
+        ((name, self.number),) = calls_on_cuda(
+            lambda x, k: self.function(x, 1.0, k), jnp.zeros(COUNT), jnp.zeros(COUNT)
+        )
+        assert name == "weft_call"
+        self.execute, self.xla, self.theirs = handlers[name]["execute"], Xla(theirs.cuda_stream), theirs
+
+    def buffers(self):
+        return ready(*(wp.zeros(COUNT, dtype=float, device=DEVICE) for _ in range(4)))
+
+    def check(self, buffers, value, runs):
+        x, kept, out, y = buffers
+        found = ready(*(wp.zeros(COUNT, dtype=float, device=DEVICE) for _ in range(2)))
+        for array, number in zip(buffers, (value, 100.0, -1.0, -1.0), strict=True):
+            put(self.theirs, write, array, number)
+        described = [((COUNT,), "float32", one.ptr) for one in (x, kept, out, y)]
+        self.xla.call(self.execute, self.number, described[:2], described[2:])
+        for array, to in zip((out, y), found, strict=True):
+            put(self.theirs, read, array, to)
+        assert [numbers(self.theirs, one) for one in found] == [{100.0 + 3.0 * value}, {9.0 * value}]
+        assert self.runs == runs
+
+
+def test_graphs_of_ours_are_launched_for_the_same_buffers(handlers, theirs):
+    calls = Calls(handlers, theirs, graph_mode=WARP, graph_cache_max=2)
+    one, two, three = (calls.buffers() for _ in range(3))
+    for buffers, runs in ((one, 1), (one, 1), (two, 2), (one, 2), (three, 3), (one, 3), (two, 4), (two, 4)):
+        calls.check(buffers, 1.0 + runs, runs)
+    wp.clear_jax_callable_graph_cache(calls.function)
+    calls.check(two, 2.0, 5)
+    wp.clear_jax_callable_graph_cache()
+    calls.check(two, 3.0, 6)
+
+
+@pytest.mark.parametrize("mode", [STAGED, EX])
+def test_a_staged_graph_serves_all_buffers(handlers, theirs, mode):
+    calls = Calls(handlers, theirs, graph_mode=mode)
+    for value in (1.0, 2.0, 3.0):
+        calls.check(calls.buffers(), value, 1)
+
+
+def test_arguments_that_are_not_staged_need_a_graph_for_each_buffer(handlers, theirs):
+    calls = Calls(handlers, theirs, graph_mode=STAGED, stage_in_argnames=["x", "kept"], stage_out_argnames=["kept"])
+    one, two = calls.buffers(), calls.buffers()
+    calls.check(one, 1.0, 1)
+    calls.check([*two[:3], one[3]], 2.0, 1)
+    calls.check(two, 3.0, 2)
+
+
+def test_errors_while_a_graph_of_ours_is_captured_reach_xla(handlers, theirs):
+    fails = [True]
+
+    def reads(x: wp.array[float], y: wp.array[float]):
+        if fails[0]:
+            x.numpy()
+        wp.launch(triple, x.shape, inputs=[x], outputs=[y])
+
+    ((name, number),) = calls_on_cuda(wp.jax_callable(reads, graph_mode=WARP), jnp.zeros(COUNT))
+    x, y, z = ready(*(wp.zeros(COUNT, dtype=float, device=DEVICE) for _ in range(3)))
+    described = [((COUNT,), "float32", one.ptr) for one in (x, y)]
+    put(theirs, write, x, 7.0)
+    with pytest.raises(XlaError, match=r"(?s)function 'reads': .*a graph is being captured"):
+        Xla(theirs.cuda_stream).call(handlers[name]["execute"], number, described[:1], described[1:])
+    fails[0] = False
+    for _ in range(2):
+        Xla(theirs.cuda_stream).call(handlers[name]["execute"], number, described[:1], described[1:])
+        put(theirs, read, y, z)
+        assert numbers(theirs, z) == {21.0}
+
+
 # ---- bad input ----
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
@@ -19,10 +21,13 @@ __all__ = ["JaxCallable", "JaxCallableGraphMode", "clear_jax_callable_graph_cach
 
 
 class JaxCallableGraphMode(IntEnum):
-    """Whether the launches of a function become a CUDA graph, and whose. On the CPU there are none.
+    """Whether the launches of a function become a CUDA graph, and whose. On the CPU the function is called each time,
+    as with NONE on a GPU.
 
-    With JAX, XLA may call the function while it captures, and replay the launches later: the function must not wait, or
-    read numbers on the host. With NONE it is called each time.
+    With JAX, XLA may call the function while it captures, and replay the launches later. With WARP, Weft captures the
+    launches at the first call with the buffers that XLA gives, and replays them for the same buffers. With WARP_STAGED,
+    there is one graph for all buffers, with memory of its own: inputs are copied there before it, outputs back behind
+    it. WARP_STAGED_EX is the same. In each graph the function must not wait, or read numbers on the host.
     """
 
     NONE = 0
@@ -65,6 +70,82 @@ def _parameters(function: Callable, name: str) -> list[Parameter]:
     return parameters
 
 
+# All of them, for clear_jax_callable_graph_cache().
+_callables: weakref.WeakSet[JaxCallable] = weakref.WeakSet()
+
+
+class CapturedCalls:
+    """The graphs of a function, the last used ones last: by the stream, the values and shapes of the call, and the
+    addresses of the arrays that are not staged."""
+
+    def __init__(self, function: Callable, staged: tuple[set[str], set[str]] | None, most: int | None):
+        self.function, self.staged, self.most = function, staged, most
+        self._graphs: OrderedDict[Any, tuple[Any, dict[str, Any]]] = OrderedDict()
+
+    def clear(self) -> None:
+        """Frees the graphs."""
+        self._graphs.clear()
+
+    def _is_staged(self, row: tuple) -> bool:
+        if self.staged is None or len(row) == 2:
+            return False
+        name, _, _, is_input, is_output = row
+        inputs, outputs = self.staged
+        return (is_input and name in inputs) or (is_output and name in outputs)
+
+    def run(self, rows: list[tuple], *values: Any) -> None:
+        """One call of XLA: `rows` as Signature describes the parameters, and their values."""
+        import warp as wp
+
+        arrays = [value for row, value in zip(rows, values, strict=True) if len(row) > 2]
+        if not arrays or not arrays[0].device.is_cuda:
+            return self.function(*values)
+        stream = wp.get_stream(arrays[0].device)
+        if stream.is_capturing:
+            return self.function(*values)
+        key = [stream.cuda_stream, arrays[0].device.alias]
+        for row, value in zip(rows, values, strict=True):
+            key.append((id(rows), value.ptr if len(row) > 2 and not self._is_staged(row) else None))
+        found = self._graphs.pop(tuple(key), None)
+        if found is None:
+            found = self._capture(rows, values, stream)
+            while self.most is not None and len(self._graphs) >= self.most:
+                self._graphs.popitem(last=False)
+        self._graphs[tuple(key)] = found
+        graph, memory = found
+        for row, value in zip(rows, values, strict=True):
+            if row[0] in memory:
+                if row[3]:
+                    wp.copy(memory[row[0]], value)
+                else:
+                    memory[row[0]].zero_()
+        wp.capture_launch(graph, stream=stream)
+        for row, value in zip(rows, values, strict=True):
+            if row[0] in memory and row[4]:
+                wp.copy(value, memory[row[0]])
+        return None
+
+    def _capture(self, rows: list[tuple], values: tuple, stream: Any) -> tuple[Any, dict[str, Any]]:
+        import warp as wp
+
+        memory = {}
+        for row, value in zip(rows, values, strict=True):
+            if self._is_staged(row):
+                memory[row[0]] = wp.empty(shape=value.shape, dtype=value.dtype, device=value.device)
+        given = [memory.get(row[0], value) for row, value in zip(rows, values, strict=True)]
+        # A stream of our own: no other library's is captured.
+        own = wp.Stream(stream.device)
+        with wp.ScopedStream(own), wp.ScopedCapture(stream=own) as capture:
+            result = self.function(*given)
+        if result is not None:
+            raise _weft.usage_error(
+                f"{_API}(): the function returned {result!r}, expected None: it writes its outputs, which are its last "
+                "arguments",
+                TypeError,
+            )
+        return capture.graph, memory
+
+
 class JaxCallable:
     """A Python function as a function of arrays of JAX; made by :func:`warp.jax_callable`."""
 
@@ -88,7 +169,9 @@ class JaxCallable:
             self.signature  # noqa: B018
         self._signature([unknown_parameter(name) for name in inspect.signature(function).parameters])
         self.graph_mode = JaxCallableGraphMode.JAX
+        self.graphs: CapturedCalls | None = None  # of modes in which Weft captures
         self._known: dict[Any, int] = {}
+        _callables.add(self)
 
     def _signature(self, parameters: list[Parameter]) -> Signature:
         num_outputs, in_out = self._outputs
@@ -110,11 +193,6 @@ class JaxCallable:
                 arrays.
             output_dims, vmap_method: for this call, in place of those of jax_callable().
         """
-        if self.graph_mode not in (JaxCallableGraphMode.NONE, JaxCallableGraphMode.JAX):
-            raise _weft.UsageError(
-                f"{_API}(): graph_mode is {self.graph_mode.name}, and there are NONE and JAX. help: with JAX, XLA "
-                "captures the launches into its own graphs on GPUs"
-            )
         jax = import_library("jax")
         ensure_handlers()
         inputs, outputs = self.signature.split(len(args))
@@ -164,7 +242,8 @@ class JaxCallable:
         return number
 
     def _made(self, rows: list[tuple]) -> int:
-        return _weft.make_xla_function(self.function, f"{_API}()", self.signature.subject, rows)
+        function = self.function if self.graphs is None else functools.partial(self.graphs.run, rows)
+        return _weft.make_xla_function(function, f"{_API}()", self.signature.subject, rows)
 
 
 def jax_callable(
@@ -199,20 +278,23 @@ def jax_callable(
     Args:
         func: the function.
         num_outputs: how many arguments are outputs, those of ``in_out_argnames`` too.
-        graph_mode: NONE or JAX, which are the same on the CPU. With JAX, the launches may become a part of XLA's graphs
-            on a GPU. With another one, a call is an error.
+        graph_mode: whose graphs the launches become on a GPU: see :class:`JaxCallableGraphMode`. All modes are the same
+            on the CPU.
         vmap_method: as in ``jax.ffi.ffi_call``. The function runs for each sample with any method; with None ``vmap``
             is an error.
         output_dims: the shape of the outputs, without the elements' own, or a dictionary of shapes by name; by default
             that of the first array.
         in_out_argnames: names of arguments that are inputs and outputs: the function gets a copy, which is returned.
-        stage_in_argnames, stage_out_argnames, graph_cache_max: accepted; they belong to CUDA graphs.
+        stage_in_argnames, stage_out_argnames: the inputs and outputs that WARP_STAGED stages; None is all. There is a
+            graph for each set of buffers of the others.
+        graph_cache_max: how many graphs are kept of the modes WARP and WARP_STAGED; the one that was used least
+            recently goes. None is all.
         module_preload_mode: accepted; code is loaded at the first launch.
         has_side_effect: keeps calls whose results are unused.
 
     Raises:
         UsageError: a TypeError or ValueError, when it is made or traced: annotations, the number of arguments, dtypes
-            or shapes do not fit; a RuntimeError for other modes of graphs, and if it is differentiated.
+            or shapes do not fit; a RuntimeError if it is differentiated.
     """
     JaxModulePreloadMode(module_preload_mode)
     mode = JaxCallableGraphMode(graph_mode)
@@ -223,6 +305,12 @@ def jax_callable(
         if staged not in names:
             text = f"{_API}(): function '{result.name}': there is no argument {staged!r} to be staged"
             raise _weft.usage_error(text, ValueError)
+    if graph_cache_max is not None and graph_cache_max < 1:
+        text = f"{_API}(): graph_cache_max is {graph_cache_max}, expected at least 1, or None for all"
+        raise _weft.usage_error(text, ValueError)
+    if mode not in (JaxCallableGraphMode.NONE, JaxCallableGraphMode.JAX):
+        staged = tuple(set(names if some is None else some) for some in (stage_in_argnames, stage_out_argnames))
+        result.graphs = CapturedCalls(func, staged if mode > JaxCallableGraphMode.WARP else None, graph_cache_max)
     return result
 
 
@@ -236,3 +324,6 @@ def clear_jax_callable_graph_cache(callable: JaxCallable | None = None) -> None:
         raise _weft.usage_error(
             f"clear_jax_callable_graph_cache(): got {callable!r}, expected what wp.jax_callable() made", TypeError
         )
+    for each in list(_callables) if callable is None else [callable]:
+        if each.graphs is not None:
+            each.graphs.clear()
