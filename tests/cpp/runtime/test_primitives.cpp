@@ -90,7 +90,7 @@ TEST(Primitives, products_of_strided_matrices) {
     Array a = transpose(array_of(f32_type(), values, {kInner, kRows}), turned);
     Array b = array_of(f32_type(), others, {kInner, kColumns});
     Array d = empty(f32_type(), Shape{kRows, kColumns}, device("cpu"));
-    primitives().matmul(a, b, nullptr, d, 2.0, 0.0);
+    primitives().matmul(a, b, nullptr, d, 2.0, 0.0, MatmulPrecision::exact);
     std::vector<float> result = values_of<float>(d);
     for (std::int64_t i = 0; i < kRows; i += 7) {
         for (std::int64_t j = 0; j < kColumns; j += 5) {
@@ -120,7 +120,7 @@ TEST(Primitives, blocks_of_a_product_stay_in_their_rows_and_columns) {
                 f32_type(), std::vector<float>(static_cast<std::size_t>(height * width), kUntouched), {height, width});
             const Array middle = slice(slice(around, 0, rows / 2, rows, 1), 1, columns / 2, columns, 1);
             primitives().matmul(array_of(f32_type(), a, {rows, inner}), array_of(f32_type(), b, {inner, columns}),
-                                nullptr, middle, 1.0, 0.0);
+                                nullptr, middle, 1.0, 0.0, MatmulPrecision::exact);
             const std::vector<float> all = values_of<float>(around);
             results.emplace_back();
             for (std::int64_t i = 0; i < height; ++i) {
