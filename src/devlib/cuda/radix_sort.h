@@ -17,11 +17,17 @@
 
 namespace weft::devlib {
 
-inline constexpr int kSortThreads = 256;  // per block
-inline constexpr int kSortItems = 16;     // pairs of a thread
-inline constexpr int kSortTile = kSortThreads * kSortItems;
+inline constexpr int kSortTile = 4096;    // pairs
+inline constexpr int kSortThreads = 256;  // per block, but for passes
+// Threads of a pass, after the registers that ptxas gives it: with 8 bytes in a key or a value, 256 threads of 16 pairs
+// leave room for 16 warps on a multiprocessor, and 512 threads of 8 pairs for 32. Codes of 64-bit floats need so many
+// registers that one block of 512 threads would fit.
+constexpr int sort_threads(int key_bytes, int value_bytes, bool is_float) {
+    if (key_bytes == 8) return is_float ? 256 : 512;
+    return value_bytes == 8 ? 512 : 256;
+}
 inline constexpr int kDigitBits = 8;
-inline constexpr int kDigits = 1 << kDigitBits;  // a thread has a digit
+inline constexpr int kDigits = 1 << kDigitBits;
 inline constexpr int kMostPasses = 64 / kDigitBits;
 inline constexpr Int64 kMostSorted = (Int64(1) << 31) - 1;  // pairs
 

@@ -52,7 +52,7 @@ struct DigitOfKey {
 template <typename Stored, bool kIsFloat>
 [[gnu::always_inline]] inline void count_digits(const RadixSortPlan& plan) {
     using Key = typename KeyWord<Stored>::type;
-    constexpr int kPasses = sizeof(Stored) * 8 / kDigitBits;
+    constexpr int kPasses = sizeof(Stored) * 8 / kDigitBits, kItems = kSortTile / kSortThreads;
     WEFT_SHARED UInt32 found[kPasses * kDigits];
     const int thread = int(block_thread()), words = plan.passes * kDigits;
     const auto* const keys = static_cast<const Stored*>(plan.keys);
@@ -79,15 +79,15 @@ template <typename Stored, bool kIsFloat>
         const SortSegment segment = segment_of(plan, owner);
         const UInt32 first = (tile - segment.first_tile) * kSortTile, left = segment.count - first;
         const Stored* const from = keys + segment.begin + first + thread;
-        Key own[kSortItems];
+        Key own[kItems];
 #pragma unroll
-        for (int k = 0; k < kSortItems; ++k)
+        for (int k = 0; k < kItems; ++k)
             own[k] = UInt32(thread + k * kSortThreads) < left ? Key(from[k * kSortThreads]) : Key(0);
         for (int pass = 0; pass < plan.passes; ++pass) {
             const DigitOfKey<Key, kIsFloat, sizeof(Stored) * 8> digit(plan.order, plan.begin_bit + pass * kDigitBits,
                                                                       plan.end_bit);
 #pragma unroll
-            for (int k = 0; k < kSortItems; ++k)
+            for (int k = 0; k < kItems; ++k)
                 if (UInt32(thread + k * kSortThreads) < left) count_one(found + pass * kDigits + digit(own[k]));
         }
     }
@@ -96,7 +96,7 @@ template <typename Stored, bool kIsFloat>
 
 // ---- a pass ----
 
-template <typename Stored, typename Value>
+template <typename Stored, typename Value, int kThreads>
 [[gnu::always_inline]] inline void copy_tile(const RadixSortPlan& plan, Int32 step, UInt32 first, UInt32 count) {
     const bool is_second = step & kStepReadsSecond;
     const auto* const keys = static_cast<const Stored*>(is_second ? plan.other_keys : plan.keys);
@@ -105,7 +105,7 @@ template <typename Stored, typename Value>
     auto* const to_values = static_cast<Value*>(is_second ? plan.values : plan.other_values);
     const bool makes_positions = plan.makes_positions && step & kStepIsFirst;
 #pragma unroll 4
-    for (UInt32 at = UInt32(block_thread()); at < count; at += kSortThreads) {
+    for (UInt32 at = UInt32(block_thread()); at < count; at += kThreads) {
         to_keys[first + at] = keys[first + at];
         to_values[first + at] = makes_positions ? Value(first + at) : values[first + at];
     }
@@ -126,24 +126,26 @@ inline UInt32 place_after_earlier_tiles(const UInt32* progress) {
 }
 
 // Calls item(k, its index in the tile) for this thread's items that there are. Most tiles are full.
-template <typename Item>
+template <int kThreads, typename Item>
 [[gnu::always_inline]] inline void for_own_items(UInt32 count, const Item& item) {
     const auto thread = UInt32(block_thread());
     if (count == kSortTile) {
 #pragma unroll
-        for (int k = 0; k < kSortItems; ++k) item(k, thread + UInt32(k * kSortThreads));
+        for (int k = 0; k < kSortTile / kThreads; ++k) item(k, thread + UInt32(k * kThreads));
     } else {
 #pragma unroll
-        for (int k = 0; k < kSortItems; ++k)
-            if (thread + UInt32(k * kSortThreads) < count) item(k, thread + UInt32(k * kSortThreads));
+        for (int k = 0; k < kSortTile / kThreads; ++k)
+            if (thread + UInt32(k * kThreads) < count) item(k, thread + UInt32(k * kThreads));
     }
 }
 
 template <typename Stored, bool kIsFloat, typename Value>
 [[gnu::always_inline]] inline void sort_tile(const RadixSortPlan& plan) {
     using Key = typename KeyWord<Stored>::type;
+    constexpr int kThreads = sort_threads(sizeof(Stored), sizeof(Value), kIsFloat);
+    constexpr int kItems = kSortTile / kThreads, kWarps = kThreads / kLanes;
     constexpr int kWords = int((sizeof(Key) > sizeof(Value) ? sizeof(Key) : sizeof(Value)) / 4) * kSortTile;
-    static_assert(kWords >= kSortWarps * kDigits);
+    static_assert(kWords >= kWarps * kDigits);
     // Counters by warp and digit, then the tile's keys, then its values.
     WEFT_SHARED UInt64 room[kWords / 2];
     WEFT_SHARED UInt32 shifts[kDigits];  // from a digit's place in the tile to that in the segment
@@ -155,7 +157,7 @@ template <typename Stored, bool kIsFloat, typename Value>
     auto* const counters = reinterpret_cast<Shared<UInt32>>(&room[0]);
     if (thread == 0) own_tile = add_to(plan.next_tile + plan.pass, 1);
 #pragma unroll
-    for (int warp = 0; warp < kSortWarps; ++warp) counters[warp * kDigits + thread] = 0;
+    for (int word = 0; word < kWarps * kDigits; word += kThreads) counters[word + thread] = 0;
     __syncthreads();
     const UInt32 tile = own_tile;
     if (tile >= tiles_of(plan)) return;
@@ -166,55 +168,58 @@ template <typename Stored, bool kIsFloat, typename Value>
     if (step == 0) return;
     const UInt32 first = segment.begin + (tile - segment.first_tile) * kSortTile;
     const UInt32 count = least32(segment.begin + segment.count - first, kSortTile);
-    if (step & kStepCopies) return copy_tile<Stored, Value>(plan, step, first, count);
+    if (step & kStepCopies) return copy_tile<Stored, Value, kThreads>(plan, step, first, count);
 
     // A warp has items in a row. Missing ones get the last digit, behind all others of the tile.
     const bool is_second = step & kStepReadsSecond;
-    const UInt32 own_at = UInt32(thread / kLanes * (kLanes * kSortItems) + thread % kLanes);
+    const UInt32 own_at = UInt32(thread / kLanes * (kLanes * kItems) + thread % kLanes);
     const DigitOfKey<Key, kIsFloat, sizeof(Stored) * 8> digit_of(plan.order, plan.begin_bit + plan.pass * kDigitBits,
                                                                  plan.end_bit);
     auto* const own_counters = counters + thread / kLanes * kDigits;
-    Key keys[kSortItems];
+    Key keys[kItems];
     {
         const auto* const from = static_cast<const Stored*>(is_second ? plan.other_keys : plan.keys) + first + own_at;
         if (count == kSortTile) {
 #pragma unroll
-            for (int k = 0; k < kSortItems; ++k) keys[k] = Key(from[k * kLanes]);
+            for (int k = 0; k < kItems; ++k) keys[k] = Key(from[k * kLanes]);
         } else {
 #pragma unroll
-            for (int k = 0; k < kSortItems; ++k)
+            for (int k = 0; k < kItems; ++k)
                 keys[k] = own_at + UInt32(k * kLanes) < count ? Key(from[k * kLanes]) : Key(plan.order.last);
         }
     }
 #pragma unroll
-    for (int k = 0; k < kSortItems; ++k) count_one(own_counters + digit_of(keys[k]));
+    for (int k = 0; k < kItems; ++k) count_one(own_counters + digit_of(keys[k]));
     __syncthreads();
 
-    // A thread has a digit: its place in the tile for each warp, and the tile's number of keys for later tiles.
+    // The first threads have a digit each: its place in the tile for each warp, and the tile's number of keys for later
+    // tiles.
+    const bool has_digit = kThreads == kDigits || thread < kDigits;
     UInt32 total = 0;
-    UInt32 before[kSortWarps];
+    UInt32 before[kWarps];
+    if (has_digit) {
 #pragma unroll
-    for (int warp = 0; warp < kSortWarps; ++warp) {
-        before[warp] = total;
-        total += counters[warp * kDigits + thread];
+        for (int warp = 0; warp < kWarps; ++warp) {
+            before[warp] = total;
+            total += counters[warp * kDigits + thread];
+        }
     }
-    const UInt32 start = sum_before(total);
-#pragma unroll
-    for (int warp = 0; warp < kSortWarps; ++warp) counters[warp * kDigits + thread] = start + before[warp];
-    if (UInt32(thread) == ((UInt32(1) << (plan.end_bit - plan.begin_bit - plan.pass * kDigitBits < kDigitBits
-                                              ? plan.end_bit - plan.begin_bit - plan.pass * kDigitBits
-                                              : kDigitBits)) -
-                           1))
-        total -= kSortTile - count;
+    const UInt32 start = sum_before<kThreads>(total);
     UInt32* const progress = plan.progress + plan.pass * progress_words + std::int64_t(tile) * kDigits + thread;
     const bool is_first_tile = tile == segment.first_tile;
-    const UInt32 base = plan.digits[std::int64_t(segment_pass) * kDigits + thread];
-    tell(progress, is_first_tile ? kIsPlace | (base + total) : total + 1);
+    UInt32 base = 0;
+    if (has_digit) {
+#pragma unroll
+        for (int warp = 0; warp < kWarps; ++warp) counters[warp * kDigits + thread] = start + before[warp];
+        if (UInt32(thread) == digit_of.mask) total -= kSortTile - count;
+        base = plan.digits[std::int64_t(segment_pass) * kDigits + thread];
+        tell(progress, is_first_tile ? kIsPlace | (base + total) : total + 1);
+    }
     __syncthreads();
 
-    UInt32 places[kSortItems];
+    UInt32 places[kItems];
 #pragma unroll
-    for (int k = 0; k < kSortItems; ++k) {
+    for (int k = 0; k < kItems; ++k) {
         const UInt32 digit = digit_of(keys[k]), same = lanes_with(digit);
         const UInt32 rank = UInt32(__builtin_popcount(same & lanes_up_to_own()));
         const int leader = kLanes - 1 - __builtin_clz(same);
@@ -227,11 +232,12 @@ template <typename Stored, bool kIsFloat, typename Value>
         __nvvm_bar_warp_sync(kAllLanes);
         places[k] = place + rank - 1;
     }
-    if (is_first_tile) {
-        shifts[thread] = segment.begin + base - start;
-    } else {
-        const UInt32 place = place_after_earlier_tiles(progress);
-        tell(progress, kIsPlace | (place + total));
+    if (has_digit) {
+        UInt32 place = base;
+        if (!is_first_tile) {
+            place = place_after_earlier_tiles(progress);
+            tell(progress, kIsPlace | (place + total));
+        }
         shifts[thread] = segment.begin + place - start;
     }
     __syncthreads();
@@ -240,37 +246,37 @@ template <typename Stored, bool kIsFloat, typename Value>
     auto* const tile_keys = reinterpret_cast<Shared<Key>>(&room[0]);
     auto* const tile_values = reinterpret_cast<Shared<Value>>(&room[0]);
 #pragma unroll
-    for (int k = 0; k < kSortItems; ++k) tile_keys[places[k]] = keys[k];
-    Value values[kSortItems];
+    for (int k = 0; k < kItems; ++k) tile_keys[places[k]] = keys[k];
+    Value values[kItems];
     if (plan.makes_positions && step & kStepIsFirst) {
 #pragma unroll
-        for (int k = 0; k < kSortItems; ++k) values[k] = Value(first + own_at + UInt32(k * kLanes));
+        for (int k = 0; k < kItems; ++k) values[k] = Value(first + own_at + UInt32(k * kLanes));
     } else {
         const auto* const from =
             static_cast<const Value*>(is_second ? plan.other_values : plan.values) + first + own_at;
         if (count == kSortTile) {
 #pragma unroll
-            for (int k = 0; k < kSortItems; ++k) values[k] = from[k * kLanes];
+            for (int k = 0; k < kItems; ++k) values[k] = from[k * kLanes];
         } else {
 #pragma unroll
-            for (int k = 0; k < kSortItems; ++k)
+            for (int k = 0; k < kItems; ++k)
                 values[k] = own_at + UInt32(k * kLanes) < count ? from[k * kLanes] : Value(0);
         }
     }
     __syncthreads();
-    UInt32 to[kSortItems];
+    UInt32 to[kItems];
     auto* const sorted_keys = static_cast<Stored*>(is_second ? plan.keys : plan.other_keys);
-    for_own_items(count, [&](int k, UInt32 at) {
+    for_own_items<kThreads>(count, [&](int k, UInt32 at) {
         const Key key = tile_keys[at];
         to[k] = shifts[digit_of(key)] + at;
         sorted_keys[to[k]] = Stored(key);
     });
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k < kSortItems; ++k) tile_values[places[k]] = values[k];
+    for (int k = 0; k < kItems; ++k) tile_values[places[k]] = values[k];
     __syncthreads();
     auto* const sorted_values = static_cast<Value*>(is_second ? plan.values : plan.other_values);
-    for_own_items(count, [&](int k, UInt32 at) { sorted_values[to[k]] = tile_values[at]; });
+    for_own_items<kThreads>(count, [&](int k, UInt32 at) { sorted_values[to[k]] = tile_values[at]; });
 }
 
 }  // namespace weft::devlib

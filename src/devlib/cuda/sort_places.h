@@ -45,9 +45,11 @@ inline UInt32 lanes_with(UInt32 digit) {
     return same;
 }
 
-// The sum of the numbers of the threads before this one, in a block of kSortThreads. All of them must call it.
-inline UInt32 sum_before(UInt32 number) {
-    WEFT_SHARED UInt32 sums[kSortWarps];
+// The sum of the numbers of the threads before this one. All threads of the block must call it.
+template <int kThreads = kSortThreads>
+UInt32 sum_before(UInt32 number) {
+    constexpr int kWarps = kThreads / kLanes;
+    WEFT_SHARED UInt32 sums[kWarps];
     const int warp = int(block_thread()) / kLanes, own = int(block_thread()) % kLanes;
     UInt32 sum = number;
 #pragma unroll
@@ -59,7 +61,7 @@ inline UInt32 sum_before(UInt32 number) {
     __syncthreads();
     UInt32 before = sum - number;
 #pragma unroll
-    for (int other = 0; other < kSortWarps; ++other)
+    for (int other = 0; other < kWarps; ++other)
         if (other < warp) before += sums[other];
     __syncthreads();
     return before;

@@ -110,8 +110,9 @@ void RadixSort::sort() {
     launch_own(kSteps, *device_, *stream_, std::min<unsigned>(plan_.most_segments, 1 << 16), kSortThreads, &plan_);
     const KernelsOfKey& kernels = kKernels[kernels_];
     const OwnKernel pass = value_bytes_ == 8 ? kernels.pass_8 : kernels.pass_4;
+    const int threads = devlib::sort_threads(1 << kernels_ / 2, value_bytes_, kernels_ % 2 == 1);
     for (plan_.pass = 0; plan_.pass < plan_.passes; ++plan_.pass)
-        launch_own(pass, *device_, *stream_, plan_.most_tiles, kSortThreads, &plan_);
+        launch_own(pass, *device_, *stream_, plan_.most_tiles, static_cast<unsigned>(threads), &plan_);
 }
 
 }  // namespace weft::runtime
