@@ -1,5 +1,5 @@
-"""The machine code of sorts beside CUB's, for a machine without a GPU: registers, shared memory, occupancy, instructions,
-bytes and kernels of a sort of pairs with 32- and 64-bit keys, and of its segmented form.
+"""The machine code of sorts beside CUB's, for a machine without a GPU: registers, shared memory, occupancy,
+instructions, bytes and kernels of a sort of pairs with 32- and 64-bit keys, and of its segmented form.
 
     compare_sorts.py                    build/devlib/cuda/radix_sort_*.ptx beside CUB of nvcc's toolkit, for sm_90
     compare_sorts.py --cuobjdump PATH   with the tool of the package nvidia-cuda-cuobjdump
@@ -11,7 +11,6 @@ bounds from above. Votes and shared accesses by class show the work itself.
 
 import argparse
 import collections
-import functools
 import os
 import re
 import shutil
@@ -25,7 +24,7 @@ ARCH = "sm_90"
 # Of a multiprocessor.
 REGISTERS, SHARED, WARPS = 65536, 233472, 64
 RESERVED = 1024  # shared memory of each block for the system
-THREADS = 256  # of ours; kSortThreads
+TILE = 4096  # of ours
 KEYS = {"u32": "unsigned", "f32": "float", "u64": "unsigned long long", "f64": "double"}
 VALUES = {4: "unsigned", 8: "unsigned long long"}
 
@@ -43,7 +42,7 @@ void sorts(const char* name) {
     V* values = nullptr;
     int* ends = nullptr;
     cub::DeviceRadixSort::SortPairs(none, bytes, keys, keys, values, values, 32000000u);
-    if (sizeof(K) == 4 && sizeof(V) == 4)
+    if constexpr (sizeof(K) == 4 && sizeof(V) == 4)
         cub::DeviceSegmentedSort::SortPairs(none, bytes, keys, keys, values, values, 1000000, 1000, ends, ends);
 }
 int main() {
@@ -98,16 +97,8 @@ def resident_warps(registers, shared, threads):
     return min(REGISTERS // of_warp // warps, SHARED // (shared + RESERVED), WARPS // warps) * warps
 
 
-@functools.cache
-def names(path):
-    """A constant of the kernels' header."""
-    text = Path(path).read_text()
-    return {name: int(number) for name, number in re.findall(r"constexpr int (\w+) = (\d+);", text)}
-
-
 def ours(cuobjdump, ptxas, folder):
     """[(row, threads, items, resources, opcodes)], and the kernels by names"""
-    items = names(ROOT / "src/devlib/cuda/radix_sort.h")["kSortItems"]
     rows, kernels = [], {}
     for name in ("radix_sort_32", "radix_sort_64", "sort_segments"):
         text = ROOT / os.environ.get("BUILD", "build") / f"devlib/cuda/{name}.ptx"
@@ -117,8 +108,9 @@ def ours(cuobjdump, ptxas, folder):
         kernels |= {kernel: (said[kernel], found[kernel]) for kernel in said}
     for key in KEYS:
         for value in VALUES:
+            threads = 512 if key == "u64" or (key != "f64" and value == 8) else 256  # sort_threads()
             kernel = f"weft_sort_pass_{key}_{value}"
-            rows.append(((key, value), THREADS, items, *kernels[kernel]))
+            rows.append(((key, value), threads, TILE // threads, *kernels[kernel]))
     return rows, kernels
 
 
@@ -155,21 +147,20 @@ def normal(name):
 
 
 CLASSES = {"votes": ("VOTE", "MATCH"), "shared": ("LDS", "STS"), "shared atomics": ("ATOMS",)}
+HEAD = ("key", "value", "", "tile", "registers", "spills", "shared", "warps", "instructions", *CLASSES, "bytes")
 
 
 def print_passes(rows):
-    classes = "".join(f"{name:>16}" for name in CLASSES)
-    print("A pass; instructions and accesses per pair, as they stand in the code:")
-    print(f"{'key value':12}{'':6}{'tile':>6}{'registers':>11}{'spills':>8}{'shared':>8}{'warps':>7}"
-          f"{'instructions':>14}{classes}{'bytes':>8}")  # fmt: skip
+    print("A pass; instructions, accesses and bytes of memory per pair, as they stand in the code:")
+    print("".join(f"{name:>16}" if name in CLASSES else f"{name:>13}" for name in HEAD))
     for of, (key, value), threads, items, (registers, shared, spills), counts in rows:
-        tile = threads * items
-        key_bytes = int(key[1:]) // 8
+        tile, key_bytes = threads * items, int(key[1:]) // 8
         # Pairs in and out; of each tile's 256 words: cleared, written twice, read once at least.
         moved = 2 * (key_bytes + value) + 4 * 256 * 4 / tile
-        per_pair = "".join(f"{sum(counts[code] for code in codes) / items:16.1f}" for codes in CLASSES.values())
-        print(f"{key:6}{value:<6}{of:6}{tile:6}{registers:11}{spills:8}{shared:8}"
-              f"{resident_warps(registers, shared, threads):7}{counts.total() / items:14.1f}{per_pair}{moved:8.1f}")  # fmt: skip
+        warps = resident_warps(registers, shared, threads)
+        whole = "".join(f"{each:>13}" for each in (key, value, of, tile, registers, spills, shared, warps))
+        classes = "".join(f"{sum(counts[code] for code in codes) / items:16.1f}" for codes in CLASSES.values())
+        print(f"{whole}{counts.total() / items:13.1f}{classes}{moved:13.1f}")
 
 
 def print_others(title, kernels, wanted):
@@ -177,7 +168,23 @@ def print_others(title, kernels, wanted):
     for name, ((registers, shared, spills), counts) in sorted(kernels.items()):
         found = next((short for short, pattern in wanted.items() if re.search(pattern, name)), None)
         if found:
-            print(f"  {found:32}{registers:4} registers {shared:6} bytes shared {spills:4} spilled {counts.total():6} instructions")
+            memory = f"{shared:6} shared {spills:4} spilled"
+            print(f"  {found:28}{registers:4} registers {memory} {counts.total():6} instructions")
+
+
+OURS = {
+    "digits, 32 bits": "digits_u32",
+    "digits, 64 bits": "digits_u64",
+    "segments: lists": "segments_list",
+    "segments: warps, 32 bits": "short_32",
+    "segments: blocks, 32 bits": "middle_32",
+}
+CUBS = {
+    "digits, 32 bits": r"HistogramKernel<.*policy_hub<unsigned int, unsigned int",
+    "digits, 64 bits": r"HistogramKernel<.*policy_hub<unsigned long long, unsigned int",
+    "segments: small and medium": r"SegmentedSortKernelSmall<.*policy_hub<unsigned int, unsigned int",
+    "segments: large": r"SegmentedSortKernelLarge<.*policy_hub<unsigned int, unsigned int",
+}
 
 
 def main():
@@ -191,17 +198,11 @@ def main():
     both = [row for pair in zip(our_rows, cub_rows, strict=True) for row in zip(("weft", "cub"), pair, strict=True)]
     print_passes([(of, *row) for of, row in both])
     print()
-    print_others("Other kernels of Weft:", our_kernels, {
-        "digits, 32 bits": "digits_u32", "digits, 64 bits": "digits_u64", "segments: lists": "segments_list",
-        "segments: warps, 32 bits": "short_32", "segments: blocks, 32 bits": "middle_32",
-    })  # fmt: skip
-    print_others("Other kernels of CUB:", cub_kernels, {
-        "digits, 32 bits": r"HistogramKernel<.*policy_hub<unsigned int, unsigned int",
-        "digits, 64 bits": r"HistogramKernel<.*policy_hub<unsigned long long, unsigned int",
-        "segments: small and medium": r"SegmentedSortKernelSmall<", "segments: large": r"SegmentedSortKernelLarge<",
-    })  # fmt: skip
+    print_others("Other kernels of Weft:", our_kernels, OURS)
+    print_others("Other kernels of CUB:", cub_kernels, CUBS)
     print()
-    print("A sort of P passes: Weft P + 2 kernels and 1 fill, CUB P + 2 kernels and P + 2 fills; up to 2,048 pairs Weft 1.")
+    print("A sort of P passes: Weft P + 2 kernels and 1 fill, CUB P + 2 kernels and P + 2 fills.")
+    print("Up to 2,048 pairs: Weft 1 kernel; CUB 1 up to the tile of its kernel for one block.")
 
 
 if __name__ == "__main__":
