@@ -102,7 +102,7 @@ private:
 
     // Sorts the keys. The result has those without their lowest bits, each once.
     Array runs(int shift, Array* masks) {
-        device_.primitives().sort_pairs(keys_, order_, plan_.count);
+        device_.primitives().sort_pairs(keys_, order_, plan_.count, 0, 64);
         const Array places = numbers(Scalar::i32, valid_);
         devlib::VoxelRunPlan plan{};
         plan.keys = plan_.keys, plan.count = valid_, plan.shift = shift;
