@@ -310,15 +310,24 @@ void add_tiles(std::vector<Sum>& tiles) {
     }
 }
 
+// The components of a tile are scanned by one thread, which then has the tile in its cache.
 template <typename T>
-void scan_column(const Column<T>& column, std::int64_t count, bool inclusive) {
+void scan_columns(const T* from, T* to, std::int64_t components, std::int64_t count, bool inclusive) {
     const std::int64_t tiles = (count + kTile - 1) / kTile;
-    std::vector<SumOf<T>> carries(static_cast<std::size_t>(tiles));
-    for_each_block(tiles - 1, kTile,
-                   [&](std::int64_t tile) { carries[static_cast<std::size_t>(tile)] = tile_sum(column, tile); });
-    if (tiles > 1) add_tiles(carries);
-    for_each_block(tiles, kTile, [&](std::int64_t tile) {
-        const SumOf<T> carry = carries[static_cast<std::size_t>(tile)];
+    std::vector<std::vector<SumOf<T>>> carries(static_cast<std::size_t>(components));
+    for (auto& each : carries) each.resize(static_cast<std::size_t>(tiles));
+    const auto for_each = [&](std::int64_t number, const auto& visit) {
+        for_each_block(number, kTile * components, [&](std::int64_t tile) {
+            for (std::int64_t i = 0; i < components; ++i)
+                visit(Column<T>{from + i, to + i, components}, tile,
+                      carries[static_cast<std::size_t>(i)][static_cast<std::size_t>(tile)]);
+        });
+    };
+    for_each(tiles - 1,
+             [](const Column<T>& column, std::int64_t tile, SumOf<T>& carry) { carry = tile_sum(column, tile); });
+    if (tiles > 1)
+        for (auto& each : carries) add_tiles(each);
+    for_each(tiles, [&](const Column<T>& column, std::int64_t tile, SumOf<T>& carry) {
         if (inclusive)
             scan_tile<true>(column, tile, count, carry);
         else
@@ -337,11 +346,8 @@ void CpuPrimitives::scan(const Array& from, const Array& to, bool inclusive) {
     std::int64_t components = from.dtype.components();
     visit_scalar(from.dtype.scalar(), [&](auto number) {
         using T = decltype(number);
-        for (std::int64_t component = 0; component < components; ++component) {
-            scan_column<T>({static_cast<const T*>(source.view.data) + component,
-                            static_cast<T*>(result.view.data) + component, components},
-                           from.size(), inclusive);
-        }
+        scan_columns(static_cast<const T*>(source.view.data), static_cast<T*>(result.view.data), components,
+                     from.size(), inclusive);
     });
     if (!direct) copy(to, result);
 }
