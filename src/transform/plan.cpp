@@ -60,6 +60,12 @@ private:
     }
 
     void choose_form_of_threads() {
+        // Shuffles and atomics of shared memory have 32 or 64 bits.
+        for (const auto& [atomic, facts] : plan_.atomics) {
+            if (!plan_.privatised.contains(facts.memory)) continue;
+            const int bits = info(atomic->operands.back()->type.scalar()).bits;
+            if (bits != 32 && bits != 64) plan_.privatised.erase(facts.memory);
+        }
         if (!plan_.privatised.empty()) {
             find_accumulated();
             find_shared_copies();

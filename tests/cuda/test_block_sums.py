@@ -143,6 +143,19 @@ def test_an_array_with_two_kinds_of_atomics_is_left_to_the_memory():
     assert 192 <= total.numpy()[0] <= 193 and "barrier" not in text_of(sum_of_rows)
 
 
+@pytest.mark.parametrize("dtype", [wp.int8, wp.uint16, wp.float16])
+def test_small_numbers_have_atomics_of_their_own(dtype):
+    @wp.kernel(module="unique")
+    def counts(x: wp.array[int], total: wp.array[dtype], bins: wp.array[dtype]):
+        i = wp.tid()
+        wp.atomic_add(total, 0, dtype(1))
+        wp.atomic_add(bins, x[i], dtype(1))
+
+    total, bins = wp.zeros(1, dtype=dtype, device=DEVICE), wp.zeros(4, dtype=dtype, device=DEVICE)
+    wp.launch(counts, 100, inputs=[to_device(np.arange(100, dtype=np.int32) % 4), total, bins], device=DEVICE)
+    assert total.numpy().tolist() == [100] and bins.numpy().tolist() == [25] * 4
+
+
 def test_extremes_of_nan_and_infinity():
     @wp.kernel(module="unique")
     def extremes(x: wp.array[float], least: wp.array[float], greatest: wp.array[float]):

@@ -72,7 +72,10 @@ TEST(Serialize, gives_back_every_field_of_code_for_gpus) {
                                        .logs = 3,
                                        .most_threads = 128,
                                        .formats = {"%d\n", "", "a %g"}};
-    binary.kernels[1].code = CudaEntry{.argument_bytes = 8, .whole_blocks = true};
+    binary.kernels[1].code = CudaEntry{.argument_bytes = 8,
+                                       .whole_blocks = true,
+                                       .combines = true,
+                                       .shared_copies = {{8, 24, 40, 2, 12}, {64, 80, 88, 1, 4}}};
     expect_equal(binary, deserialize(serialize(binary)));
 }
 
