@@ -51,8 +51,6 @@ inline constexpr char kDynamicShared[] = "weft_shared";
 
 // Registers of a thread with several elements: the largest block, of 1024 threads, has 65536.
 inline constexpr int kRegistersTogether = 64;
-// The same if blocks combine contributions: with 40, some kernels spill.
-inline constexpr int kRegistersCombining = 48;
 
 class CudaEmitter final : public Emitter {
 public:

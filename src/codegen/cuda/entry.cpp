@@ -45,10 +45,7 @@ void CudaEmitter::emit_entry(KernelEntry& entry) {
     if (options_.most_threads > 0) function->addFnAttr("nvvm.maxntid", std::to_string(options_.most_threads));
     // Without an explicit limit, ptxas waits between loads rather than take more than 32 registers.
     const bool waits = plan_.coarsening.elements > 1 && options_.most_threads == 0;
-    const int registers = options_.max_registers > 0  ? options_.max_registers
-                          : !waits                    ? 0
-                          : plan_.coarsening.combines ? kRegistersCombining
-                                                      : kRegistersTogether;
+    const int registers = options_.max_registers > 0 ? options_.max_registers : waits ? kRegistersTogether : 0;
     if (registers > 0) function->addFnAttr("nvvm.maxnreg", std::to_string(registers));
     if (options_.least_blocks > 0) function->addFnAttr("nvvm.minctasm", std::to_string(options_.least_blocks));
     if (debug_) debug_->finalize();
