@@ -267,7 +267,11 @@ void Emitter::unroll_if_short(const Operation& loop, llvm::Instruction& back) {
     constexpr int kShortBody = 48;
     constexpr unsigned kIterations = 4;
     const transform::BodySize size = transform::body_size(loop.body());
-    if (size.has_loops || size.leaves > kShortBody || ir::known_trips(loop)) return;
+    // Derivatives have other loops around these, and atomics: unrolled, they would take many registers, and threads of
+    // a warp would come to the atomics one after the other.
+    if (kernel_.is_adjoint || !plan_.atomics.empty() || size.has_loops || size.leaves > kShortBody ||
+        ir::known_trips(loop))
+        return;
     llvm::Metadata* count =
         llvm::MDNode::get(context_, {llvm::MDString::get(context_, "llvm.loop.unroll.count"),
                                      llvm::ConstantAsMetadata::get(builder_.getInt32(kIterations))});
