@@ -34,6 +34,13 @@ def count_boxes(bvh: wp.uint64, low: wp.array[wp.vec3], side: float, out: wp.arr
     out[i] = n
 
 
+@wp.kernel
+def sum_boxes(bvh: wp.uint64, at: wp.array[wp.vec3], low: wp.array[wp.vec3], out: wp.array[float]):
+    i = wp.tid()
+    for j in wp.bvh_query_aabb(bvh, at[i], at[i] + wp.vec3(1.0)):
+        out[i] += low[j][0] * low[j][0]
+
+
 def sheet(z, device=DEVICE):
     """A square of two triangles at this height; a ray from z = 10 down meets it at 10 - z."""
     points = np.array([[0, 0, z], [4, 0, z], [0, 4, z], [4, 4, z]], np.float32)
@@ -96,14 +103,16 @@ def test_a_graph_refits_and_keeps_its_mesh(places):
         np.testing.assert_array_equal(out.numpy(), [10.0 - z] * 3)
 
 
+@pytest.mark.parametrize("constructor", ["lbvh", "sah", "median"])
 @pytest.mark.parametrize("groups", [False, True])
-def test_a_graph_builds_a_tree_anew(groups):
+def test_a_graph_builds_a_tree_anew(groups, constructor):
     rng = np.random.default_rng(3)
     n = 500
     low = [rng.random((n, 3)).astype(np.float32) for _ in range(3)]
     boxes = [wp.array(low[0] + side, dtype=wp.vec3, device=DEVICE) for side in (0.0, np.float32(0.05))]
     numbers = wp.array(rng.integers(0, 4, n), dtype=int, device=DEVICE) if groups else None
-    bvh = wp.Bvh(*boxes, groups=numbers)
+    bvh = wp.Bvh(*boxes, groups=numbers, constructor=constructor)
+    id = bvh.id
     at, found = (wp.zeros(20, dtype=dtype, device=DEVICE) for dtype in (wp.vec3, int))
     asked = rng.random((20, 3)).astype(np.float32)
     at.assign(asked)
@@ -118,15 +127,20 @@ def test_a_graph_builds_a_tree_anew(groups):
         wp.capture_launch(capture.graph)
         meets = np.all((now[None] <= asked[:, None] + 0.2) & (now[None] + 0.05 >= asked[:, None]), axis=2)
         np.testing.assert_array_equal(found.numpy(), meets.sum(axis=1))
+        bvh.refit()
+        wp.launch(count_boxes, 20, **arguments)
+        np.testing.assert_array_equal(found.numpy(), meets.sum(axis=1))
+    assert bvh.id == id
 
 
-def test_another_method_in_a_graph_is_an_error():
-    boxes = wp.zeros(3, dtype=wp.vec3, device=DEVICE)
-    bvh = wp.Bvh(boxes, boxes, constructor="sah")
+def test_a_graph_does_not_build_a_tree_of_the_host_that_a_tape_keeps():
+    boxes, at = (wp.zeros(3, dtype=wp.vec3, device=DEVICE, requires_grad=True) for _ in range(2))
+    bvh, sums = wp.Bvh(boxes, boxes, constructor="sah"), wp.zeros(3, dtype=float, device=DEVICE, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(sum_boxes, 3, [bvh.id, at, boxes, sums], device=DEVICE)
     with wp.ScopedCapture(DEVICE), pytest.raises(RuntimeError, match=r"Bvh.rebuild\(\): .*constructor='lbvh'"):
         bvh.rebuild()
-    bvh.rebuild("lbvh")
-    bvh.rebuild()
+    tape.reset()
     with wp.ScopedCapture(DEVICE):
         bvh.rebuild()
 

@@ -275,32 +275,45 @@ void refit_bvh(nb::object object) {
 }
 
 // A new tree under the same id: running launches keep the former one.
+void replace_tree(PyBvh& self, const spatial::TreeOptions& options) {
+    const std::optional<runtime::Array> groups = optional_array(self.groups, "Bvh.rebuild()", "groups");
+    const runtime::Array lowers = self.object->bvh.lowers(), uppers = self.object->bvh.uppers();
+    std::shared_ptr<BvhObject> object;
+    {
+        const nb::gil_scoped_release without;
+        object = std::make_shared<BvhObject>(lowers, uppers, options, groups);
+    }
+    spatial::replace(self.id, {object->descriptor(), object, object->table()});
+    self.object = std::move(object);
+}
+
 void rebuild(nb::object of, std::optional<std::string> constructor) {
     PyBvh& self = nb::cast<PyBvh&>(of);
     runtime::Device& device = *self.object->bvh.lowers().device;
     const spatial::TreeMethod method =
         constructor ? tree_options(constructor, std::nullopt, device, "Bvh.rebuild()").method : self.options.method;
-    const bool is_same = method == self.options.method;
-    self.options.method = method;
-    if (device.geometry() && is_same && self.object->bvh.is_packed()) {
+    if (!device.geometry()) {
+        self.options.method = method;
+        return update(device, "Bvh.rebuild", of, self.object,
+                      [&self, options = self.options] { replace_tree(self, options); });
+    }
+    // A device builds packed trees alone. A graph finds one that is made before, beside the capture.
+    const bool is_captured = runtime::current_recording(device) != nullptr;
+    if (is_captured && !self.object->bvh.is_packed()) {
+        if (spatial::is_kept(self.id))
+            throw UsageError("Bvh.rebuild()",
+                             "a tape keeps the tree, which the host has built, and a graph builds another kind. help: "
+                             "make the tree with constructor='lbvh'");
+        const runtime::WithoutRecording without;
+        self.options.method = spatial::TreeMethod::linear;
+        replace_tree(self, self.options);
+    }
+    if (self.object->bvh.is_packed() && (is_captured || method == spatial::TreeMethod::linear)) {
         keep_apart(device, self.id);
         return update(device, "Bvh.rebuild", of, self.object, [&self] { self.object->bvh.rebuild_in_place(); });
     }
-    if (device.geometry())
-        runtime::refuse_recording(device, "Bvh.rebuild()",
-                                  "make the tree with constructor='lbvh', which is built anew in the same memory");
-    const std::optional<runtime::Array> groups = optional_array(self.groups, "Bvh.rebuild()", "groups");
-    const auto rebuild = [&self, groups, options = self.options] {
-        const runtime::Array lowers = self.object->bvh.lowers(), uppers = self.object->bvh.uppers();
-        std::shared_ptr<BvhObject> object;
-        {
-            const nb::gil_scoped_release without;
-            object = std::make_shared<BvhObject>(lowers, uppers, options, groups);
-        }
-        spatial::replace(self.id, {object->descriptor(), object, object->table()});
-        self.object = std::move(object);
-    };
-    update(device, "Bvh.rebuild", of, self.object, rebuild);
+    self.options.method = method;
+    replace_tree(self, self.options);
 }
 
 int traverse_bvh(PyObject* self, visitproc visit, void* arg) {
@@ -403,7 +416,9 @@ void bind_mesh(nb::module_& m) {
         .def("__reduce__", [](nb::handle self) { return reduced(self, "reduce_bvh"); })
         .def("refit", &refit_bvh, "After boxes have changed: the same tree, around the boxes as they are now.")
         .def("rebuild", &rebuild, nb::arg("constructor") = nb::none(),
-             "After boxes have changed a lot: a new tree, under the same id.")
+             "After boxes have changed a lot: a new tree, under the same id. In a capture on a CUDA device it is one "
+             "of\n"
+             "'lbvh', also of a tree that was made otherwise, and stays one: the device builds no others.")
         .def_prop_ro(
             "id", [](PyBvh& self) { return self.id; }, "The number that kernels take, as wp.uint64.")
         .def_prop_ro(
