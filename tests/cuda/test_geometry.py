@@ -145,6 +145,32 @@ def test_a_graph_does_not_build_a_tree_of_the_host_that_a_tape_keeps():
         bvh.rebuild()
 
 
+# ---- limits ----
+
+
+def test_more_than_2_to_the_31_are_refused_before_anything_is_allocated():
+    one = wp.zeros(1, dtype=wp.vec3, device=DEVICE)
+    faces = wp.zeros(1, dtype=int, device=DEVICE)
+    for device, address in (("cpu", 64), (DEVICE, one.ptr)):
+        many = wp.array(ptr=address, shape=(2**31,), dtype=wp.vec3, device=device, copy=False)
+        indices = wp.array(ptr=address, shape=(3 * 2**31,), dtype=int, device=device, copy=False)
+        points = wp.array(ptr=address, shape=(1,), dtype=wp.vec3, device=device, copy=False)
+        grid = wp.HashGrid(4, 4, 4, device=device)
+        for refused, text in (
+            (lambda: wp.Mesh(many, indices), r"Mesh\(\): points: expected at most 2147483647 elements, got 2147483648"),
+            (lambda: wp.Mesh(points, indices), r"Mesh\(\): indices: expected at most 2147483647 faces"),
+            (lambda: wp.Bvh(many, many), r"Bvh\(\): lowers: expected at most 2147483647 elements, got 2147483648"),
+            (lambda: grid.build(many, 1.0), r"HashGrid.build\(\): a grid holds at most 2147483646 points"),
+            (
+                lambda: wp.Volume.allocate_by_tiles(many, 1.0, device=device),
+                r"allocate_by_tiles\(\): a volume is made of at most 2147483647 points, not 2147483648",
+            ),
+        ):
+            with pytest.raises(ValueError, match=text):
+                refused()
+    assert one.numpy().tolist() == [[0.0] * 3] and faces.list() == [0]
+
+
 def test_more_objects_than_the_first_table_has(places):
     meshes = [sheet(float(z % 7)) for z in range(1100)]
     for z in (0, 513, 1023, 1024, 1099):

@@ -35,6 +35,12 @@ void require_points(const Array& array, std::string_view name, std::string_view 
         throw UsageError(api, std::string(name) +
                                   ": expected a contiguous array of vec3f or vec3d with one dimension, got " +
                                   described(array));
+    // Kernels and trees number them in 32 bits.
+    if (array.size() > INT32_MAX)
+        throw UsageError(api,
+                         std::string(name) + ": expected at most " + std::to_string(INT32_MAX) + " elements, got " +
+                             std::to_string(array.size()),
+                         ErrorCategory::value);
 }
 
 void require_like(const Array& array, std::string_view name, const Array& other, std::string_view other_name,

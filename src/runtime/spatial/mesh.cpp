@@ -187,6 +187,9 @@ Mesh::Mesh(const Array& points, const Array& indices, const std::optional<Array>
     if (indices.size() % 3 != 0)
         throw UsageError(kMeshApi, "indices: expected three for each face, got " + std::to_string(indices.size()),
                          ErrorCategory::value);
+    if (face_count() > std::numeric_limits<std::int32_t>::max())
+        throw UsageError(kMeshApi, "indices: expected at most 2147483647 faces, got " + std::to_string(face_count()),
+                         ErrorCategory::value);
     const std::vector<std::int32_t> group_numbers = read_groups(groups, face_count(), points, "points", kMeshApi);
     const bool is_packed = points.device->geometry() && options.tree.method == TreeMethod::linear;
     const Array host_points = is_packed ? points : on_host(points);
