@@ -226,6 +226,30 @@ def test_a_name_is_given_back(contexts):
     wp.synchronize()
 
 
+@wp.kernel
+def heights(mesh: wp.uint64, out: wp.array[float]):
+    out[wp.tid()] = wp.mesh_query_ray(mesh, wp.vec3(0.2, 0.2, 5.0), wp.vec3(0.0, 0.0, -1.0), 10.0).t
+
+
+def test_a_name_is_given_back_after_geometry(contexts):
+    device = contexts.map("theirs", contexts.make())
+    with wp.ScopedDevice(device):
+        corners = wp.array([[0.0, 0.0, 1.0], [1.0, 0.0, 1.0], [0.0, 1.0, 1.0]], dtype=wp.vec3)
+        mesh = wp.Mesh(corners, wp.array([0, 1, 2], dtype=int))
+        grid, out = wp.HashGrid(4, 4, 4), wp.zeros(2, dtype=float)
+        grid.build(corners, 1.0)
+        wp.launch(heights, 2, [mesh.id, out])
+        assert out.list() == [4.0, 4.0]
+    with pytest.raises(RuntimeError, match="allocations of 'theirs' are in use"):
+        wp.unmap_cuda_device("theirs")
+    with wp.ScopedDevice(device):
+        wp.launch(heights, 1, [mesh.id, out])
+    del corners, mesh, grid, out
+    gc.collect()
+    contexts.unmap("theirs")
+    assert not wp.is_device_available("theirs")
+
+
 def test_wrong_names_and_handles_of_contexts_are_errors(contexts):
     handle = contexts.make()
     for taken in ("cpu", "cuda", DEVICE, OTHER, ""):

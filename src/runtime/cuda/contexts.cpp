@@ -112,7 +112,8 @@ void unmap_cuda_context(const std::string& alias) {
         throw UsageError("unmap_cuda_device()",
                          "'" + alias + "' names no context. help: a name that wp.map_cuda_device() gave");
     const Uninterrupted uninterrupted;
-    if (!device->is_primary()) device->synchronize();
+    // Objects are freed in two steps, each of which waits until the device has no work.
+    for (int step = 0; step < 3 && !device->is_primary(); ++step) device->synchronize();
     const std::lock_guard lock(mapped().mutex);
     const auto names = std::ranges::count(mapped().names, device, [](const auto& each) { return each.second; });
     if (names == 1 && !device->is_primary()) {

@@ -29,9 +29,10 @@ CudaDevice::CudaDevice(std::string alias, int ordinal, CUcontext context)
 }
 
 void CudaDevice::close(const char* api) {
-    if (const std::int64_t count = allocations_; count > 0)
+    if (const std::int64_t count = allocations_ - objects().allocations(); count > 0)
         throw UsageError(api, std::to_string(count) + " allocations of '" + alias +
                                   "' are in use. help: delete its arrays and graphs first");
+    objects().close();
     set_context(nullptr);
 }
 

@@ -25,6 +25,11 @@ public:
     void change(std::size_t slot, const void* descriptor) override;
     void remove(std::size_t slot, std::function<void()> done) override;
 
+    // Pieces of the device's memory that the table takes.
+    int allocations() const;
+    // Gives them back. Precondition: the device has no work left and no objects.
+    void close();
+
     // The table's address on the device, for launches (CudaLaunch::objects). It stays.
     const void* table();
     // A table with other meanings of ids, for one launch in this stream.
@@ -47,7 +52,7 @@ private:
     std::vector<std::byte> table_bytes(const spatial::PreviousObjects& objects, const void* at);
 
     CudaDevice& device_;
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::shared_ptr<Stream> own_;            // for writes that wait for no other work
     std::vector<devlib::ObjectSlot> slots_;  // as on the device
     devlib::ObjectTable header_{};

@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kFirstSlots = 1024;
 constexpr std::int64_t kHeaderBytes = 64;  // the empty descriptor behind it is aligned
+constexpr std::int64_t kTableBytes = kHeaderBytes + 2 * kMostDescriptorBytes;
 static_assert(sizeof(devlib::ObjectTable) <= kHeaderBytes);
 static_assert(devlib::kDescriptorBytes == kMostDescriptorBytes);
 
@@ -45,6 +46,24 @@ void* CudaObjects::take(std::int64_t size_bytes) {
     return data;
 }
 
+int CudaObjects::allocations() const {
+    const std::lock_guard lock(mutex_);
+    return (memory_ != nullptr ? 1 : 0) + (header_.slots != nullptr ? 1 : 0);
+}
+
+void CudaObjects::close() {
+    const std::lock_guard lock(mutex_);
+    if (memory_ == nullptr) return;
+    if (header_.slots != nullptr)
+        device_.free(const_cast<devlib::ObjectSlot*>(header_.slots),
+                     static_cast<std::int64_t>(slots_.size() * sizeof(devlib::ObjectSlot)), *own_);
+    device_.free(memory_.exchange(nullptr), kTableBytes, *own_);
+    own_->synchronize();
+    own_.reset();
+    slots_.clear();
+    header_ = {};
+}
+
 // Memory is taken without the lock: that may free objects, and run the program's own code.
 void CudaObjects::make_table() {
     if (memory_ != nullptr) return;
@@ -52,8 +71,7 @@ void CudaObjects::make_table() {
         const std::lock_guard lock(mutex_);
         if (!own_) own_ = device_.make_stream(0);
     }
-    constexpr std::int64_t kBytes = kHeaderBytes + 2 * kMostDescriptorBytes;
-    void* const memory = take(kBytes);
+    void* const memory = take(kTableBytes);
     {
         const std::lock_guard lock(mutex_);
         if (memory_ == nullptr) {
@@ -66,7 +84,7 @@ void CudaObjects::make_table() {
             return;
         }
     }
-    device_.free(memory, kBytes, *own_);  // another thread was first
+    device_.free(memory, kTableBytes, *own_);  // another thread was first
 }
 
 // Running launches may read the former slots. The pointer is written before the count, so that a launch that runs
