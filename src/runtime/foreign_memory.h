@@ -10,6 +10,8 @@ namespace weft::runtime {
 
 // The device that owns the memory; null if the driver does not know it as a device's.
 Device* cuda_device_of(const void* memory);
+// The GPU whose memory it is, which the host cannot read; else null. Does not ask for the driver.
+Device* gpu_with_memory_at(std::uintptr_t address);
 
 // Wraps a stream of another library as one of the device; and the handle of a stream, for other libraries.
 std::shared_ptr<Stream> foreign_stream(Device& device, std::uint64_t stream);

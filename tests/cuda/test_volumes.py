@@ -287,6 +287,11 @@ def test_bytes_that_are_no_volume_are_refused_by_the_function_that_was_called():
             lambda: wp.Volume.load_from_address(host.ptr, 4096, device=DEVICE),
             r"4096 bytes at address \d+ cannot be read",
         ),
+        (
+            lambda: wp.Volume.load_from_address(data.ptr, device="cpu"),
+            rf"is memory of '{DEVICE}', which 'cpu' cannot read. help: device='{DEVICE}'",
+        ),
+        (lambda: wp.Volume.load_from_address(data.ptr, data.size, device="cpu"), rf"is memory of '{DEVICE}'"),
         (lambda: wp.Volume.load_from_address(data.ptr, data.size - 1, device=DEVICE), "says that it has"),
     ):
         with pytest.raises(RuntimeError, match=text) as caught:

@@ -15,6 +15,7 @@
 #include "bindings/spatial/spatial.h"
 #include "runtime/array_copies.h"
 #include "runtime/bytes.h"
+#include "runtime/foreign_memory.h"
 #include "runtime/recording.h"
 #include "runtime/spatial/volume/file.h"
 #include "runtime/spatial/volume/points.h"
@@ -257,12 +258,23 @@ nb::bytes file_of(VolumeObject& self, const std::string& codec) {
 
 // ---- asking ----
 
+// Reading such memory on the host would end the process.
+void refuse_memory_of_gpu(const runtime::Array& bytes, const char* api) {
+    if (bytes.device->geometry()) return;
+    const runtime::Device* const owner = runtime::gpu_with_memory_at(bytes.address());
+    if (!owner) return;
+    throw UsageError(api, "address " + std::to_string(bytes.address()) + " is memory of '" + owner->alias +
+                              "', which '" + bytes.device->alias + "' cannot read. help: device='" + owner->alias +
+                              "'");
+}
+
 VolumeObject* from_array(nb::handle bytes, const char* api) {
     const runtime::Array& array = array_argument(bytes.ptr(), api, "data").array;
     if (array.dtype != Type::scalar(Scalar::u8) || array.ndim != 1 || !array.is_contiguous())
         throw UsageError(api, "the bytes of a grid are a contiguous array (n,) of uint8, and this is one of " +
                                   array.dtype.python_name() + " with shape " + runtime::shape_text(array.shape()));
     runtime::refuse_recording(*array.device, api, "make volumes before the capture");
+    refuse_memory_of_gpu(array, api);
     VolumeObject* made = nullptr;
     without_gil(array.size(), [&] { made = new VolumeObject(array, api); });
     return made;
@@ -271,6 +283,7 @@ VolumeObject* from_array(nb::handle bytes, const char* api) {
 // The size that a grid in unknown memory has by its header, whose bytes are given.
 std::uint64_t stated_size(nb::handle header, const char* api) {
     const runtime::Array& array = array_argument(header.ptr(), api, "data").array;
+    refuse_memory_of_gpu(array, api);
     const runtime::Array host = runtime::spatial::readable_bytes(array, api);
     return read<std::uint64_t>(runtime::host_data(host) + grid::kSize);
 }

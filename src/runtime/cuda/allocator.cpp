@@ -14,6 +14,7 @@
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/timing.h"
 #include "runtime/cuda_devices.h"
+#include "runtime/foreign_memory.h"
 #include "runtime/ipc.h"
 #include "runtime/pinned.h"
 #include "runtime/waiting.h"
@@ -615,12 +616,23 @@ void free_pinned(void* data) {
     });
 }
 
-bool is_pinned(std::uintptr_t address) {
-    if (!has_used_cuda()) return false;
+namespace {
+
+// 0 if the driver has not been used, or does not know the memory.
+unsigned type_of_memory(std::uintptr_t address) {
+    if (!has_used_cuda()) return 0;
     const CudaDevice::Inside inside(*gpus().front());
     unsigned type = 0;
-    return driver().cuPointerGetAttribute(&type, kPointerMemoryType, CUdeviceptr{address}) == kSuccess &&
-           type == kMemoryOfHost;
+    const CUresult result = driver().cuPointerGetAttribute(&type, kPointerMemoryType, CUdeviceptr{address});
+    return result == kSuccess ? type : 0;
+}
+
+}  // namespace
+
+bool is_pinned(std::uintptr_t address) { return type_of_memory(address) == kMemoryOfHost; }
+Device* gpu_with_memory_at(std::uintptr_t address) {
+    if (type_of_memory(address) != kMemoryOfDevice) return nullptr;
+    return cuda_device_of(reinterpret_cast<const void*>(address));
 }
 
 }  // namespace weft::runtime

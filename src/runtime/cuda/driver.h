@@ -119,7 +119,7 @@ inline constexpr CUmemPool_attribute kReleaseThreshold = 4, kUsedMemory = 7, kMo
 inline constexpr CUpointer_attribute kPointerContext = 1, kPointerMemoryType = 2, kPointerDeviceOrdinal = 9,
                                      kPointerRangeSize = 12;
 inline constexpr unsigned kLazyPeerAccess = 1;
-inline constexpr unsigned kMemoryOfHost = 1;
+inline constexpr unsigned kMemoryOfHost = 1, kMemoryOfDevice = 2;
 inline constexpr CUresult kPeerAccessAlreadyEnabled = 704, kPeerAccessNotEnabled = 705;
 inline constexpr int kLocationIsDevice = 1;
 inline constexpr CUmemAccess_flags kNoAccess = 0, kReadAndWrite = 3;
