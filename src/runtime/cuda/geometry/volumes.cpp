@@ -17,22 +17,23 @@ namespace weft::runtime {
 
 namespace {
 
-using namespace nanovdb;
+using devlib::nanovdb::kCornerBits, devlib::nanovdb::kLeafBits, devlib::nanovdb::kNodeBits;
+using nanovdb::Coordinate, nanovdb::Topology;
 
 // By the scalar: int32, float32, float64.
-constexpr OwnKernel kExtents[] = {{k_voxels_ptx, "weft_voxels_extents_i32"},
-                                  {k_voxels_ptx, "weft_voxels_extents_f32"},
-                                  {k_voxels_ptx, "weft_voxels_extents_f64"}};
-constexpr OwnKernel kCorners[] = {{k_voxels_ptx, "weft_voxels_corners_i32"},
-                                  {k_voxels_ptx, "weft_voxels_corners_f32"},
-                                  {k_voxels_ptx, "weft_voxels_corners_f64"}};
-constexpr OwnKernel kKeys[] = {{k_voxels_ptx, "weft_voxels_keys_i32"},
-                               {k_voxels_ptx, "weft_voxels_keys_f32"},
-                               {k_voxels_ptx, "weft_voxels_keys_f64"}};
-constexpr OwnKernel kMark{k_voxels_ptx, "weft_voxels_mark"}, kWrite{k_voxels_ptx, "weft_voxels_write"};
+constexpr OwnKernel kVoxelExtents[] = {{k_voxels_ptx, "weft_voxels_extents_i32"},
+                                       {k_voxels_ptx, "weft_voxels_extents_f32"},
+                                       {k_voxels_ptx, "weft_voxels_extents_f64"}};
+constexpr OwnKernel kVoxelCorners[] = {{k_voxels_ptx, "weft_voxels_corners_i32"},
+                                       {k_voxels_ptx, "weft_voxels_corners_f32"},
+                                       {k_voxels_ptx, "weft_voxels_corners_f64"}};
+constexpr OwnKernel kVoxelKeys[] = {{k_voxels_ptx, "weft_voxels_keys_i32"},
+                                    {k_voxels_ptx, "weft_voxels_keys_f32"},
+                                    {k_voxels_ptx, "weft_voxels_keys_f64"}};
+constexpr OwnKernel kMarkRuns{k_voxels_ptx, "weft_voxels_mark"}, kWriteRuns{k_voxels_ptx, "weft_voxels_write"};
 
 // Threads that reduce: each adds by an atomic at the end.
-constexpr std::int64_t kMostReducing = 1 << 16;
+constexpr std::int64_t kMostExtentThreads = 1 << 16;
 
 class VoxelFinder {
 public:
@@ -64,13 +65,13 @@ public:
         const bool is_short = bits + plan_.inner_bits < 64;
         Array corners;
         if (!is_short) {
-            launch_own(kCorners[type_], device_, stream_, plan_.count, plan_);
+            launch_own(kVoxelCorners[type_], device_, stream_, plan_.count, plan_);
             corners = runs(/*shift=*/0, nullptr);
             plan_.corners = static_cast<const devlib::UInt64*>(corners.view.data);
             plan_.corner_count = corners.size();
             for (const std::uint64_t key : on_host(corners)) topology.corners.push_back(corner(key));
         }
-        launch_own(kKeys[type_], device_, stream_, plan_.count, plan_);
+        launch_own(kVoxelKeys[type_], device_, stream_, plan_.count, plan_);
         Array masks;
         topology.leaves = on_host(runs(by_voxels ? kLeafBits : 0, by_voxels ? &masks : nullptr));
         if (by_voxels) topology.masks = on_host(masks);
@@ -95,7 +96,7 @@ private:
         const Array memory = numbers(Scalar::u64, sizeof extents / 8);
         plan_.extents = static_cast<devlib::VoxelExtents*>(memory.view.data);
         device_.from_host(plan_.extents, &extents, sizeof extents, stream_);
-        launch_own(kExtents[type_], device_, stream_, std::min(plan_.count, kMostReducing), plan_);
+        launch_own(kVoxelExtents[type_], device_, stream_, std::min(plan_.count, kMostExtentThreads), plan_);
         stream_.read(&extents, plan_.extents, sizeof extents);
         return extents;
     }
@@ -107,7 +108,7 @@ private:
         devlib::VoxelRunPlan plan{};
         plan.keys = plan_.keys, plan.count = valid_, plan.shift = shift;
         plan.places = static_cast<devlib::Int32*>(places.view.data);
-        launch_own(kMark, device_, stream_, valid_, plan);
+        launch_own(kMarkRuns, device_, stream_, valid_, plan);
         device_.primitives().scan(places, places, /*inclusive=*/true);
         std::int32_t count = 0;
         stream_.read(&count, plan.places + valid_ - 1, sizeof count);
@@ -118,7 +119,7 @@ private:
             *masks = zeros(Type::scalar(Scalar::u64), shape, device_);
             plan.masks = static_cast<devlib::UInt64*>(masks->view.data);
         }
-        launch_own(kWrite, device_, stream_, valid_, plan);
+        launch_own(kWriteRuns, device_, stream_, valid_, plan);
         return heads;
     }
 
@@ -157,7 +158,8 @@ private:
 
 }  // namespace
 
-std::int64_t CudaGeometry::find_leaves(const spatial::DevicePoints& points, bool by_voxels, Topology& topology) {
+std::int64_t CudaGeometry::find_leaves(const spatial::DevicePoints& points, bool by_voxels,
+                                       nanovdb::Topology& topology) {
     devlib::VoxelPlan plan{};
     plan.points = points.data, plan.mask = points.mask, plan.count = points.count, plan.map = points.map;
     if (plan.count == 0) return -1;
