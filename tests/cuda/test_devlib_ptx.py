@@ -83,6 +83,7 @@ def test_ptxas_takes_the_kernels_of_radix_sorts(tmp_path, processor, bits):
         assert int(registers) <= (80 if is_small else 128), f"{kernel}: three blocks of 256 threads, or two"
 
 
+@pytest.mark.seed("S-MUL-004")
 @needs_ptxas
 @pytest.mark.parametrize("module", ["f32", "f64", "f16", "bf16", "tf32"])
 def test_products_keep_their_sums_in_registers(module, tmp_path):

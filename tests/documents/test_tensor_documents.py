@@ -86,7 +86,7 @@ def check_descent(xy, steps, printed):
 
 
 @pytest.mark.seed("P-16", "P-17", "P-18", "P-19")
-@pytest.mark.seed("P-39", "P-40", "P-41", "P-42", waits="cuda")
+@pytest.mark.seed("P-39", "P-40", "P-41", "P-42")
 @pytest.mark.parametrize(
     ("first", "last", "times"),
     [

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import warp as wp
 from emulated_driver import other_library
+from jax.sharding import PartitionSpec as P
 from jax_programs import CASES, agree
 from stream_kernels import read, triple, write
 from xla_frames import INITIALIZE, Xla, XlaError, calls_on_cuda
@@ -168,6 +169,62 @@ def test_arguments_that_are_inputs_and_outputs(handlers):
     ready()
     Xla().call(handlers[name]["execute"], number, [shared], [shared])
     np.testing.assert_allclose(ready(shared)[0].numpy(), 0.5 * x * x)
+
+
+# ---- several devices ----
+
+
+@wp.kernel
+def doubled(a: wp.array[float], out: wp.array[float]):
+    i = wp.tid()
+    out[i] = a[i] * 2.0
+
+
+@wp.kernel
+def product(a: wp.array2d[float], b: wp.array2d[float], c: wp.array2d[float]):
+    i, j = wp.tid()
+    total = float(0.0)
+    for k in range(a.shape[1]):
+        total += a[i, k] * b[k, j]
+    c[i, j] = total
+
+
+def sharded(function, in_specs, out_specs, is_checked):
+    mesh = jax.sharding.AbstractMesh((2,), ("x",))
+    return jax.shard_map(function, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=is_checked)
+
+
+@pytest.mark.seed("P-24", "P-25", "S-DST-001", "S-DST-002", "S-DST-004")
+@pytest.mark.parametrize("is_checked", [False, True])
+def test_each_gpu_computes_its_shard(handlers, is_checked, second):
+    """The program that JAX makes for two GPUs has one call, which each of them makes with the shape of its shard."""
+    kernel, shapes = wp.jax_kernel(doubled), []
+
+    def operator(a):
+        shapes.append(a.shape)
+        return kernel(a)[0]
+
+    a = jnp.arange(10.0, dtype=jnp.float32)
+    ((name, number),) = calls_on_cuda(sharded(operator, (P("x"),), P("x"), is_checked), a)
+    assert shapes[-1] == (5,)
+    parts = [
+        called(handlers, Xla(ordinal=i), name, number, [part], [part])[0] for i, part in enumerate(jnp.split(a, 2))
+    ]
+    np.testing.assert_array_equal(np.concatenate(parts), 2.0 * np.arange(10))
+
+
+@pytest.mark.seed("P-27", "S-DST-004", "S-DST-005", "S-DST-006")
+def test_each_gpu_multiplies_its_rows(handlers, second):
+    kernel = wp.jax_kernel(product, launch_dims=(8, 6))
+    a = jnp.arange(64.0, dtype=jnp.float32).reshape(16, 4)
+    b = jnp.arange(24.0, dtype=jnp.float32).reshape(4, 6)
+    of = sharded(lambda a, b: kernel(a, b)[0], (P("x", None), P(None, None)), P("x", None), True)
+    ((name, number),) = calls_on_cuda(of, a, b)
+    rows = [
+        called(handlers, Xla(ordinal=i), name, number, [part, b], [jnp.zeros((8, 6))])[0]
+        for i, part in enumerate(jnp.split(a, 2))
+    ]
+    np.testing.assert_array_equal(np.concatenate(rows), np.asarray(a) @ np.asarray(b))
 
 
 # ---- streams ----

@@ -171,7 +171,7 @@ def run(program: str, folder: Path, devices: int = 2) -> str:
     return done.stdout
 
 
-@pytest.mark.seed("P-25", "P-24", "S-DST-001", "S-DST-002", "S-DST-004", waits="cuda")
+@pytest.mark.seed("P-25", "P-24", "S-DST-001", "S-DST-002", "S-DST-004")
 @pytest.mark.parametrize("devices, is_checked", [(1, False), (2, False), (2, True)])
 def test_the_distributed_product_by_two(devices, is_checked, tmp_path):
     lines = run(f"CHECKED = {is_checked}\n" + HEAD + MULTIPLY, tmp_path, devices).splitlines()
