@@ -432,7 +432,51 @@ def properties():
     assert wp.get_cuda_kernel_properties(double, DEVICE)["register_count"] > 0
 
 
+@wp.kernel
+def squared_height(mesh: wp.uint64, at: wp.array[wp.vec3], out: wp.array[float]):
+    hit = wp.mesh_query_ray(mesh, at[wp.tid()], wp.vec3(0.0, 0.0, -1.0), 100.0)
+    wp.atomic_add(out, 0, hit.t * hit.t)
+
+
+def let_objects_go():
+    """Objects with ids are freed in two steps, each of which waits until the device has no work."""
+    gc.collect()
+    for _ in range(3):
+        wp.synchronize()
+
+
+def builds():
+    rng = np.random.default_rng(1)
+    points = wp.array(rng.random((30, 3)), dtype=wp.vec3, device=DEVICE)
+    mesh = wp.Mesh(points, wp.array(np.arange(30), dtype=int, device=DEVICE))
+    bvh, grid = wp.Bvh(points, points), wp.HashGrid(4, 4, 4, device=DEVICE)
+    grid.build(points, 0.5)
+    bvh.rebuild()
+    mesh.refit()
+    assert wp.Volume.allocate_by_voxels(points, 0.5, device=DEVICE).get_voxel_count() > 1
+    del mesh, bvh, grid, points
+    let_objects_go()
+
+
+def adjoints_of_geometry_in_graphs():
+    points = np.array([[0, 0, 1], [4, 0, 1], [0, 4, 1]], np.float32)
+    mesh = wp.Mesh(wp.array(points, dtype=wp.vec3, device=DEVICE), wp.array([0, 1, 2], dtype=int, device=DEVICE))
+    at = wp.array([[1, 1, 3]], dtype=wp.vec3, device=DEVICE, requires_grad=True)
+    loss = wp.zeros(1, dtype=float, device=DEVICE, requires_grad=True)
+    with wp.ScopedCapture(DEVICE) as capture:
+        with wp.Tape() as tape:
+            wp.launch(squared_height, 1, inputs=[mesh.id, at, loss], device=DEVICE)
+        mesh.refit()
+        tape.backward(loss)
+    wp.capture_launch(capture.graph)
+    assert at.grad.numpy().tolist() == [[0.0, 0.0, 4.0]]
+    del mesh, at, loss, capture, tape
+    let_objects_go()
+
+
 SCENARIOS = [
+    builds,
+    adjoints_of_geometry_in_graphs,
     arrays,
     launches,
     reports,

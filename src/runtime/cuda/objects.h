@@ -46,7 +46,9 @@ private:
     void make_slots(std::size_t least);
     // Done when they return. They do not wait for the work of the device.
     void write(void* to, const void* from, std::int64_t size_bytes);
-    void* take(std::int64_t size_bytes);
+    // Zeroed.
+    CudaMemory take(std::int64_t size_bytes);
+    void show_header();
     void write_slot(std::size_t slot);
     // The header and the slots of a table at that address.
     std::vector<std::byte> table_bytes(const spatial::PreviousObjects& objects, const void* at);
@@ -56,6 +58,7 @@ private:
     std::shared_ptr<Stream> own_;            // for writes that wait for no other work
     std::vector<devlib::ObjectSlot> slots_;  // as on the device
     devlib::ObjectTable header_{};
+    bool is_shown_ = true;                // the device has this header
     std::atomic<void*> memory_{nullptr};  // the header, and the descriptors of empty objects
 };
 

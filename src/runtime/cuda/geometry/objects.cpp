@@ -39,11 +39,11 @@ void CudaObjects::write(void* to, const void* from, std::int64_t size_bytes) {
     stream.wait();
 }
 
-void* CudaObjects::take(std::int64_t size_bytes) {
+CudaMemory CudaObjects::take(std::int64_t size_bytes) {
     const WithoutRecording without;
-    void* const data = take_memory(device_, size_bytes, /*zeroed=*/true, *own_, "a mesh, grid or volume");
+    CudaMemory memory(device_, size_bytes, /*zeroed=*/true, *own_, "a mesh, grid or volume");
     own_->synchronize();
-    return data;
+    return memory;
 }
 
 int CudaObjects::allocations() const {
@@ -71,24 +71,26 @@ void CudaObjects::make_table() {
         const std::lock_guard lock(mutex_);
         if (!own_) own_ = device_.make_stream(0);
     }
-    void* const memory = take(kTableBytes);
-    {
-        const std::lock_guard lock(mutex_);
-        if (memory_ == nullptr) {
-            header_.empty = address(memory) + kHeaderBytes;
-            // An empty hash grid has a grid of groups, too: itself.
-            const devlib::UInt64 grid = header_.empty + devlib::kDescriptorBytes;
-            write(reinterpret_cast<void*>(grid + offsetof(devlib::HashGridFields, grouped)), &grid, sizeof grid);
-            write(memory, &header_, sizeof header_);
-            memory_ = memory;
-            return;
-        }
-    }
-    device_.free(memory, kTableBytes, *own_);  // another thread was first
+    CudaMemory memory = take(kTableBytes);
+    const std::lock_guard lock(mutex_);
+    if (memory_ != nullptr) return;  // another thread was first
+    header_.empty = address(memory.data()) + kHeaderBytes;
+    // An empty hash grid has a grid of groups, too: itself.
+    const devlib::UInt64 grid = header_.empty + devlib::kDescriptorBytes;
+    write(reinterpret_cast<void*>(grid + offsetof(devlib::HashGridFields, grouped)), &grid, sizeof grid);
+    write(memory.data(), &header_, sizeof header_);
+    memory_ = memory.release();
 }
 
-// Running launches may read the former slots. The pointer is written before the count, so that a launch that runs
-// meanwhile reads within either.
+// The pointer is written before the count, so that a launch that runs meanwhile reads within the former slots or these.
+void CudaObjects::show_header() {
+    if (is_shown_) return;
+    write(memory_, &header_.slots, sizeof header_.slots);
+    write(memory_, &header_, sizeof header_);
+    is_shown_ = true;
+}
+
+// Running launches may read the former slots. If the device does not get the new header, it keeps them.
 void CudaObjects::make_slots(std::size_t least) {
     make_table();
     const auto bytes_of = [](std::size_t count) {
@@ -97,25 +99,26 @@ void CudaObjects::make_slots(std::size_t least) {
     const std::size_t count = std::bit_ceil(std::max(least, kFirstSlots));
     {
         const std::lock_guard lock(mutex_);
-        if (slots_.size() >= least) return;
+        if (slots_.size() >= least) return show_header();
     }
-    void* unused = take(bytes_of(count));
-    std::size_t unused_count = count;
+    CudaMemory made = take(bytes_of(count));
+    void* former = nullptr;
+    std::size_t former_count = 0;
     {
         const std::lock_guard lock(mutex_);
-        if (slots_.size() < count) {
-            void* const made = std::exchange(unused, const_cast<devlib::ObjectSlot*>(header_.slots));
-            unused_count = slots_.size();
-            slots_.resize(count);
-            write(made, slots_.data(), bytes_of(count));
-            header_.slots = static_cast<const devlib::ObjectSlot*>(made);
-            header_.slot_count = static_cast<devlib::Int64>(count);
-            write(memory_, &header_.slots, sizeof header_.slots);
-            write(memory_, &header_, sizeof header_);
-        }
+        if (slots_.size() >= count) return show_header();
+        std::vector<devlib::ObjectSlot> slots = slots_;
+        slots.resize(count);
+        write(made.data(), slots.data(), bytes_of(count));
+        former = const_cast<devlib::ObjectSlot*>(header_.slots);
+        former_count = std::exchange(slots_, std::move(slots)).size();
+        header_.slots = static_cast<const devlib::ObjectSlot*>(made.release());
+        header_.slot_count = static_cast<devlib::Int64>(count);
+        is_shown_ = false;
+        show_header();
     }
-    if (unused == nullptr) return;
-    free_when_idle(device_, [this, unused, bytes = bytes_of(unused_count)] { device_.free(unused, bytes, *own_); });
+    if (former == nullptr) return;
+    free_when_idle(device_, [this, former, bytes = bytes_of(former_count)] { device_.free(former, bytes, *own_); });
 }
 
 void CudaObjects::write_slot(std::size_t slot) {
@@ -205,7 +208,7 @@ const void* CudaObjects::table_in_graph(const spatial::PreviousObjectsPtr& objec
     make_table();
     spatial::PreviousObjectsPtr present = objects->for_launch();
     const std::int64_t size = table_size(*present);
-    const auto table = std::make_shared<Table>(*this, take(size), size, std::move(present));
+    const auto table = std::make_shared<Table>(*this, take(size).release(), size, std::move(present));
     table->show();
     write(table->data, table->bytes.data(), size);
     recording.memory().hold(objects);
