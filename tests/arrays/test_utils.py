@@ -293,6 +293,12 @@ def test_runs_across_blocks_into_a_count():
 def test_runs_without_room_are_an_error():
     with pytest.raises(ValueError, match="'run_values' has 2 elements, and there are 3 runs"):
         wp.utils.runlength_encode(wp.array([1, 2, 3], dtype=int), wp.zeros(2, dtype=int), wp.zeros(3, dtype=int))
+    values, lengths = wp.full(3, 7, dtype=int), wp.full(2, 8, dtype=int)
+    with pytest.raises(ValueError, match="'run_lengths' has 2 elements, and there are 3 runs"):
+        wp.utils.runlength_encode(wp.array([1, 2, 3], dtype=int), values, lengths)
+    assert values.list() == [7] * 3 and lengths.list() == [8] * 2  # nothing is written
+    assert wp.utils.runlength_encode(wp.array([1, 1, 3], dtype=int), values, lengths) == 2
+    assert values.list() == [1, 3, 7] and lengths.list() == [2, 1]
     runs = wp.zeros(3, dtype=int)
     with pytest.raises(ValueError, match="'run_values' and 'run_lengths' share memory"):
         wp.utils.runlength_encode(wp.array([1, 2, 3], dtype=int), runs, runs)

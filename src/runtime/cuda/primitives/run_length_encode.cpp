@@ -22,13 +22,17 @@ OwnKernel runs_kernel_of(Scalar scalar) {
     return {k_run_length_encode_ptx, is_real ? "weft_runs_real" : "weft_runs_whole"};
 }
 
+constexpr std::int64_t kMostLength = std::numeric_limits<std::int32_t>::max();
+
 // The size of RunsPlan::found.
 constexpr std::int64_t kFoundBytes = 4 * 8;
 
 class RunEncoder {
 public:
+    enum class Does { count, write };
+
     RunEncoder(const Workplace& at, const Array& values, std::int64_t count, const Array& run_values,
-               const Array& run_lengths, const Array* run_count)
+               const Array& run_lengths, const Array* run_count, Does does)
         : packed_(packed(slice(values, 0, 0, count, 1), {&run_values, &run_lengths, run_count})),
           found_(at.memory(kFoundBytes)) {
         const std::int64_t tiles = (count + devlib::kScanTile - 1) / devlib::kScanTile;
@@ -40,16 +44,15 @@ public:
         plan.bytes = values.dtype.size_bytes();
         plan.run_values = static_cast<char*>(run_values.view.data);
         plan.values_stride = run_values.view.strides[0];
-        plan.values_room = run_values.size();
+        plan.values_room = does == Does::write ? run_values.size() : 0;
         plan.run_lengths = static_cast<char*>(run_lengths.view.data);
         plan.lengths_stride = run_lengths.view.strides[0];
-        plan.lengths_room = run_lengths.size();
+        plan.lengths_room = does == Does::write ? run_lengths.size() : 0;
         plan.found = static_cast<std::int64_t*>(found_.data());
         if (run_count) plan.told = static_cast<std::int32_t*>(run_count->view.data);
         plan.scalar = static_cast<std::int32_t>(values.dtype.scalar());
         plan.in_pieces = is_aligned(plan.values);
-        if (count > std::numeric_limits<std::int32_t>::max())
-            static_cast<CudaStream&>(at.stream).put_clear(plan.found, kFoundBytes);
+        if (count > kMostLength) static_cast<CudaStream&>(at.stream).put_clear(plan.found, kFoundBytes);
         launch_own(runs_kernel_of(values.dtype.scalar()), at.device, at.stream, static_cast<unsigned>(tiles),
                    devlib::kScanThreads, &plan);
     }
@@ -83,13 +86,19 @@ std::int64_t CudaPrimitives::encode_runs(const Array& values, std::int64_t count
                                          const Array& run_lengths) {
     if (count == 0) return 0;
     const Workplace at(values);
-    const RunEncoder encoder(at, values, count, run_values, run_lengths, nullptr);
-    std::byte bytes[kFoundBytes];
-    static_cast<CudaStream&>(at.stream).read(bytes, encoder.found(), kFoundBytes);
-    check_runs(bytes, run_values.size(), run_lengths.size());
-    std::int64_t runs = 0;
-    std::memcpy(&runs, bytes, sizeof runs);
-    return runs;
+    const auto encode = [&](RunEncoder::Does does) {
+        const RunEncoder encoder(at, values, count, run_values, run_lengths, nullptr, does);
+        std::byte bytes[kFoundBytes];
+        static_cast<CudaStream&>(at.stream).read(bytes, encoder.found(), kFoundBytes);
+        check_runs(bytes, run_values.size(), run_lengths.size());
+        std::int64_t runs = 0;
+        std::memcpy(&runs, bytes, sizeof runs);
+        return runs;
+    };
+    // Nothing is written if the runs do not fit.
+    const bool fit = count <= std::min({run_values.size(), run_lengths.size(), kMostLength});
+    if (!fit) encode(RunEncoder::Does::count);
+    return encode(RunEncoder::Does::write);
 }
 
 void CudaPrimitives::encode_and_count_runs(const Array& values, std::int64_t count, const Array& run_values,
@@ -98,7 +107,7 @@ void CudaPrimitives::encode_and_count_runs(const Array& values, std::int64_t cou
     CudaRecording* const recording = cuda_recording(at.stream);
     if (!recording || count == 0)
         return Primitives::encode_and_count_runs(values, count, run_values, run_lengths, run_count);
-    const RunEncoder encoder(at, values, count, run_values, run_lengths, &run_count);
+    const RunEncoder encoder(at, values, count, run_values, run_lengths, &run_count, RunEncoder::Does::write);
     recording->add_check("check of runs", recording->leave_bytes(encoder.found(), kFoundBytes, at.stream),
                          [values_room = run_values.size(), lengths_room = run_lengths.size()](const std::byte* bytes) {
                              check_runs(bytes, values_room, lengths_room);
