@@ -131,6 +131,12 @@ def module_of_this_file():
     return module.name == __name__, type(module.kernels), type(module.functions), "_increment" in module.kernels
 
 
+@differs(
+    "list('block_dim', 'compile_time_trace', 'cpu_compiler_flags', 'cuda_output', 'default_grid_stride', "
+    "'deterministic', 'deterministic_max_records', 'enable_backward', 'enable_mathdx_fft', "
+    "'enable_mathdx_gemm', 'enable_mathdx_solver', 'extra_build_options', 'fast_math', 'fuse_fp', "
+    "'lineinfo', 'max_unroll', 'mode', 'optimization_level', 'programmatic_launch', 'strip_hash')"
+)
 def options_of_a_module():
     return sorted(wp.get_module("options_of_a_module").options)
 
