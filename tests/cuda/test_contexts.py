@@ -2,6 +2,9 @@
 
 import ctypes
 import gc
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -248,6 +251,41 @@ def test_a_name_is_given_back_after_geometry(contexts):
     gc.collect()
     contexts.unmap("theirs")
     assert not wp.is_device_available("theirs")
+
+
+@wp.kernel
+def tells(x: wp.array[float]):
+    if x[wp.tid()] == 0.0:
+        print(x[wp.tid()])
+
+
+def test_a_name_is_given_back_after_reports(contexts, capfd):
+    x = wp.zeros(1, dtype=float, device=contexts.map("theirs", contexts.make()))
+    wp.launch(tells, 1, inputs=[x], device="theirs")
+    wp.synchronize_device("theirs")
+    del x
+    gc.collect()
+    wp.unmap_cuda_device("theirs")
+    contexts.names.remove("theirs")
+    with pytest.raises(RuntimeError, match="theirs"):
+        wp.get_device("theirs")
+
+
+def test_a_name_is_given_back_without_a_default_device():
+    """In a process of its own: no call has asked for the default device."""
+    program = f"""
+import ctypes
+import warp as wp
+driver, handle = ctypes.CDLL({str(Path(wp._weft.__file__).with_name("weft-emulated-cuda.so"))!r}), ctypes.c_void_p()
+wp.zeros(3, dtype=float, device="cuda:0")
+assert driver.cuCtxCreate_v4(ctypes.byref(handle), None, 0, 0) == 0
+wp.map_cuda_device("theirs", handle.value)
+wp.unmap_cuda_device("theirs")
+print("given back")
+"""
+    environment = {**os.environ, "WARP_CUDA_DRIVER": "emulated"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.stdout.endswith("given back\n"), done.stderr
 
 
 def test_wrong_names_and_handles_of_contexts_are_errors(contexts):

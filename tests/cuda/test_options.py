@@ -83,6 +83,38 @@ def test_blocks_form_clusters(cuda):
     assert wp.get_cuda_max_cluster_dim(kernel, "cpu") == 1
 
 
+@pytest.mark.parametrize("cluster_dim", [1, 8])
+def test_logs_of_an_adjoint_have_room_in_incomplete_clusters(cuda, cluster_dim):
+    """A log for each type of recorded loads, in memory divided by the threads of all blocks."""
+
+    def k(x: wp.array[float], w: wp.array2d[float], v: wp.array2d[wp.float64], out: wp.array[float]):
+        i = wp.tid()
+        for j in range(10):
+            w[i, j % 4] = wp.sin(w[i, (j + 1) % 4]) * x[i]
+        for j in range(10):
+            v[i, j % 4] = wp.sin(v[i, (j + 1) % 4]) + wp.float64(w[i, j % 4])
+        for j in range(10):
+            w[i, j % 4] = wp.sin(w[i, (j + 1) % 4]) * float(v[i, j % 4])
+        out[i] = w[i, 0] * float(v[i, 1])
+
+    kernel = wp.kernel(k, module="unique", cluster_dim=cluster_dim, module_options={"max_unroll": 1})
+    count, random = 9 * 32 - 5, np.random.default_rng(1)
+    numbers = [1.0 + 0.3 * random.random(shape) for shape in (count, (count, 4), (count, 4))]
+    slopes = []
+    for device in ("cpu", cuda):
+        x, w, v = (
+            wp.array(each, dtype=dtype, device=device, requires_grad=True)
+            for each, dtype in zip(numbers, (float, float, wp.float64), strict=True)
+        )
+        out = wp.zeros(count, dtype=float, device=device, requires_grad=True)
+        with wp.Tape() as tape:
+            wp.launch(kernel, count, inputs=[x, w, v, out], block_dim=32, device=device)
+        tape.backward(grads={out: wp.ones(count, dtype=float, device=device)})
+        slopes.append(x.grad.numpy())
+    assert np.abs(slopes[0]).max() > 1e-3
+    np.testing.assert_allclose(slopes[1], slopes[0], rtol=1e-4, atol=1e-6)
+
+
 def test_clusters_in_graphs(cuda):
     if cuda.arch < 90:
         pytest.skip("needs a CUDA device")

@@ -221,6 +221,14 @@ def test_segments_that_overlap_do_no_harm():
     np.testing.assert_array_equal(order.numpy(), np.arange(6000)[::-1])  # one of them was sorted
 
 
+def test_segments_that_overlap_more_often_than_32_bits_count_do_no_harm():
+    keys = wp.zeros(1 << 19, dtype=int, device=DEVICE)
+    order = wp.array(np.arange(1 << 19, dtype=np.int32), device=DEVICE)
+    begins, ends = wp.zeros(66000, dtype=int, device=DEVICE), wp.full(66000, 1 << 18, dtype=int, device=DEVICE)
+    wp.utils.segmented_sort_pairs(keys, order, 1 << 18, begins, ends)  # the emulated device checks each access
+    assert order.numpy()[:3].tolist() == [0, 1, 2]
+
+
 # ---- streams and graphs ----
 
 

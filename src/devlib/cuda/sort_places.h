@@ -20,6 +20,9 @@ inline UInt32 least32(UInt32 a, UInt32 b) { return a < b ? a : b; }
 inline UInt32 add_to(UInt32* word, UInt32 number) {
     return __scoped_atomic_fetch_add(word, number, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
 }
+inline UInt64 add_to(UInt64* word, UInt64 number) {
+    return __scoped_atomic_fetch_add(word, number, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+}
 inline void count_one(Shared<UInt32> word) {
     __scoped_atomic_fetch_add(word, 1u, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP);
 }

@@ -21,7 +21,8 @@ void list_segments(const SegmentsPlan& plan) {
         const auto count = UInt32(end - begin);
         // Segments that overlap have more pairs than there are. The lists have no room for them.
         const bool is_listed =
-            count > kMostOfWarp && add_to(plan.counts + kListedPairs, count) <= UInt32(plan.count) - count;
+            count > kMostOfWarp &&
+            add_to(reinterpret_cast<UInt64*>(plan.counts + kListedPairs), count) + count <= UInt64(plan.count);
         UInt32 large = 0, tiles = 0, first_tile = 0;
         if (is_listed && count > kMostOfBlock) {
             tiles = (count + kSortTile - 1) / kSortTile;

@@ -31,6 +31,8 @@ struct SegmentsPlan {
 };
 
 // Words of `counts`.
-inline constexpr int kLargeSegments = 0, kLargeTiles = 1, kMiddleSegments = 2, kListedPairs = 3, kSegmentCounts = 4;
+inline constexpr int kLargeSegments = 0, kLargeTiles = 1, kMiddleSegments = 2;
+inline constexpr int kListedPairs = 4;  // of 64 bits
+inline constexpr int kSegmentCounts = 6;
 
 }  // namespace weft::devlib

@@ -114,10 +114,11 @@ void unmap_cuda_context(const std::string& alias) {
     const Uninterrupted uninterrupted;
     // Objects are freed in two steps, each of which waits until the device has no work.
     for (int step = 0; step < 3 && !device->is_primary(); ++step) device->synchronize();
+    const Device& default_now = default_device();  // which may ask for the mapped devices
     const std::lock_guard lock(mapped().mutex);
     const auto names = std::ranges::count(mapped().names, device, [](const auto& each) { return each.second; });
     if (names == 1 && !device->is_primary()) {
-        if (&default_device() == device)
+        if (&default_now == device)
             throw UsageError("unmap_cuda_device()", "'" + alias +
                                                         "' is the default device. help: wp.set_device() to another "
                                                         "one first");

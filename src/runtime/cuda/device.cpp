@@ -29,6 +29,7 @@ CudaDevice::CudaDevice(std::string alias, int ordinal, CUcontext context)
 }
 
 void CudaDevice::close(const char* api) {
+    for_each_stream([](Stream& stream) { static_cast<CudaStream&>(stream).reports().free_kept(); });
     if (const std::int64_t count = allocations_ - objects().allocations(); count > 0)
         throw UsageError(api, std::to_string(count) + " allocations of '" + alias +
                                   "' are in use. help: delete its arrays and graphs first");

@@ -272,7 +272,7 @@ bool CudaKernel::waits_for_previous() const {
     return processor.starts_with("sm_") && std::atoi(processor.c_str() + 3) >= 90 && driver().cuLaunchKernelEx;
 }
 
-// In clusters, if the kernel asks for them. A grid has whole ones: the last may have blocks without elements.
+// In clusters, if the kernel asks for them. Precondition: the grid has whole ones.
 void CudaKernel::launch_blocks(CudaDevice& device, CUfunction function, const GridShape& shape, unsigned shared_bytes,
                                int cluster, bool programmatic, CUstream stream, void** parameters) const {
     if (programmatic) programmatic = waits_for_previous();
@@ -294,7 +294,7 @@ void CudaKernel::launch_blocks(CudaDevice& device, CUfunction function, const Gr
         attributes[count].id = kProgrammaticSerialization;
         attributes[count++].is_programmatic = 1;
     }
-    const CUlaunchConfig config{.grid_x = (shape.x + blocks - 1) / blocks * blocks,
+    const CUlaunchConfig config{.grid_x = shape.x,
                                 .grid_y = shape.y,
                                 .grid_z = shape.z,
                                 .block_x = shape.threads,
@@ -335,6 +335,10 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
     if (entry.combines)
         shape.x =
             static_cast<unsigned>(std::min<std::int64_t>(shape.x, blocks_at_once(device, function, shape.threads)));
+    const int cluster = in_order ? 1 : options.cluster;
+    // Whole clusters: the last may have blocks without elements.
+    const auto of_cluster = static_cast<unsigned>(cluster);
+    shape.x = (shape.x + of_cluster - 1) / of_cluster * of_cluster;
     CudaLaunch launch = cuda_launch(grid);
 
     CudaRecording* const recording = cuda_recording(stream);
@@ -385,8 +389,8 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
         launch.log_bytes = log_bytes(entry, shape);
     }
     const TimedWork timed(queue, kTimedKernel, "kernel ", description().name);
-    launch_blocks(device, function, shape, static_cast<unsigned>(copies.bytes), in_order ? 1 : options.cluster,
-                  options.programmatic, queue.handle(), parameters);
+    launch_blocks(device, function, shape, static_cast<unsigned>(copies.bytes), cluster, options.programmatic,
+                  queue.handle(), parameters);
     if (kept_reports) recording->add_report(std::move(report), std::move(kept_reports));
     if (reports) queue.reports().add({std::move(report), std::move(reports)});
     if (objects) device.objects().add_launch(*spatial::SnapshotScope::current(), std::move(objects));

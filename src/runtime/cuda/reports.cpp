@@ -109,7 +109,13 @@ bool PendingReports::is_empty() {
     return pending_.empty() && graphs_.empty();
 }
 
-void PendingReports::collect(ReportSource& source) {
+void PendingReports::free_kept() {
+    std::vector<std::unique_ptr<CudaMemory>> kept;
+    const std::lock_guard lock(mutex_);
+    kept.swap(free_);
+}
+
+void PendingReports::collect(ReportSource& source, bool keeps) {
     const Uninterrupted uninterrupted;  // a signal handler may enqueue into the stream too
     // Held to the end: a thread that finds its report gone may read its Fault at once.
     const std::lock_guard lock(mutex_);
@@ -118,6 +124,7 @@ void PendingReports::collect(ReportSource& source) {
         for (PendingReport& each : pending_) {
             const std::int64_t said = read(each.report, source);
             ++done;
+            if (!keeps) continue;
             if (said > 0) source.put_clear(each.report.data, said);
             keep(std::move(each.memory));
         }

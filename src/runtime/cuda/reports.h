@@ -91,9 +91,10 @@ public:
     // waited for now and then, need no allocation.
     std::unique_ptr<CudaMemory> take_memory(std::int64_t size_bytes);
     // Reads the reports of finished launches: fills the Faults, and forwards printed text. Reports that could not be
-    // read stay.
-    void collect(ReportSource& source);
+    // read stay. `keeps`: their memory is kept for later ones.
+    void collect(ReportSource& source, bool keeps);
     bool is_empty();
+    void free_kept();
     // Discards all reports: their stream ends.
     void drop();
     // This thread continues without having waited for its launches: their faults are not stored any more.

@@ -72,6 +72,7 @@ void* CudaStream::state(std::int64_t size_bytes) {
         CUdeviceptr made = 0;
         cuda_.check(driver().cuMemAlloc_v2(&made, count(bytes)), "cuMemAlloc");
         states_.push_back(made);
+        state_bytes_ = 0;  // until it is cleared
         put_clear(reinterpret_cast<void*>(made), bytes);
         state_bytes_ = bytes;
         state_uses_ = 0;
@@ -199,7 +200,8 @@ void CudaStream::synchronize() {
     if (handle_.load(std::memory_order_acquire) == nullptr) return;  // no work yet
     try {
         wait();
-        reports_.collect(*this);
+        // Memory in the order of a stream that its owner may destroy is freed while the stream is there.
+        reports_.collect(*this, /*keeps=*/!is_foreign_);
         ExternalUse::free_unused();
         ExternalUse::collect(cuda_, *this);
     } catch (...) {

@@ -203,11 +203,13 @@ void CublasProduct::run(const Workplace& at) const {
     constexpr std::int64_t kWorkspace = std::int64_t{32} << 20;
     const CudaMemory workspace = at.memory(kWorkspace);
     const CudaContext::Inside inside(at.device);
+    const RelaxedCapture relaxed;  // the first product of a kind loads its code
+    // No capture of the stream begins before the product is in it.
+    const CudaStream::Handle queue = static_cast<CudaStream&>(at.stream).handle();
     const std::lock_guard lock(handles_mutex);
     const Library& calls = *library();
     cublasHandle_t const handle = handle_of(at.device);
-    check(calls.cublasSetStream_v2(handle, static_cast<CudaStream&>(at.stream).handle()), "cublasSetStream_v2",
-          at.device);
+    check(calls.cublasSetStream_v2(handle, queue), "cublasSetStream_v2", at.device);
     check(calls.cublasSetWorkspace_v2(handle, workspace.data(), kWorkspace), "cublasSetWorkspace_v2", at.device);
     const auto narrow_alpha = static_cast<float>(alpha_), narrow_beta = static_cast<float>(beta_);
     const bool is_double = type_ == kTypeF64;
