@@ -9,7 +9,8 @@ import pytest
 pytestmark = pytest.mark.cpu_only("other frameworks are built for the CPU here; their GPUs come later")
 
 
-@pytest.mark.seed("P-20", "P-43", "S-BEN-001", "S-BEN-002", "S-BEN-003", "S-BEN-004")
+@pytest.mark.seed("P-20", "P-43", "S-BEN-001", "S-BEN-002", "S-BEN-003")
+@pytest.mark.seed("S-BEN-004", waits="cuda")
 @pytest.mark.parametrize("framework", ["torch", "paddle"])
 def test_lines_of_the_benchmark(framework):
     name = f"warp.examples.benchmarks.benchmark_interop_{framework}"
