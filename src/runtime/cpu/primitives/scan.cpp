@@ -3,9 +3,9 @@
 // Integers take two passes over blocks: the sum of each block, then the scan of each block from the total of those
 // before it. Their sums have the same bits in any order.
 //
-// Floats take one pass over tiles. A thread takes the next tile, adds its numbers, gets the sum of the tiles before from
-// a chain and scans the tile, which then lies in its cache. No thread waits for another to be done: a tile whose chain
-// is not there yet, because another thread was held up, is scanned in a second pass.
+// Floats take one pass over tiles. A thread takes the next tile, adds its numbers, gets the sum of the tiles before
+// from a chain and scans the tile, which then lies in its cache. No thread waits for another to be done: a tile whose
+// chain is not there yet, because another thread was held up, is scanned in a second pass.
 //
 // Sums of floats have one order of additions on all devices, that of devlib/cuda/scan.cpp and look_back.h. A lane has
 // kItems numbers. Its sum is of every fourth of them; the running sums over kLanes lanes come from the network of Kogge
