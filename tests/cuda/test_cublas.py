@@ -66,6 +66,7 @@ def run(tmp_path, body, library=None, **environment):
     environment = {
         **os.environ,
         "WARP_CUDA_DRIVER": str(EMULATED),
+        "WEFT_EMULATED_ARCH": "90",  # with tensor cores
         "STAND_IN_DRIVER": str(EMULATED),
         "STAND_IN_LOG": str(log),
         **({"WEFT_CUBLAS": str(library)} if library else {}),

@@ -1,6 +1,7 @@
 #include "driver/limits.h"
 
 #include <algorithm>
+#include <map>
 
 #include "ptx/registers.h"
 #include "ptx/requirements.h"
@@ -23,16 +24,17 @@ ArchitectureLimits limits_of(int architecture) {
     return {99 * kib, 100 * kib, 1536, 24};
 }
 
-// The most of a kernel and the functions that it calls, each with the frames above.
-uint64_t local_bytes(const Program& program, const CodeFunction& function, std::vector<const CodeFunction*>& above) {
+// The most of a kernel and the functions that it calls, each with the frames above. `known`: of functions seen before. A
+// function that calls itself adds nothing: its depth is not known.
+uint64_t local_bytes(const Program& program, const CodeFunction& function,
+                     std::map<const CodeFunction*, uint64_t>& known) {
+    const auto [found, is_new] = known.try_emplace(&function, 0);
+    if (!is_new) return found->second;
     uint64_t deepest = 0;
-    if (std::ranges::find(above, &function) != above.end()) return 0;  // recursion: its depth is not known
-    above.push_back(&function);
     for (const CallSite& site : function.sites)
         if (site.callee >= 0)
-            deepest = std::max(deepest, local_bytes(program, program.functions[size_t(site.callee)], above));
-    above.pop_back();
-    return function.local_size + deepest;
+            deepest = std::max(deepest, local_bytes(program, program.functions[size_t(site.callee)], known));
+    return found->second = function.local_size + deepest;
 }
 
 uint64_t constant_bytes(const Program& program) {
@@ -144,8 +146,8 @@ void check_launch(const Kernel& kernel, const CUlaunchConfig& config) {
     require_room(threads <= kAlwaysRoom || registers_of_block(kernel, threads) <= uint64_t(kRegistersOfBlock), kernel,
                  "needs about " + std::to_string(registers_of(kernel)) + " registers a thread, and a block has " +
                      std::to_string(kRegistersOfBlock) + ", too few for " + std::to_string(threads) + " threads");
-    std::vector<const CodeFunction*> above;
-    const uint64_t local = local_bytes(*kernel.module->program, *kernel.code, above);
+    std::map<const CodeFunction*, uint64_t> known;
+    const uint64_t local = local_bytes(*kernel.module->program, *kernel.code, known);
     require_room(local <= kLocalOfThread, kernel,
                  "needs " + std::to_string(local) + " bytes of local memory a thread; " +
                      std::to_string(kLocalOfThread) + " is the most");
