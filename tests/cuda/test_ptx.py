@@ -446,7 +446,9 @@ def tickets(out: wp.array[int], place: wp.array[int]):
 def test_atomics_of_a_warp_at_one_address_are_one():
     """Of arrays that the kernel also reads, so that a block does not combine more."""
     text = text_of(total)
-    assert accesses(text, "shfl").count("shfl.sync.bfly.b32") == 5 and text.count("redux.sync.add.s32") == 1
+    reduces = wp.get_device(DEVICE).arch >= 80  # integers of 32 bits in one instruction
+    assert accesses(text, "shfl").count("shfl.sync.bfly.b32") == (5 if reduces else 10)
+    assert text.count("redux.sync.add.s32") == (1 if reduces else 0)
     x = np.random.default_rng(1).random(10_000).astype(np.float32)
     out = wp.array([0, 0.5], dtype=float, device=DEVICE)
     count, seen = wp.array([7, 1], dtype=int, device=DEVICE), wp.zeros(10_000, dtype=float, device=DEVICE)
