@@ -24,8 +24,8 @@ ArchitectureLimits limits_of(int architecture) {
     return {99 * kib, 100 * kib, 1536, 24};
 }
 
-// The most of a kernel and the functions that it calls, each with the frames above. `known`: of functions seen before. A
-// function that calls itself adds nothing: its depth is not known.
+// The most of a kernel and the functions that it calls, each with the frames above. `known`: of functions seen before.
+// A function that calls itself adds nothing: its depth is not known.
 uint64_t local_bytes(const Program& program, const CodeFunction& function,
                      std::map<const CodeFunction*, uint64_t>& known) {
     const auto [found, is_new] = known.try_emplace(&function, 0);
