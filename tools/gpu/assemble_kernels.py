@@ -18,7 +18,6 @@ import ast
 import functools
 import os
 import re
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -26,6 +25,9 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+import toolkit
+from toolkit import ToolError
 
 TABLE = Path(__file__).with_name("assembled_kernels.tsv")
 COLUMNS = ("registers", "stack bytes", "spilled bytes")
@@ -37,18 +39,10 @@ LARGEST_TEXT = 1 << 20  # for larger ones ptxas takes half a minute and more, an
 SECONDS, SECONDS_OF_LARGE = 120, 1800  # for one text
 
 
-class ToolError(Exception):
-    pass
-
-
 def find_ptxas():
     """That of this environment first: the table was made with its version."""
     package = Path(sysconfig.get_paths()["purelib"], "nvidia", "cuda_nvcc", "bin", "ptxas")
-    found = (
-        str(package) if package.exists() else shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")
-    )
-    if not found:
-        raise ToolError("there is no ptxas: pip install nvidia-cuda-nvcc-cu12, or the CUDA toolkit")
+    found = str(package) if package.exists() else toolkit.find("ptxas")
     text = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
     return found, re.search(r"release ([\d.]+)", text)[1]
 

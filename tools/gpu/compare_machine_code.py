@@ -21,15 +21,13 @@ Figures are those of the path that most threads take (machine_code.py):
 import argparse
 import os
 import re
-import shutil
-import subprocess
 import sys
-import sysconfig
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import machine_code
+import toolkit
+from toolkit import ToolError
 
 ARCHITECTURE = "sm_90"
 REFERENCE = Path(__file__).resolve().parent.parent.parent / "bench/gpu/reference.cu"
@@ -37,81 +35,24 @@ BLOCK = 256
 WORSE = 1.05
 
 
-class ToolError(Exception):
-    pass
-
-
-def find_tool(name, package):
-    purelib = Path(sysconfig.get_paths()["purelib"], "nvidia")
-    for path in [*purelib.glob(f"*/bin/{name}"), shutil.which(name), f"/usr/local/cuda/bin/{name}"]:
-        if path and Path(path).exists():
-            return str(path)
-    raise ToolError(f"there is no {name}, on PATH or in /usr/local/cuda/bin. help: {package}")
-
-
-def run(command):
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise ToolError(f"{' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
-    return done.stdout + done.stderr
-
-
-@dataclass
-class Needs:
-    registers: int
-    spilled: int
-    stack: int
-    shared: int
-
-
-def needs_of(said):
-    """{kernel: Needs} from what `ptxas -v` says."""
-    found = {}
-    for part in re.split(r"Compiling entry function '", said)[1:]:
-        name = part.split("'")[0]
-        memory = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", part)
-        shared = re.search(r"(\d+) bytes smem", part)
-        found[name] = Needs(
-            int(re.search(r"Used (\d+) registers", part)[1]),
-            int(memory[2]) + int(memory[3]),
-            int(memory[1]),
-            int(shared[1]) if shared else 0,
-        )
-    return found
-
-
 class Compilers:
     def __init__(self, folder):
-        toolkit = "the CUDA toolkit"
-        self.nvcc, self.ptxas = find_tool("nvcc", toolkit), shutil.which("ptxas", path="/usr/local/cuda/bin")
-        # That of the compiler for CUDA C++, so that both go through the same one.
-        self.ptxas = self.ptxas or find_tool("ptxas", toolkit)
-        self.nvdisasm = find_tool("nvdisasm", "pip install nvidia-cuda-nvdisasm, or make gpu-code")
         self.folder = folder
 
-    def disassembled(self, image, said):
-        text = run([self.nvdisasm, "-c", image])
-        image.with_suffix(".sass").write_text(text)
-        return machine_code.parse(text), needs_of(said)
-
     def of_reference(self):
-        image = self.folder / "reference.cubin"
-        flags = ["-O3", f"-arch={ARCHITECTURE}", "-cubin", "-Xptxas", "-v"]
-        return self.disassembled(image, run([self.nvcc, *flags, REFERENCE, "-o", image]))
+        return toolkit.of_cuda(REFERENCE, self.folder / "reference.cubin", ARCHITECTURE)
 
     def of_weft(self, row):
         name = re.sub(r"\W+", "_", row.name)
-        text, image = self.folder / f"{name}.ptx", self.folder / f"{name}.cubin"
-        ptx = row.kernel.listing("assembly", adjoint=row.adjoint, device="cuda:0")
-        text.write_text(ptx)
-        functions, needs = self.disassembled(image, run([self.ptxas, "-v", f"-arch={ARCHITECTURE}", text, "-o", image]))
-        (symbol,) = needs
-        return functions[symbol], needs[symbol]
+        text = self.folder / f"{name}.ptx"
+        text.write_text(row.kernel.listing("assembly", adjoint=row.adjoint, device="cuda:0"))
+        (kernel,) = toolkit.of_ptx(text, self.folder / f"{name}.cubin", ARCHITECTURE).values()
+        return kernel
 
 
 @dataclass
 class Figures:
-    needs: Needs
+    needs: toolkit.Needs
     paths: list
 
     def sum(self, opcode="."):
@@ -132,7 +73,7 @@ class Figures:
             str(needs.spilled),
             str(needs.stack),
             str(needs.shared),
-            str(machine_code.occupancy(needs.registers, needs.shared, BLOCK)),
+            str(needs.threads_at_once(BLOCK)),
             f"{self.instructions():.1f}",
             self.accesses(r"LDG|LD\."),
             self.accesses(r"STG|ST\."),
@@ -185,13 +126,13 @@ def main():
         folder = options.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         compilers = Compilers(folder)
-        references, needs_of_references = compilers.of_reference()
+        references = compilers.of_reference()
         lines, behind = [["kernel, per", "code", *COLUMNS]], []
         for row in rows:
             name = row.reference
             ours = figures(row, *compilers.of_weft(row), row.per_element)
             of_reference = row.per_reference_element or row.per_element
-            theirs = figures(row, references[name], needs_of_references[name], of_reference)
+            theirs = figures(row, *references[name], of_reference)
             lines.append([f"{row.name}, {row.element}", "Weft", *ours.cells()])
             lines.append(["", "nvcc", *theirs.cells()])
             ratio = ours.instructions() / theirs.instructions()

@@ -2,8 +2,7 @@
 
     compare_primitives.py BUILD        the PTX in BUILD/devlib/cuda through ptxas; CUB through nvcc -O3
 
-The programs `nvcc` and `ptxas` come from /usr/local/cuda/bin or the PATH, `cuobjdump` from there, or from the folder
-that --cuobjdump names (the packages nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm).
+Needs nvdisasm as well, of the toolkit or the package nvidia-cuda-nvdisasm.
 
 Columns: registers, spilled bytes, shared memory of a block; threads that an SM holds; bytes that these threads read at
 once, before any of them waits; instructions an element; kernels a call; bytes that move an element. Instructions are
@@ -14,15 +13,14 @@ loop. Loops that wait are passed once. Bytes are the elements read and written, 
 import argparse
 import heapq
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
+import toolkit
+from toolkit import ToolError, find, run
+
 ARCH = "sm_90"
-REGISTERS, SHARED, THREADS, BLOCKS = 65536, 228 << 10, 2048, 32  # of an SM
 SIZES = {"f32": 4, "f64": 8, "i32": 4, "i64": 8}
 # work: module, kernel by type, elements and threads of a block, kernels a call
 OURS = {
@@ -36,77 +34,33 @@ CUB_KERNELS = 2  # scans and runs begin with a kernel that clears the state, sum
 LETTERS = {"f32": "f", "f64": "d", "i32": "i", "i64": "x"}
 
 
-def tool(name, folder=None):
-    found = shutil.which(name, path=folder) if folder else None
-    found = found or shutil.which(name) or shutil.which(name, path="/usr/local/cuda/bin")
-    if not found:
-        sys.exit(f"there is no {name}. help: the CUDA toolkit, or a package of PyPI: see --help")
-    return found
-
-
-def run(*command, **options):
-    done = subprocess.run(command, capture_output=True, text=True, **options)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))} failed:\n{done.stderr or done.stdout}")
-    return done.stdout
-
-
-@dataclass
-class Instruction:
-    address: int
-    text: str
-    is_conditional: bool
-
-    @property
-    def opcode(self):
-        return self.text.split()[0]
-
-    @property
-    def target(self):
-        found = re.search(r"0x([0-9a-f]+)", self.text)
-        return int(found[1], 16) if self.opcode.startswith("BRA") and found else None
-
-    @property
-    def ends(self):
-        return self.opcode.split(".")[0] in ("BRA", "EXIT", "RET")
-
-
 def width_of(instruction):
     """The bytes that a load or store of global memory moves; 0 for other instructions."""
-    if instruction.opcode.split(".")[0] not in ("LDG", "STG") or ".STRONG" in instruction.opcode:
-        return 0
-    for part, width in ((".128", 16), (".64", 8), (".U16", 2), (".U8", 1)):
-        if part in instruction.opcode:
-            return width
-    return 4
+    is_access = instruction.opcode.split(".")[0] in ("LDG", "STG") and ".STRONG" not in instruction.opcode
+    return instruction.width() if is_access else 0
 
 
 class Kernel:
-    def __init__(self, name, code):
-        self.name = name
-        self.instructions = []
-        for address, text in re.findall(r"/\*([0-9a-f]{4,})\*/\s+(.*?);", code):
-            guard = re.match(r"@!?U?P\w+\s+", text)
-            self.instructions.append(Instruction(int(address, 16), text[guard.end() :] if guard else text, bool(guard)))
+    def __init__(self, function, needs):
+        self.instructions, self.needs = list(function.instructions), needs
         while self.instructions and self.instructions[-1].opcode == "NOP":
             self.instructions.pop()
         self.blocks = self.find_blocks()
 
     def find_blocks(self):
-        """Basic blocks by address: (instructions, addresses that follow)."""
+        """Basic blocks by the index of their first instruction: (instructions, indices that follow)."""
         code = self.instructions
-        leaders = {code[0].address} | {i.target for i in code if i.target is not None}
-        leaders |= {after.address for i, after in zip(code, code[1:], strict=False) if i.ends}
+        ends = [i.branches() or i.opcode.split(".")[0] in ("EXIT", "RET") for i in code]
+        leaders = {0} | {i.target for i in code if i.branches()} | {at + 1 for at, is_end in enumerate(ends) if is_end}
         blocks, current = {}, None
-        for i, instruction in enumerate(code):
-            if instruction.address in leaders:
-                current = blocks[instruction.address] = ([], [])
+        for at, instruction in enumerate(code):
+            if at in leaders:
+                current = blocks[at] = ([], [])
             current[0].append(instruction)
-            follows = code[i + 1].address if i + 1 < len(code) else None
-            if instruction.target is not None:
+            if instruction.branches():
                 current[1].append(instruction.target)
-            if follows in leaders and (not instruction.ends or instruction.is_conditional):
-                current[1].append(follows)
+            if at + 1 in leaders and instruction.falls_through():
+                current[1].append(at + 1)
         return blocks
 
     def moved(self, block, kind):
@@ -114,8 +68,7 @@ class Kernel:
 
     def shortest_way(self, kinds, bytes_at_least):
         """The instructions on the shortest way through blocks that move so many bytes, for each kind in turn."""
-        start = self.instructions[0].address
-        queue, seen = [(0, start, 0)], set()
+        queue, seen = [(0, 0, 0)], set()
         while queue:
             length, block, passed = heapq.heappop(queue)
             if block not in self.blocks or (block, passed) in seen:
@@ -134,14 +87,13 @@ class Kernel:
     def loop(self):
         """The instructions of the loop that loads most, and the bytes that it loads."""
         best = (0, 0)
-        for address, (code, _) in self.blocks.items():
-            for instruction in code:
-                if instruction.target is not None and instruction.target <= address:
-                    within = [i for i in self.instructions if instruction.target <= i.address <= instruction.address]
-                    loaded = sum(width_of(i) for i in within if i.opcode.startswith("LDG"))
-                    # of nested loops the inner one
-                    if loaded and (loaded / len(within) > best[1] / max(best[0], 1)):
-                        best = (len(within), loaded)
+        for at, instruction in enumerate(self.instructions):
+            if instruction.branches() and instruction.target <= at:
+                within = self.instructions[instruction.target : at + 1]
+                loaded = sum(width_of(i) for i in within if i.opcode.startswith("LDG"))
+                # of nested loops the inner one
+                if loaded and (loaded / len(within) > best[1] / max(best[0], 1)):
+                    best = (len(within), loaded)
         return best
 
     def bytes_before_wait(self):
@@ -152,37 +104,17 @@ class Kernel:
     def loaded_before_use(code):
         loaded, registers = 0, set()
         for instruction in code:
-            used = {int(r) for r in re.findall(r"\bR(\d+)\b", instruction.text)}
+            used = instruction.registers()
             if instruction.opcode.startswith("LDG"):
-                first = int(re.search(r"\bR(\d+)\b", instruction.text)[1])
-                registers |= set(range(first, first + max(1, width_of(instruction) // 4)))
+                registers |= set(range(used[0], used[0] + max(1, width_of(instruction) // 4)))
                 loaded += width_of(instruction)
-            elif used & registers:
+            elif registers.intersection(used):
                 break
         return loaded
 
 
-def kernels_of(cubin, cuobjdump):
-    environment = {"PATH": f"{Path(cuobjdump).parent}:/usr/local/cuda/bin:/usr/bin:/bin"}
-    texts = run(cuobjdump, "-sass", cubin, env=environment).split("Function : ")[1:]
-    usage = run(cuobjdump, "--dump-resource-usage", cubin, env=environment)
-    resources = dict(re.findall(r"Function (\S+):\s*\n\s*(REG.*)", usage))
-    found = {}
-    for text in texts:
-        name = text.split("\n", 1)[0].strip()
-        found[name] = Kernel(name, text), resources[name]
-    return found
-
-
-def number(resources, name):
-    return int(re.search(rf"{name}:(\d+)", resources)[1])
-
-
-def row(work, dtype, whose, kernel, resources, items, threads, kernels, state_bytes):
-    size = SIZES[dtype]
-    registers, shared = number(resources, "REG"), number(resources, "SHARED")
-    per_warp = -(-registers // 8) * 8 * 32
-    blocks = min(REGISTERS // (per_warp * threads // 32), SHARED // shared, THREADS // threads, BLOCKS)
+def row(work, dtype, whose, kernel, items, threads, kernels, state_bytes):
+    size, needs = SIZES[dtype], kernel.needs
     if work == "sum":
         length, loaded = kernel.loop()
         items = loaded // size
@@ -193,9 +125,9 @@ def row(work, dtype, whose, kernel, resources, items, threads, kernels, state_by
         moved = size * (2 if work == "scan" else 1) + state_bytes / (items * threads)
     at_once = kernel.bytes_before_wait()
     each = "?" if not length or not items else f"{length / items:.1f}"
-    held = blocks * threads
+    held = needs.threads_at_once(threads)
     return (
-        f"| {work} {dtype} | {whose} | {registers} | {number(resources, 'LOCAL')} | {shared} | {held} "
+        f"| {work} {dtype} | {whose} | {needs.registers} | {needs.spilled} | {needs.shared} | {held} "
         f"| {at_once * held >> 10} KB | {each} | {kernels} | {moved:.2f} |"
     )
 
@@ -203,24 +135,19 @@ def row(work, dtype, whose, kernel, resources, items, threads, kernels, state_by
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=Path)
-    parser.add_argument("--cuobjdump", help="the folder of cuobjdump and nvdisasm")
     options = parser.parse_args()
-    cuobjdump = tool("cuobjdump", options.cuobjdump)
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         ours = {}
         for module in {module for module, *_ in OURS.values()}:
-            cubin = folder / f"{module}.cubin"
-            run(tool("ptxas"), f"-arch={ARCH}", options.build / "devlib" / "cuda" / f"{module}.ptx", "-o", cubin)
-            ours |= kernels_of(cubin, cuobjdump)
+            text = options.build / "devlib" / "cuda" / f"{module}.ptx"
+            ours |= toolkit.of_ptx(text, folder / f"{module}.cubin", ARCH)
         source = Path(__file__).with_name("cub_primitives.cu")
-        nvcc = (tool("nvcc"), f"-arch={ARCH}", "-O3", "-std=c++17")
-        run(*nvcc, "-cubin", source, "-o", folder / "cub.cubin")
-        run(*nvcc, source, "-o", folder / "policies")
+        theirs = toolkit.of_cuda(source, folder / "cub.cubin", ARCH, "-std=c++17")
+        run(find("nvcc"), f"-arch={ARCH}", "-O3", "-std=c++17", source, "-o", folder / "policies")
         policies = {tuple(p[:2]): p[2:] for p in map(str.split, run(folder / "policies").splitlines())}
-        theirs = kernels_of(folder / "cub.cubin", cuobjdump)
     print(
-        "| work | whose | registers | local bytes | shared | threads of an SM | loads in flight | instructions "
+        "| work | whose | registers | spilled bytes | shared | threads of an SM | loads in flight | instructions "
         "| kernels | bytes |"
     )
     print("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|")
@@ -228,14 +155,17 @@ def main():
         for dtype, name in names.items():
             # Entries of 2 words for each 32 bits of a sum; of the number of runs and a begin.
             state = {"scan": 2 * max(SIZES[dtype], 8 if dtype == "f32" else 0), "runs": 32, "sum": 0}[work]
-            kernel = ours[PREFIX[work] + name]
-            print(row(work, dtype, "ours", *kernel, items, threads, kernels, 2 * state))
+            kernel = Kernel(*ours[PREFIX[work] + name])
+            print(row(work, dtype, "ours", kernel, items, threads, kernels, 2 * state))
             pattern = re.compile(rf"{CUB[work]}.*PK{LETTERS[dtype]}")
-            kernel = next(found for mangled, found in theirs.items() if pattern.search(mangled))
+            kernel = Kernel(*next(found for mangled, found in theirs.items() if pattern.search(mangled)))
             items_of, threads_of = map(int, policies[work, dtype])
             state = {"scan": 2 * max(SIZES[dtype], 4), "runs": 16, "sum": 0}[work]
-            print(row(work, dtype, "CUB", *kernel, items_of, threads_of, CUB_KERNELS, 3 * state))
+            print(row(work, dtype, "CUB", kernel, items_of, threads_of, CUB_KERNELS, 3 * state))
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except ToolError as error:
+        sys.exit(f"compare_primitives.py: {error}")

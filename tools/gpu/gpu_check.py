@@ -10,7 +10,7 @@
    several of them at a time. A file that takes longer than SECONDS_OF_A_SUITE is stopped, and counts as failed.
 3. **examples.** Each program of the gallery, small.
 4. **bench.** `bench/run.py --only gpu` beside the peers that are installed.
-5. **machine_code.** Counts of `ptxas` beside those of nvcc, if this folder has a script for them.
+5. **machine_code.** `compare_machine_code.py`, if the machine has the CUDA toolkit.
 6. **sanitizer.** Some tests under compute-sanitizer, memcheck and racecheck, if the machine has it.
 
 Each part has a time limit. One that fails, or takes too long, leaves the others alone, and the report is written after

@@ -176,10 +176,8 @@ def bench(driver, seconds, quick=False, small=False, only="gpu"):
 
 
 def machine_code(driver, seconds):
-    """The scripts that compare machine code of kernels with that of nvcc and CUB: counts of `ptxas`, no GPU needed."""
+    """Machine code of kernels beside that of nvcc, for which no GPU is needed."""
     script = ROOT / "tools" / "gpu" / "compare_machine_code.py"
-    if not script.exists():
-        return left_out(f"there is no {script.name} in this clone")
     if shutil.which("nvcc", path=f"{os.environ.get('PATH', '')}:/usr/local/cuda/bin") is None:
         return left_out("there is no nvcc, of the CUDA toolkit")
     status, output, took = run([sys.executable, script], driver, seconds)
