@@ -165,13 +165,7 @@ struct TensorTiling {
     WEFT_INLINE static void multiply(const MatmulPlan& plan) {
         [[clang::loader_uninitialized]] alignas(128) static WEFT_SHARED char left_tiles[kTensorStages * Left::kBytes];
         [[clang::loader_uninitialized]] alignas(128) static WEFT_SHARED char right_tiles[kTensorStages * Right::kBytes];
-        const auto down = static_cast<std::uint32_t>((plan.rows + kRows - 1) / kRows);
-        const auto across = static_cast<std::uint32_t>((plan.columns + kColumns - 1) / kColumns);
-        const auto block = static_cast<std::uint32_t>(block_index());
-        const std::uint32_t batch = block / (down * across);
-        const TilePlace tile(block - batch * (down * across), down, across);
-        const std::int64_t first_row = std::int64_t{tile.row} * kRows;
-        const std::int64_t first_column = std::int64_t{tile.column} * kColumns;
+        const TilePlace<kRows, kColumns> tile(plan);
         const int warp = static_cast<int>(block_thread()) / 32;
         const int row = warp / kWarpsAcross * 16 * kDown, column = warp % kWarpsAcross * 16 * kAcross;
         float sums[kDown][2 * kAcross][4];
@@ -181,8 +175,9 @@ struct TensorTiling {
             for (int j = 0; j < 2 * kAcross; ++j)
 #pragma unroll
                 for (int k = 0; k < 4; ++k) sums[i][j][k] = 0;
-        Left left(plan.a, plan.a.row, plan.a.column, plan.rows, batch, first_row, row, left_tiles);
-        Right right(plan.b, plan.b.column, plan.b.row, plan.columns, batch, first_column, column, right_tiles);
+        Left left(plan.a, plan.a.row, plan.a.column, plan.rows, tile.batch, tile.first_row, row, left_tiles);
+        Right right(plan.b, plan.b.column, plan.b.row, plan.columns, tile.batch, tile.first_column, column,
+                    right_tiles);
         const auto begin = [&](int stage, std::int64_t left_over) {
             left.copy(stage, left_over);
             right.copy(stage, left_over);
@@ -200,7 +195,7 @@ struct TensorTiling {
             stage = stage == kTensorStages - 1 ? 0 : stage + 1;
         }
         asm volatile("cp.async.wait_all;" ::: "memory");
-        store(plan, batch, first_row + row, first_column + column, sums);
+        store(plan, tile.batch, tile.first_row + row, tile.first_column + column, sums);
     }
 
 private:

@@ -132,16 +132,24 @@ private:
     Real staged_[kStaged];
 };
 
-// Tiles in an order in which blocks that run at the same time share rows and columns: columns of up to kGroup tiles.
+// The tile of a block. Blocks that run at the same time share rows and columns: columns of up to kGroup tiles.
+template <int kRows, int kColumns>
 struct TilePlace {
-    WEFT_INLINE TilePlace(std::uint32_t at, std::uint32_t down, std::uint32_t across) {
+    WEFT_INLINE explicit TilePlace(const MatmulPlan& plan) {
         constexpr std::uint32_t kGroup = 16;
+        const auto down = static_cast<std::uint32_t>((plan.rows + kRows - 1) / kRows);
+        const auto across = static_cast<std::uint32_t>((plan.columns + kColumns - 1) / kColumns);
+        const auto block = static_cast<std::uint32_t>(block_index());
+        batch = block / (down * across);
+        const std::uint32_t at = block - batch * (down * across);
         const std::uint32_t group = at / (kGroup * across), inside = at - group * kGroup * across;
         const std::uint32_t beyond = down - group * kGroup, height = beyond < kGroup ? beyond : kGroup;
-        column = inside / height;
-        row = group * kGroup + (inside - column * height);
+        const std::uint32_t column = inside / height, row = group * kGroup + (inside - column * height);
+        first_row = std::int64_t{row} * kRows;
+        first_column = std::int64_t{column} * kColumns;
     }
-    std::uint32_t row, column;
+    std::uint32_t batch;
+    std::int64_t first_row, first_column;
 };
 
 template <typename Real, bool kOnlyVectors, int kRows, int kColumns, int kDepth, int kDown, int kAcross>
@@ -162,13 +170,7 @@ struct Tiling {
     WEFT_INLINE static void multiply(const MatmulPlan& plan) {
         [[clang::loader_uninitialized]] alignas(16) static WEFT_SHARED typename Left::Tile left[2];
         [[clang::loader_uninitialized]] alignas(16) static WEFT_SHARED typename Right::Tile right[2];
-        const auto down = static_cast<std::uint32_t>((plan.rows + kRows - 1) / kRows);
-        const auto across = static_cast<std::uint32_t>((plan.columns + kColumns - 1) / kColumns);
-        const auto block = static_cast<std::uint32_t>(block_index());
-        const std::uint32_t batch = block / (down * across);
-        const TilePlace tile(block - batch * (down * across), down, across);
-        const std::int64_t first_row = std::int64_t{tile.row} * kRows;
-        const std::int64_t first_column = std::int64_t{tile.column} * kColumns;
+        const TilePlace<kRows, kColumns> tile(plan);
         const int thread = static_cast<int>(block_thread()), warp = thread / 32, in_warp = thread % 32;
         const int row = (warp / kWarpsAcross * 4 + in_warp / 8) * kWidth;
         const int column = (warp % kWarpsAcross * 8 + in_warp % 8) * kWidth;
@@ -178,11 +180,12 @@ struct Tiling {
 #pragma unroll
             for (int j = 0; j < kAcross; ++j) sums[i][j] = 0;
         if (plan.inner > 0) {
-            Left loads_left({plan.a.data + batch * plan.a.batch, plan.a.row, plan.a.column, plan.rows, plan.a_access},
-                            first_row, Real(0));
+            Left loads_left(
+                {plan.a.data + tile.batch * plan.a.batch, plan.a.row, plan.a.column, plan.rows, plan.a_access},
+                tile.first_row, Real(0));
             Right loads_right(
-                {plan.b.data + batch * plan.b.batch, plan.b.column, plan.b.row, plan.columns, plan.b_access},
-                first_column, -Real(0));
+                {plan.b.data + tile.batch * plan.b.batch, plan.b.column, plan.b.row, plan.columns, plan.b_access},
+                tile.first_column, -Real(0));
             loads_left.load(plan.inner);
             loads_right.load(plan.inner);
             loads_left.store(left[0]);
@@ -201,7 +204,7 @@ struct Tiling {
                 __syncthreads();
             }
         }
-        store(plan, batch, first_row + row, first_column + column, sums);
+        store(plan, tile.batch, tile.first_row + row, tile.first_column + column, sums);
     }
 
 private:

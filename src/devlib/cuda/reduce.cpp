@@ -119,16 +119,7 @@ extern "C" {
 
 #define WEFT_SUM_LINES(name, ...) \
     [[clang::device_kernel]] void weft_sum_lines_##name(SumPlan plan) { Lines<__VA_ARGS__>(plan).run(); }
-WEFT_SUM_LINES(f32, Plain<float>)
-WEFT_SUM_LINES(f64, Plain<double>)
-WEFT_SUM_LINES(w32, Plain<std::uint32_t>)
-WEFT_SUM_LINES(w64, Plain<std::uint64_t>)
-WEFT_SUM_LINES(real, Widened<double>)
-WEFT_SUM_LINES(whole, Widened<std::uint64_t>)
-WEFT_SUM_LINES(f32_products, Products<Plain<float>>)
-WEFT_SUM_LINES(f64_products, Products<Plain<double>>)
-WEFT_SUM_LINES(real_products, Products<Widened<double>>)
-WEFT_SUM_LINES(whole_products, Products<Widened<std::uint64_t>>)
+WEFT_SUMMANDS(WEFT_SUM_LINES)
 #undef WEFT_SUM_LINES
 
 }  // extern "C"

@@ -68,16 +68,7 @@ extern "C" {
 
 #define WEFT_SUM_COLUMNS(name, ...) \
     [[clang::device_kernel]] void weft_sum_columns_##name(SumPlan plan) { sum_columns<__VA_ARGS__>(plan); }
-WEFT_SUM_COLUMNS(f32, Plain<float>)
-WEFT_SUM_COLUMNS(f64, Plain<double>)
-WEFT_SUM_COLUMNS(w32, Plain<std::uint32_t>)
-WEFT_SUM_COLUMNS(w64, Plain<std::uint64_t>)
-WEFT_SUM_COLUMNS(real, Widened<double>)
-WEFT_SUM_COLUMNS(whole, Widened<std::uint64_t>)
-WEFT_SUM_COLUMNS(f32_products, Products<Plain<float>>)
-WEFT_SUM_COLUMNS(f64_products, Products<Plain<double>>)
-WEFT_SUM_COLUMNS(real_products, Products<Widened<double>>)
-WEFT_SUM_COLUMNS(whole_products, Products<Widened<std::uint64_t>>)
+WEFT_SUMMANDS(WEFT_SUM_COLUMNS)
 #undef WEFT_SUM_COLUMNS
 [[clang::device_kernel]] void weft_sum_blocks_real(SumPlan plan) { sum_blocks<double>(plan); }
 [[clang::device_kernel]] void weft_sum_blocks_whole(SumPlan plan) { sum_blocks<std::uint64_t>(plan); }

@@ -140,4 +140,17 @@ void write_total(const SumPlan& plan, std::int64_t at, Sum sum) {
     convert_and_store(sum, plan.scalar, plan.to_scalar, plan.to + at * plan.to_bytes);
 }
 
+// The kernels of a form of sums: KERNEL(name, summands).
+#define WEFT_SUMMANDS(KERNEL)                        \
+    KERNEL(f32, Plain<float>)                        \
+    KERNEL(f64, Plain<double>)                       \
+    KERNEL(w32, Plain<std::uint32_t>)                \
+    KERNEL(w64, Plain<std::uint64_t>)                \
+    KERNEL(real, Widened<double>)                    \
+    KERNEL(whole, Widened<std::uint64_t>)            \
+    KERNEL(f32_products, Products<Plain<float>>)     \
+    KERNEL(f64_products, Products<Plain<double>>)    \
+    KERNEL(real_products, Products<Widened<double>>) \
+    KERNEL(whole_products, Products<Widened<std::uint64_t>>)
+
 }  // namespace weft::devlib
