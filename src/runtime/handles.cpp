@@ -367,6 +367,12 @@ bool is_kept(std::uint64_t id) {
     return object && std::ranges::any_of(object->kept_, [](const auto& each) { return !each.expired(); });
 }
 
+void keep_apart_in(Recording* recording, std::uint64_t id) {
+    if (recording && !recording->runs_nodes())
+        recording->memory().add_preparation([id, own = recording->number()] { keep_apart(id, own); });
+    keep_apart(id);
+}
+
 // The copy is made without the lock. A snapshot that is taken meanwhile may see the following writes, as any concurrent
 // launch may.
 void keep_apart(std::uint64_t id, std::uint64_t except) {

@@ -24,7 +24,8 @@
 
 namespace weft::runtime {
 class Device;
-}
+class Recording;
+}  // namespace weft::runtime
 
 namespace weft::runtime::spatial {
 
@@ -113,6 +114,9 @@ bool is_kept(std::uint64_t id);
 // capture on the object's device this concerns its own snapshots, and each launch of the graph makes the copy anew.
 // Those of the capture `except` are left out.
 void keep_apart(std::uint64_t id, std::uint64_t except = 0);
+// The same for a change that `recording` captures, if it is not null: each launch of its graph gives the snapshots of
+// others their copy again. A recording whose nodes the host runs does so by its nodes.
+void keep_apart_in(Recording* recording, std::uint64_t id);
 
 // Counts replacements, withdrawals and changes in place of all objects.
 std::uint64_t changes();

@@ -74,15 +74,6 @@ void update(runtime::Device& device, const char* name, nb::object self, const st
     work();
 }
 
-// Gives snapshots of an object on a device with geometry their copy, before the object is changed in place: graphs have
-// the addresses of its memory. A graph does it again before each launch; snapshots of its own launches get a copy that
-// it makes itself.
-void keep_apart(runtime::Device& device, std::uint64_t id) {
-    if (runtime::Recording* const recording = runtime::current_recording(device))
-        recording->memory().add_preparation([id, own = recording->number()] { spatial::keep_apart(id, own); });
-    spatial::keep_apart(id);
-}
-
 class MeshObject : public spatial::Object {
 public:
     MeshObject(const runtime::Array& points, const runtime::Array& indices,
@@ -123,7 +114,8 @@ void change_tree(Python& self, const Change& change) {
     {
         const nb::gil_scoped_release without;
         if (spatial::DeviceTable* const table = object->table()) {
-            keep_apart(table->device(), self.id);
+            // Graphs have the addresses of its memory.
+            spatial::keep_apart_in(runtime::current_recording(table->device()), self.id);
             return change(*object);
         }
         if (!spatial::is_kept(self.id)) {
@@ -309,7 +301,7 @@ void rebuild(nb::object of, std::optional<std::string> constructor) {
         replace_tree(self, self.options);
     }
     if (self.object->bvh.is_packed() && (is_captured || method == spatial::TreeMethod::linear)) {
-        keep_apart(device, self.id);
+        spatial::keep_apart_in(runtime::current_recording(device), self.id);
         return update(device, "Bvh.rebuild", of, self.object, [&self] { self.object->bvh.rebuild_in_place(); });
     }
     self.options.method = method;

@@ -43,10 +43,7 @@ public:
             std::uint64_t id = 0;
             if (place != kUnknown) std::memcpy(&id, arguments.data() + place, sizeof id);
             if (place != kUnknown && id == 0) continue;
-            if (recording && !recording->runs_nodes())
-                recording->memory().add_preparation(
-                    [id, own = recording->number()] { runtime::spatial::keep_apart(id, own); });
-            runtime::spatial::keep_apart(id);
+            runtime::spatial::keep_apart_in(recording, id);
         }
         return kernel_.launch(arguments, grid, options, stream);
     }
