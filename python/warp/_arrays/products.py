@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import numbers
 from typing import Any
 
@@ -12,6 +11,7 @@ import warp
 import warp._weft as _weft
 from warp._arrays.arrays import check_one_device
 from warp._gradients.recording import Part, recorded
+from warp._support import nvidia_packages
 from warp._weft import array, primitives, type_name, usage_error
 
 __all__ = ["adj_batched_matmul", "adj_matmul", "batched_matmul", "matmul"]
@@ -77,9 +77,7 @@ def _precision(dtype: Any, allow_tf32x3_arith: Any) -> int:
 @functools.cache
 def _name_cublas_folders() -> None:
     """Packages of NVIDIA: nvidia/cublas/lib has CUDA 12, nvidia/cu13/lib CUDA 13."""
-    spec = importlib.util.find_spec("nvidia")
-    roots = spec.submodule_search_locations if spec and spec.submodule_search_locations else []
-    primitives.set_cublas_folders([f"{root}/{part}/lib" for root in roots for part in ("cu13", "cublas")])
+    primitives.set_cublas_folders(nvidia_packages.folders("cu13/lib", "cublas/lib"))
 
 
 def _multiply(

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import warp._weft as _weft
 from warp import config
 from warp._kernels.module_hashes import ModuleExec, ModuleHasher, kernel_digest
+from warp._support import nvidia_packages
 from warp._support.progress import ProgressLine
 from warp._weft import Kernel
 from warp._weft import usage_error as _usage_error
@@ -475,15 +476,6 @@ def get_cpu_kernel_cache_key(*, cpu_compiler_flags: str | None = None) -> str:
     return f"{info['version']}-{platform.system()}-{platform.machine()}-{digest}"
 
 
-def _folders_of_compilers() -> list[str]:
-    """The folders in which NVIDIA's Python packages keep the programs and libraries of CUDA toolkits."""
-    import importlib.util
-
-    found = importlib.util.find_spec("nvidia")
-    roots = list(found.submodule_search_locations or ()) if found else []
-    return [os.path.join(root, part) for root in roots for part in ("cu13", "cu12", "cuda_nvcc", "nvjitlink")]
-
-
 def _replace_file(path: Path, content: bytes) -> None:
     """Writes a file that others see as it was before or whole."""
     import tempfile  # takes longer to import than warp does
@@ -568,7 +560,7 @@ def compile_aot_module(
             kernels.append((kernel.__name__ if len(instances) == 1 else instance.signature, instance))
     if not kernels:
         raise _usage_error(f"{api}: module {target.name!r} has no kernels. help: import it first", ValueError)
-    compilers = _folders_of_compilers() if use_ptx is False else None
+    compilers = nvidia_packages.folders("cu13", "cu12", "cuda_nvcc", "nvjitlink") if use_ptx is False else None
     content = _weft.bundle(target.name, kernels, bool(gradients), arch, compilers)
     path = Path(f"{target.name.rpartition('.')[2]}.weft" if path is None else path)
     written = {path: content}
