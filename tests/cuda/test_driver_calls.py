@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import warp as wp
+from emulated_driver import driver_library
 
 pytestmark = [pytest.mark.gpu, pytest.mark.own_launches("counts launches, orders them or makes them fail")]
 
@@ -52,9 +53,7 @@ def add_neighbours(grid: wp.uint64, points: wp.array[wp.vec3], counts: wp.array[
 def driver():
     if not wp.get_device(DEVICE).is_emulated:
         pytest.skip("only the emulated driver counts its calls")
-    library = ctypes.CDLL(str(Path(wp._weft.__file__).with_name("weft-emulated-cuda.so")))
-    library.weftEmulatedCalls.argtypes = [ctypes.c_char_p]
-    library.weftEmulatedCalls.restype = ctypes.c_uint64
+    library = driver_library()
     library.weftEmulatedCalls(None)
     return library
 

@@ -1,12 +1,11 @@
 """The module option programmatic_launch: launches that may begin while the one in front ends, and wait for it."""
 
-import ctypes
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 import warp as wp
+from emulated_driver import driver_library
 
 pytestmark = [pytest.mark.gpu, pytest.mark.own_launches("counts launches, orders them or makes them fail")]
 
@@ -99,9 +98,7 @@ def test_the_code_waits_before_its_first_access():
 def driver():
     if not wp.get_device(DEVICE).is_emulated:
         pytest.skip("only the emulated driver counts its calls")
-    library = ctypes.CDLL(str(Path(wp._weft.__file__).with_name("weft-emulated-cuda.so")))
-    library.weftEmulatedCalls.argtypes = [ctypes.c_char_p]
-    library.weftEmulatedCalls.restype = ctypes.c_uint64
+    library = driver_library()
     library.weftEmulatedCalls(None)
     return library
 

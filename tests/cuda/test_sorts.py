@@ -11,7 +11,7 @@ TILE, OF_WARP, OF_BLOCK = 4096, 256, 2048  # devlib/cuda/radix_sort.h, sort_segm
 
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 FLOATS = ["float16", "float32", "float64"]
-# What keys look like: the digits that all share, the runs of equal ones, the order.
+# Patterns of keys: digits that all share, runs of equal keys, orders.
 PATTERNS = {
     "random": lambda rng, n: rng.integers(-(2**62), 2**62, n),
     "equal": lambda rng, n: np.full(n, -3),

@@ -67,6 +67,14 @@ def vectors(rng, count):
     return wp.array(rng.random((count, 3)).astype(np.float32), dtype=wp.vec3, requires_grad=True)
 
 
+def go_back(mesh, at, loss):
+    """One launch and its backward pass."""
+    loss.zero_()
+    with wp.Tape() as tape:
+        wp.launch(squared_distance, 20, [mesh.id, at, loss])
+    tape.backward(loss)
+
+
 def check(step, arrays, set_up, rounds=3):
     """A graph of step() and step() itself, by turns: the gradients of `arrays` have to agree."""
     set_up(0)
@@ -95,13 +103,7 @@ def test_a_mesh_that_the_capture_does_not_change():
         mesh.points.assign(first * (1.0 + number))
         mesh.refit()
 
-    def step():
-        loss.zero_()
-        with wp.Tape() as tape:
-            wp.launch(squared_distance, 20, [mesh.id, at, loss])
-        tape.backward(loss)
-
-    check(step, [at, mesh.points], set_up)
+    check(lambda: go_back(mesh, at, loss), [at, mesh.points], set_up)
 
 
 def test_a_mesh_that_moves_in_the_capture():
@@ -263,23 +265,14 @@ def test_a_tree_that_another_tape_keeps_is_followed():
         mesh.points.assign(first * (1.0 + number))
         mesh.refit()
 
-    def step():
-        loss.zero_()
-        with wp.Tape() as tape:
-            wp.launch(squared_distance, 20, [mesh.id, at, loss])
-        tape.backward(loss)
-
-    check(step, [at, mesh.points], set_up)
+    check(lambda: go_back(mesh, at, loss), [at, mesh.points], set_up)
 
 
 def test_a_graph_inside_of_another():
     rng = np.random.default_rng(9)
     mesh, at, loss = ball(rng), vectors(rng, 20), wp.zeros(1, requires_grad=True)
     with wp.ScopedCapture() as capture:
-        loss.zero_()
-        with wp.Tape() as tape:
-            wp.launch(squared_distance, 20, [mesh.id, at, loss])
-        tape.backward(loss)
+        go_back(mesh, at, loss)
     with wp.ScopedCapture() as outer:
         wp.capture_launch(capture.graph)
     found = []
@@ -290,8 +283,5 @@ def test_a_graph_inside_of_another():
         wp.capture_launch(graph)
         found.append(at.grad.numpy().copy())
         at.grad.zero_()
-        loss.zero_()
-        with wp.Tape() as tape:
-            wp.launch(squared_distance, 20, [mesh.id, at, loss])
-        tape.backward(loss)
+        go_back(mesh, at, loss)
         np.testing.assert_allclose(found[-1], at.grad.numpy(), rtol=1e-4, atol=1e-5)
