@@ -61,14 +61,6 @@ struct ScanPlan {
     std::int32_t in_pieces;  // whether both arrays are aligned to 16 bytes, and the numbers follow each other
 };
 
-// ---- places (sort.cpp) ----
-
-// Exclusive prefix sums of counts, in place; the total follows the last.
-struct PlacesPlan {
-    std::int64_t* counts;
-    std::int64_t count;
-};
-
 // ---- runs (run_length_encode.cpp) ----
 
 // Blocks of the launch: tiles of kScanTile values.

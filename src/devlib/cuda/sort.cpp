@@ -79,34 +79,6 @@ extern "C" {
     }
 }
 
-// Launched as one block: each thread sums a part, then one thread sums the parts.
-[[clang::device_kernel]] void weft_places(PlacesPlan plan) {
-    constexpr int kMostThreads = 256;
-    [[clang::loader_uninitialized]] static __attribute__((address_space(3))) std::int64_t parts[kMostThreads];
-    const std::int64_t begin = plan.count * block_thread() / block_threads();
-    const std::int64_t end = plan.count * (block_thread() + 1) / block_threads();
-    std::int64_t sum = 0;
-    for (std::int64_t i = begin; i < end; ++i) sum += plan.counts[i];
-    parts[block_thread()] = sum;
-    __syncthreads();
-    if (block_thread() == 0) {
-        std::int64_t place = 0;
-        for (std::int64_t part = 0; part < block_threads(); ++part) {
-            const std::int64_t size = parts[part];
-            parts[part] = place;
-            place += size;
-        }
-        plan.counts[plan.count] = place;
-    }
-    __syncthreads();
-    std::int64_t place = parts[block_thread()];
-    for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t size = plan.counts[i];
-        plan.counts[i] = place;
-        place += size;
-    }
-}
-
 }  // extern "C"
 
 }  // namespace weft::devlib

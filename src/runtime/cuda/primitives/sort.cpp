@@ -19,7 +19,7 @@ namespace weft::runtime {
 
 namespace {
 
-constexpr OwnKernel kSortPlaces{k_sort_ptx, "weft_places"}, kSortGather{k_sort_ptx, "weft_sort_gather"};
+constexpr OwnKernel kSortGather{k_sort_ptx, "weft_sort_gather"};
 constexpr OwnKernel kSegmentsList{k_sort_segments_ptx, "weft_segments_list"};
 // By whether codes have 64 bits.
 constexpr OwnKernel kSegmentsShort[] = {{k_sort_segments_ptx, "weft_segments_short_32"},
@@ -186,11 +186,6 @@ private:
 };
 
 }  // namespace
-
-void add_up_places(const Workplace& at, std::int64_t* counts, std::int64_t count) {
-    const devlib::PlacesPlan plan{counts, count};
-    launch_own(kSortPlaces, at.device, at.stream, 1, kOwnThreads, &plan);
-}
 
 void CudaPrimitives::sort_pairs(const Array& keys, const Array& values, std::int64_t count, int begin_bit,
                                 int end_bit) {
