@@ -47,8 +47,6 @@ constexpr TileKernel kDouble[] = {
     {32, 32, 64, {k_matmul_f64_ptx, "weft_matmul_f64_32x32"}, {k_matmul_f64_ptx, "weft_matmul_f64_32x32_any"}},
 };
 
-std::int64_t quotient_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 std::int64_t tiles_of(const devlib::MatmulPlan& plan, std::int64_t rows, std::int64_t columns) {
     return quotient_up(plan.rows, rows) * quotient_up(plan.columns, columns);
 }

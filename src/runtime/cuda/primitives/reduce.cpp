@@ -39,8 +39,6 @@ const Format& format_of(Scalar scalar, bool has_products) {
     return is_real ? kReal : kWhole;
 }
 
-std::int64_t parts_of(std::int64_t count, std::int64_t size) { return (count + size - 1) / size; }
-
 // Sums at full width, on the device.
 class Sums {
 public:
@@ -59,7 +57,7 @@ public:
         }
         plan_.a = static_cast<const char*>(left_.view.data);
         plan_.b = right_ ? static_cast<const char*>(right_->view.data) : nullptr;
-        plan_.blocks = std::max<std::int64_t>(1, parts_of(plan_.count, devlib::kSumRows));
+        plan_.blocks = std::max<std::int64_t>(1, quotient_up(plan_.count, devlib::kSumRows));
         plan_.bytes = info(scalar_).bytes();
         plan_.scalar = static_cast<std::int32_t>(scalar_);
         plan_.sign_mask = info(scalar_).is_signed() ? -1 : 0;
@@ -108,12 +106,12 @@ private:
     void add_lines(const Format& format) {
         // A block of threads takes so many blocks of numbers: of one row, or of rows that have one each.
         const std::int64_t blocks = devlib::kSumThreads * format.together / devlib::kSumLanes;
-        plan_.parts = parts_of(plan_.blocks, blocks);
+        plan_.parts = quotient_up(plan_.blocks, blocks);
         plan_.in_pieces = format.together == 1 || (is_aligned(plan_.a) && is_aligned(plan_.b) &&
                                                    (plan_.outer == 1 || plan_.count % format.together == 0));
         if (plan_.parts > 1)
             plan_.state = static_cast<std::uint64_t*>(at_.state(devlib::sum_state_bytes(plan_.outer * plan_.parts)));
-        const std::int64_t grid = plan_.blocks == 1 ? parts_of(plan_.outer, blocks) : plan_.outer * plan_.parts;
+        const std::int64_t grid = plan_.blocks == 1 ? quotient_up(plan_.outer, blocks) : plan_.outer * plan_.parts;
         launch_own(kernel(k_reduce_ptx, format.lines), at_.device, at_.stream, static_cast<unsigned>(grid),
                    static_cast<unsigned>(devlib::kSumThreads), &plan_);
     }

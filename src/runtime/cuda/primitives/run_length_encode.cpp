@@ -29,45 +29,54 @@ constexpr std::int64_t kFoundBytes = 4 * 8;
 
 class RunEncoder {
 public:
-    enum class Does { count, write };
-
     RunEncoder(const Workplace& at, const Array& values, std::int64_t count, const Array& run_values,
-               const Array& run_lengths, const Array* run_count, Does does)
-        : packed_(packed(slice(values, 0, 0, count, 1), {&run_values, &run_lengths, run_count})),
+               const Array& run_lengths, const Array* run_count)
+        : at_(at),
+          packed_(packed(slice(values, 0, 0, count, 1), {&run_values, &run_lengths, run_count})),
           found_(at.memory(kFoundBytes)) {
-        const std::int64_t tiles = (count + devlib::kScanTile - 1) / devlib::kScanTile;
-        devlib::RunsPlan plan{};
-        plan.values = static_cast<const char*>(packed_.view.data);
-        plan.state = static_cast<std::uint64_t*>(at.state(devlib::scan_state_bytes(1, tiles, 16)));
-        plan.count = count;
-        plan.tiles = tiles;
-        plan.bytes = values.dtype.size_bytes();
-        plan.run_values = static_cast<char*>(run_values.view.data);
-        plan.values_stride = run_values.view.strides[0];
-        plan.values_room = does == Does::write ? run_values.size() : 0;
-        plan.run_lengths = static_cast<char*>(run_lengths.view.data);
-        plan.lengths_stride = run_lengths.view.strides[0];
-        plan.lengths_room = does == Does::write ? run_lengths.size() : 0;
-        plan.found = static_cast<std::int64_t*>(found_.data());
-        if (run_count) plan.told = static_cast<std::int32_t*>(run_count->view.data);
-        plan.scalar = static_cast<std::int32_t>(values.dtype.scalar());
-        plan.in_pieces = is_aligned(plan.values);
-        if (count > kMostLength) static_cast<CudaStream&>(at.stream).put_clear(plan.found, kFoundBytes);
-        launch_own(runs_kernel_of(values.dtype.scalar()), at.device, at.stream, static_cast<unsigned>(tiles),
-                   devlib::kScanThreads, &plan);
+        plan_.values = static_cast<const char*>(packed_.view.data);
+        plan_.count = count;
+        plan_.tiles = quotient_up(count, devlib::kScanTile);
+        plan_.bytes = values.dtype.size_bytes();
+        plan_.run_values = static_cast<char*>(run_values.view.data);
+        plan_.values_stride = run_values.view.strides[0];
+        plan_.values_room = run_values.size();
+        plan_.run_lengths = static_cast<char*>(run_lengths.view.data);
+        plan_.lengths_stride = run_lengths.view.strides[0];
+        plan_.lengths_room = run_lengths.size();
+        plan_.found = static_cast<std::int64_t*>(found_.data());
+        if (run_count) plan_.told = static_cast<std::int32_t*>(run_count->view.data);
+        plan_.scalar = static_cast<std::int32_t>(values.dtype.scalar());
+        plan_.in_pieces = is_aligned(plan_.values);
+    }
+
+    void encode() const { launch(plan_); }
+    // Only finds how many runs there are, and whether one is too long.
+    void count() const {
+        devlib::RunsPlan plan = plan_;
+        plan.values_room = plan.lengths_room = 0;
+        launch(plan);
     }
 
     const void* found() const { return found_.data(); }
 
 private:
+    void launch(devlib::RunsPlan plan) const {
+        plan.state = static_cast<std::uint64_t*>(at_.state(devlib::scan_state_bytes(1, plan.tiles, 16)));
+        if (plan.count > kMostLength) static_cast<CudaStream&>(at_.stream).put_clear(plan.found, kFoundBytes);
+        launch_own(runs_kernel_of(static_cast<Scalar>(plan.scalar)), at_.device, at_.stream,
+                   static_cast<unsigned>(plan.tiles), devlib::kScanThreads, &plan);
+    }
     static Array packed(const Array& values, std::initializer_list<const Array*> written) {
         const bool is_apart =
             std::ranges::none_of(written, [&](const Array* each) { return each && overlap(values, *each); });
         return is_apart ? contiguous(values) : clone(values);
     }
 
+    const Workplace& at_;
     Array packed_;
     CudaMemory found_;
+    devlib::RunsPlan plan_{};
 };
 
 // Throws UsageError if it does not fit.
@@ -86,8 +95,8 @@ std::int64_t CudaPrimitives::encode_runs(const Array& values, std::int64_t count
                                          const Array& run_lengths) {
     if (count == 0) return 0;
     const Workplace at(values);
-    const auto encode = [&](RunEncoder::Does does) {
-        const RunEncoder encoder(at, values, count, run_values, run_lengths, nullptr, does);
+    const RunEncoder encoder(at, values, count, run_values, run_lengths, nullptr);
+    const auto checked_runs = [&] {
         std::byte bytes[kFoundBytes];
         static_cast<CudaStream&>(at.stream).read(bytes, encoder.found(), kFoundBytes);
         check_runs(bytes, run_values.size(), run_lengths.size());
@@ -97,8 +106,12 @@ std::int64_t CudaPrimitives::encode_runs(const Array& values, std::int64_t count
     };
     // Nothing is written if the runs do not fit.
     const bool fit = count <= std::min({run_values.size(), run_lengths.size(), kMostLength});
-    if (!fit) encode(RunEncoder::Does::count);
-    return encode(RunEncoder::Does::write);
+    if (!fit) {
+        encoder.count();
+        checked_runs();
+    }
+    encoder.encode();
+    return checked_runs();
 }
 
 void CudaPrimitives::encode_and_count_runs(const Array& values, std::int64_t count, const Array& run_values,
@@ -107,7 +120,8 @@ void CudaPrimitives::encode_and_count_runs(const Array& values, std::int64_t cou
     CudaRecording* const recording = cuda_recording(at.stream);
     if (!recording || count == 0)
         return Primitives::encode_and_count_runs(values, count, run_values, run_lengths, run_count);
-    const RunEncoder encoder(at, values, count, run_values, run_lengths, &run_count, RunEncoder::Does::write);
+    const RunEncoder encoder(at, values, count, run_values, run_lengths, &run_count);
+    encoder.encode();
     recording->add_check("check of runs", recording->leave_bytes(encoder.found(), kFoundBytes, at.stream),
                          [values_room = run_values.size(), lengths_room = run_lengths.size()](const std::byte* bytes) {
                              check_runs(bytes, values_room, lengths_room);

@@ -30,7 +30,7 @@ void CudaPrimitives::scan(const Array& from, const Array& to, bool inclusive) {
     const Array result = direct ? to : empty(to.dtype, to.shape(), *to.device);
     const Scalar scalar = from.dtype.scalar();
     const std::int64_t components = from.dtype.components();
-    const std::int64_t tiles = (from.size() + devlib::kScanTile - 1) / devlib::kScanTile;
+    const std::int64_t tiles = quotient_up(from.size(), devlib::kScanTile);
     const bool in_pieces = components == 1 && is_aligned(source.view.data) && is_aligned(result.view.data);
     const devlib::ScanPlan plan{static_cast<const char*>(source.view.data),
                                 static_cast<char*>(result.view.data),

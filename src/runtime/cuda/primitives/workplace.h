@@ -23,10 +23,9 @@ struct Workplace {
     Stream& stream;
 };
 
+inline std::int64_t quotient_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
 // Whether kernels may read it in pieces of 16 bytes.
 inline bool is_aligned(const void* data) { return reinterpret_cast<std::uintptr_t>(data) % 16 == 0; }
-
-// Replaces `counts` by exclusive running sums, and stores the total after the last.
-void add_up_places(const Workplace& at, std::int64_t* counts, std::int64_t count);
 
 }  // namespace weft::runtime
