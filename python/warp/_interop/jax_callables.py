@@ -103,15 +103,15 @@ class CapturedCalls:
         stream = wp.get_stream(arrays[0].device)
         if stream.is_capturing:
             return self.function(*values)
-        key = [stream.cuda_stream, arrays[0].device.alias]
-        for row, value in zip(rows, values, strict=True):
-            key.append((id(rows), value.ptr if len(row) > 2 and not self._is_staged(row) else None))
-        found = self._graphs.pop(tuple(key), None)
+        pairs = zip(rows, values, strict=True)
+        addresses = [value.ptr for row, value in pairs if len(row) > 2 and not self._is_staged(row)]
+        key = (stream.cuda_stream, stream.device.alias, id(rows), *addresses)
+        found = self._graphs.pop(key, None)
         if found is None:
             found = self._capture(rows, values, stream)
             while self.most is not None and len(self._graphs) >= self.most:
                 self._graphs.popitem(last=False)
-        self._graphs[tuple(key)] = found
+        self._graphs[key] = found
         graph, memory = found
         for row, value in zip(rows, values, strict=True):
             if row[0] in memory:
