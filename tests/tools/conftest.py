@@ -28,6 +28,18 @@ def tool():
     return load
 
 
+@pytest.fixture(scope="module")
+def check(tool):
+    """The module tools/gpu/gpu_check.py."""
+    return tool("gpu_check")
+
+
+@pytest.fixture(scope="module")
+def emulated(check):
+    """The emulated driver, as gpu_check.py calls it."""
+    return check.Driver(check.find_driver("emulated")[0])
+
+
 @pytest.fixture
 def run_tests(pytester):
     """A function: runs the tests in a text as those of Weft are, with these options of pytest."""

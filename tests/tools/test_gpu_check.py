@@ -13,16 +13,6 @@ from cuda_tools import PTXAS, needs_ptxas
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
-def check(tool):
-    return tool("gpu_check")
-
-
-@pytest.fixture(scope="module")
-def emulated(check):
-    return check.Driver(check.find_driver("emulated")[0])
-
-
 def test_it_writes_one_report(tmp_path):
     report = tmp_path / "report.json"
     command = [sys.executable, ROOT / "tools/gpu/gpu_check.py", "--driver", "emulated", "--report", report]

@@ -94,16 +94,6 @@ HEADER = f".version {OLDEST[0] // 10}.{OLDEST[0] % 10}\n.target sm_{OLDEST[1]}\n
 
 
 @pytest.fixture(scope="module")
-def check(tool):
-    return tool("gpu_check")
-
-
-@pytest.fixture(scope="module")
-def emulated(check):
-    return check.Driver(check.find_driver("emulated")[0])
-
-
-@pytest.fixture(scope="module")
 def needs(emulated):
     """A function: opcode and number of operands -> (PTX version, architecture) of the emulated driver."""
     ask = emulated.library.weftEmulatedRequirement
