@@ -26,14 +26,14 @@ ArchitectureLimits limits_of(int architecture) {
 
 // The most of a kernel and the functions that it calls, each with the frames above. `known`: of functions seen before.
 // A function that calls itself adds nothing: its depth is not known.
-uint64_t local_bytes(const Program& program, const CodeFunction& function,
-                     std::map<const CodeFunction*, uint64_t>& known) {
+uint64_t deepest_local(const Program& program, const CodeFunction& function,
+                       std::map<const CodeFunction*, uint64_t>& known) {
     const auto [found, is_new] = known.try_emplace(&function, 0);
     if (!is_new) return found->second;
     uint64_t deepest = 0;
     for (const CallSite& site : function.sites)
         if (site.callee >= 0)
-            deepest = std::max(deepest, local_bytes(program, program.functions[size_t(site.callee)], known));
+            deepest = std::max(deepest, deepest_local(program, program.functions[size_t(site.callee)], known));
     return found->second = function.local_size + deepest;
 }
 
@@ -45,6 +45,14 @@ uint64_t constant_bytes(const Program& program) {
         bytes = (bytes + alignment - 1) / alignment * alignment + variable.size;
     }
     return bytes;
+}
+
+uint64_t local_bytes_of(const Kernel& kernel) {
+    if (!kernel.local_bytes) {
+        std::map<const CodeFunction*, uint64_t> known;
+        kernel.local_bytes = deepest_local(*kernel.module->program, *kernel.code, known);
+    }
+    return *kernel.local_bytes;
 }
 
 // Notes why, for the caller of the driver.
@@ -95,9 +103,9 @@ std::string refusal_of_module(const Program& program, CUresult& result) {
 }
 
 int registers_of(const Kernel& kernel) {
-    if (kernel.registers == 0)
+    if (!kernel.registers)
         kernel.registers = ptx::registers_of_entry(kernel.module->program->module, *kernel.code->source);
-    return kernel.registers;
+    return *kernel.registers;
 }
 
 uint64_t registers_of_block(const Kernel& kernel, uint64_t threads) {
@@ -146,8 +154,7 @@ void check_launch(const Kernel& kernel, const CUlaunchConfig& config) {
     require_room(threads <= kAlwaysRoom || registers_of_block(kernel, threads) <= uint64_t(kRegistersOfBlock), kernel,
                  "needs about " + std::to_string(registers_of(kernel)) + " registers a thread, and a block has " +
                      std::to_string(kRegistersOfBlock) + ", too few for " + std::to_string(threads) + " threads");
-    std::map<const CodeFunction*, uint64_t> known;
-    const uint64_t local = local_bytes(*kernel.module->program, *kernel.code, known);
+    const uint64_t local = local_bytes_of(kernel);
     require_room(local <= kLocalOfThread, kernel,
                  "needs " + std::to_string(local) + " bytes of local memory a thread; " +
                      std::to_string(kLocalOfThread) + " is the most");

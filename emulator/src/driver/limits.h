@@ -19,7 +19,7 @@ constexpr int kRegistersOfBlock = 65536;        // and of a multiprocessor
 constexpr uint32_t kStaticShared = 49152;       // bytes of a block that a kernel has without asking
 constexpr uint64_t kLocalOfThread = 512 << 10;  // bytes
 
-// Null: the module is one for this driver and this device. Otherwise `result` is why not, and the text says it.
+// Empty: the module is one for this driver and this device. Otherwise `result` is why not, and the text says it.
 std::string refusal_of_module(const Program& program, CUresult& result);
 
 // Registers of a thread (ptx/registers.h), counted once.

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <shared_mutex>
 #include <string>
@@ -84,7 +85,9 @@ struct Kernel {
     const CodeFunction* code = nullptr;
     uint32_t dynamic_shared = 0;  // limit of a launch's dynamic shared memory, in bytes
     bool large_clusters = false;  // of more than 8 blocks
-    mutable int registers = 0;    // of a thread; 0: not counted yet
+    // Of a thread; empty until they are asked for.
+    mutable std::optional<int> registers;
+    mutable std::optional<uint64_t> local_bytes;
 };
 
 struct Module {
