@@ -80,6 +80,12 @@ Value* Builder::boolean(bool value) { return constant(bool_type(), {Number::inte
 
 Value* Builder::zero(Type type) {
     if (type.is_array()) return null(type);
+    if (type.is_tile()) {
+        Operation* made = tile_indices(Op::tile_generate, {type.size()});
+        const Inside inside(*this, made->body());
+        yield({zero(type.element())});
+        return function_->add_result(made, type);
+    }
     if (type.is(Kind::tuple) || (type.is_struct() && holds_array(type))) {
         std::vector<Value*> parts;
         if (type.is_struct())
@@ -228,6 +234,39 @@ Value* Builder::object(ObjectKind kind, Value* id) {
 Value* Builder::atomic(Op op, Value* array, std::vector<Value*> indices, std::vector<Value*> values) {
     WEFT_CHECK(is_atomic(op), std::string("operation '") + op_name(op) + "' is no atomic");
     return simple(*this, op, joined(array, indices, values));
+}
+
+// ---- tiles ----
+
+Operation* Builder::tile_indices(Op op, std::vector<std::int64_t> extents) {
+    Operation* operation = append(op, {}, {});
+    Region* body = function_->new_region(operation);
+    for (std::size_t i = 0; i < extents.size(); ++i) function_->add_argument(body, i32_type());
+    operation->ints = std::move(extents);
+    return operation;
+}
+
+Operation* Builder::tile_reduce(Value* tile) {
+    const Type element = tile->type.element();
+    Operation* operation = append(Op::tile_reduce, {tile}, {element});
+    Region* body = function_->new_region(operation);
+    for (int i = 0; i < 2; ++i) function_->add_argument(body, element);
+    return operation;
+}
+
+Value* Builder::tile_matmul(Value* a, Value* b) { return simple(*this, Op::tile_matmul, {a, b}); }
+
+Value* flat_index(Builder& builder, const std::vector<std::int64_t>& extents, const std::vector<Value*>& indices) {
+    Value* flat = nullptr;
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+        if (!flat) {
+            flat = indices[i];
+            continue;
+        }
+        flat = builder.binary(Op::mul, flat, builder.integer(extents[i], flat->type));
+        flat = builder.binary(Op::add, flat, indices[i]);
+    }
+    return flat;
 }
 
 // ---- control ----

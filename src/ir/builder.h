@@ -83,6 +83,11 @@ public:
     Value* object(ObjectKind kind, Value* id);
     Value* atomic(Op op, Value* array, std::vector<Value*> indices, std::vector<Value*> values);
 
+    // ---- tiles: ir/tile_builder.h fills the regions ----
+    Operation* tile_indices(Op op, std::vector<std::int64_t> extents);  // the caller adds the result
+    Operation* tile_reduce(Value* tile);
+    Value* tile_matmul(Value* a, Value* b);
+
     // ---- control. The caller fills the regions (with Inside) and ends each with yield(). ----
     Operation* if_(Value* condition, std::vector<Type> results);
     Operation* for_(Value* lo, Value* hi, Value* step, std::vector<Value*> inits, bool guarded = false);

@@ -6,12 +6,12 @@
 namespace weft::ir {
 namespace {
 
-// The text name of an enumerator. A trailing '_' only keeps it from being a C++ keyword; the group prefixes "cmp_" and
-// "atomic_" are written with a '.'.
+// The text name of an enumerator. A trailing '_' only keeps it from being a C++ keyword; the group prefixes "cmp_",
+// "atomic_" and "tile_" are written with a '.'.
 std::string text_name(std::string_view id) {
     std::string name(id);
     if (name.ends_with('_')) name.pop_back();
-    for (const std::string_view group : {"cmp_", "atomic_"})
+    for (const std::string_view group : {"cmp_", "atomic_", "tile_"})
         if (name.starts_with(group)) name[group.size() - 1] = '.';
     return name;
 }

@@ -371,6 +371,11 @@ private:
             case Op::while_:
                 types = while_(*operation);
                 break;
+            case Op::tile_generate:
+            case Op::tile_each:
+            case Op::tile_reduce:
+                types = tile(*operation);
+                break;
             default:
                 types = plain(*operation, name);
         }
@@ -514,7 +519,7 @@ private:
                 if (accept(',')) uses(operation.operands);
                 break;
             case OpForm::number:   // constant(), which has to know the type first
-            case OpForm::regions:  // if_(), for_(), while_()
+            case OpForm::regions:  // if_(), for_(), while_(), tile()
                 break;
         }
     }
@@ -610,6 +615,35 @@ private:
         }
         region(*body);
         return carried_types(operation, 0);
+    }
+
+    // [4, 8] (%i, %j) : tile<f32, 4x8> { ... }
+    std::vector<Type> tile(Operation& operation) {
+        std::vector<Type> arguments, results;
+        if (operation.op == Op::tile_reduce) {
+            operation.operands.push_back(use());
+            const Type whole = operation.operands[0]->type;
+            if (!whole.is_tile()) expected("a tile");
+            arguments = {whole.element(), whole.element()};
+            results = {whole.element()};
+        } else {
+            static_path(operation);
+            arguments.assign(operation.ints.size(), i32_type());
+        }
+        Region* body = function_->new_region(&operation);
+        expect('(');
+        for (std::size_t i = 0; i < arguments.size(); ++i) {
+            if (i) expect(',');
+            const Token name = expect_kind(Token::Kind::value, "an argument of the region");
+            define(name, function_->add_argument(body, arguments[i]));
+        }
+        expect(')');
+        if (operation.op == Op::tile_generate) {
+            expect(':');
+            results = {type()};
+        }
+        region(*body);
+        return results;
     }
 
     static std::vector<Type> carried_types(const Operation& operation, std::size_t first) {

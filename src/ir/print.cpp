@@ -261,6 +261,10 @@ private:
                 return "struct @" + struct_labels_.at(t);
             case Kind::array:
                 return "array<" + type_text(t.element()) + ", " + std::to_string(t.ndim()) + ">";
+            case Kind::tile: {
+                const std::string own = t.ir_name();
+                return "tile<" + type_text(t.element()) + own.substr(own.rfind(','));
+            }
             case Kind::tuple: {
                 std::string text = "tuple<";
                 for (std::size_t i = 0; i < t.elements().size(); ++i)
@@ -282,7 +286,7 @@ private:
 
     void declare(Type t) {
         if (t.is_none() || t.is_scalar() || t.is_numeric_aggregate() || !seen_types_.insert(t).second) return;
-        if (t.is_array()) declare(t.element());
+        if (t.is_array() || t.is_tile()) declare(t.element());
         if (t.is_tuple()) {
             for (Type element : t.elements()) declare(element);
         }
@@ -554,6 +558,35 @@ void Printer::structured(const Operation& operation, int depth) {
             out_ += " {";
             region(operation.body(1), depth);
             break;
+        // tile.generate [4, 8] (%i, %j) : tile<f32, 4x8> {
+        case Op::tile_generate:
+        case Op::tile_each:
+        case Op::tile_reduce: {
+            if (operation.op == Op::tile_reduce) {
+                out_ += ' ';
+                uses(operands);
+            } else {
+                out_ += " [";
+                for (std::size_t i = 0; i < operation.ints.size(); ++i) {
+                    if (i) out_ += ", ";
+                    integer(operation.ints[i]);
+                }
+                out_ += ']';
+            }
+            out_ += " (";
+            const std::vector<Value*>& arguments = operation.body().arguments;
+            for (Value* argument : arguments) define(argument);
+            uses(arguments);
+            out_ += ')';
+            if (operation.op == Op::tile_generate) {
+                out_ += " : ";
+                type(operation.results.empty() ? Type::none() : operation.results[0]->type);
+            }
+            out_ += " {";
+            place(operation.span);
+            region(operation.body(), depth);
+            break;
+        }
         default:
             break;
     }

@@ -203,6 +203,11 @@ Type Rules::element_at() const {
 Type Rules::dynamic_part(std::size_t first_index) const {
     if (count() <= first_index) fail("an index is missing");
     const Type t = type(0);
+    if (t.is_tile()) {
+        expect(count() == first_index + 1, "one index into a tile");
+        expect_indices(first_index, count());
+        return t.element();
+    }
     expect(t.is_numeric_aggregate(), "a numeric aggregate first");
     expect_indices(first_index, count());
     const std::size_t indices = count() - first_index;
@@ -470,6 +475,17 @@ Type Rules::result() const {
         case Op::yield:
         case Op::return_:
             return Type::none();
+        case Op::tile_matmul: {
+            expect_count(2);
+            const auto is_matrix = [&](Type t) { return t.is_tile() && t.ndim() == 2 && t.element().is_float(); };
+            expect(is_matrix(type(0)) && is_matrix(type(1)) && type(0).element() == type(1).element() &&
+                       type(0).shape()[1] == type(1).shape()[0],
+                   "two tiles of two dimensions of one float type, as many columns on the left as rows on the right");
+            return Type::tile(type(0).element(), {type(0).shape()[0], type(1).shape()[1]});
+        }
+        case Op::tile_generate:
+        case Op::tile_each:
+        case Op::tile_reduce:
         case Op::if_:
         case Op::for_:
         case Op::while_:

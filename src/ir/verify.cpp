@@ -99,6 +99,13 @@ private:
             case Op::while_:
                 while_(operation);
                 break;
+            case Op::tile_generate:
+            case Op::tile_each:
+                tile_indices(operation);
+                break;
+            case Op::tile_reduce:
+                tile_reduce(operation);
+                break;
             case Op::return_:
                 return_(operation);
                 break;
@@ -187,6 +194,37 @@ private:
         const Operation* test = operation.body(0).terminator();
         expect(test->operands.size() == 1 && test->operands[0]->type.is_bool(), "a condition that yields one bool");
         expect_yield(operation.body(1), operation.results);
+    }
+
+    void tile_indices(const Operation& operation) {
+        expect(operation.operands.empty() && operation.regions.size() == 1, "one region and no operands");
+        const Region& body = operation.body();
+        expect(body.arguments.size() == operation.ints.size(), "one index for each extent");
+        std::int64_t count = 1;
+        for (std::size_t i = 0; i < body.arguments.size(); ++i) {
+            expect(body.arguments[i]->type == i32_type(), "indices of type i32");
+            count *= operation.ints[i];
+        }
+        region(body, &operation);
+        const Operation& end = *body.terminator();
+        if (operation.op == Op::tile_each) {
+            expect(operation.results.empty() && end.operands.empty(), "no results");
+            return;
+        }
+        expect(operation.results.size() == 1 && operation.results[0]->type.is_tile(), "a tile as the result");
+        const Type type = operation.results[0]->type;
+        expect(type.size() == count, "as many elements as there are indices");
+        expect(end.operands.size() == 1 && end.operands[0]->type == type.element(), "a yield of an element");
+    }
+
+    void tile_reduce(const Operation& operation) {
+        expect(operation.operands.size() == 1 && operation.operands[0]->type.is_tile(), "a tile");
+        expect(operation.regions.size() == 1 && operation.body().arguments.size() == 2, "a region of two elements");
+        const Type element = operation.operands[0]->type.element();
+        for (const Value* argument : operation.body().arguments) expect(argument->type == element, "elements");
+        region(operation.body(), &operation);
+        expect_yield(operation.body(), operation.results);
+        expect(operation.results.size() == 1 && operation.results[0]->type == element, "an element as the result");
     }
 
     void return_(const Operation& operation) const {

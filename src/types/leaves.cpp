@@ -37,6 +37,7 @@ void append_leaves(Type type, std::int64_t offset, std::vector<LeafType>& leaves
                 leaves.push_back(
                     {Scalar::i64, false, offset + static_cast<std::int64_t>(offsetof(ArrayView, strides)) + 8 * axis});
             return;
+        case Kind::tile:  // transform/tiles replaces them
         case Kind::none:
         case Kind::string:
             return;

@@ -1,4 +1,5 @@
 // The parser for the names that Type::ir_name() writes.
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 
@@ -30,6 +31,7 @@ private:
         if (!take('<')) return std::nullopt;
         if (word == "tuple") return tuple();
         if (word == "array") return array();
+        if (word == "tile") return tile();
         return numeric(word);
     }
 
@@ -63,6 +65,24 @@ private:
         const std::optional<int> ndim = number(take_word());
         if (!ndim || !take('>')) return std::nullopt;
         return Type::array(*element, *ndim);
+    }
+
+    // '<' element ',' extent { 'x' extent } '>'
+    std::optional<Type> tile() {
+        const std::optional<Type> element = any();
+        if (!element || !take(',')) return std::nullopt;
+        skip_space();
+        std::string_view extents = take_word();
+        std::vector<std::int64_t> shape;
+        while (!extents.empty()) {
+            const std::size_t end = std::min(extents.find('x'), extents.size());
+            const std::optional<int> extent = number(extents.substr(0, end));
+            if (!extent || *extent < 1) return std::nullopt;
+            shape.push_back(*extent);
+            extents.remove_prefix(std::min(end + 1, extents.size()));
+        }
+        if (shape.empty() || !take('>')) return std::nullopt;
+        return Type::tile(*element, std::move(shape));
     }
 
     std::optional<Type> numeric(std::string_view word) {

@@ -31,6 +31,9 @@ bool fits_into(const TypePattern& pattern, Type type, TypeVariables& variables) 
             return chosen.is_array() && extent_fits(pattern.ndim, chosen.ndim()) &&
                    fits_into(pattern.parts[0], chosen.element(), variables);
         }
+        case Shape::tile:
+            return type.is_tile() && (pattern.extents.empty() || pattern.extents == type.shape()) &&
+                   fits_into(pattern.parts[0], type.element(), variables);
         case Shape::callable:
             return false;
         case Shape::tuple: {
@@ -93,6 +96,11 @@ std::string python_name(const TypePattern& pattern) {
             const std::string element = python_name(pattern.parts[0]);
             if (pattern.ndim == 0) return kind + "[" + element + ", Any]";
             return kind + (pattern.ndim == 1 ? "" : std::to_string(pattern.ndim) + "d") + "[" + element + "]";
+        }
+        case Shape::tile: {
+            std::string text = "tile[" + python_name(pattern.parts[0]);
+            for (const std::int64_t extent : pattern.extents) text += ", " + std::to_string(extent);
+            return text + "]";
         }
         case Shape::callable:
             return "Callable";

@@ -7,11 +7,13 @@
 //   array2d[Any], array[vector(...)]        arrays of elements that fit
 //   array[Any, Any]                         arrays of any number of dimensions
 //   indexedarray[Any]                       the result of indexedarray() on such arrays
+//   tile[float], tile[Any, 4]               tiles of any shape, or of any elements
 //   wp.Float                                any floating-point type, each time another one
 //   tuple[float, vec3], tuple[float, ...]   several values
 //   Callable                                a function (of @wp.func, or a built-in one) or a type
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -30,13 +32,15 @@ struct TypePattern {
         transform,
         array,
         indexed,
+        tile,
         callable,
         tuple
     } shape = Shape::any;
-    Type type;               // exact
-    int rows = 0, cols = 0;  // vector (rows), matrix; 0 is any
-    int ndim = 0;            // array, indexed; 0 is any
-    // The element of an array or indexedarray, the scalar of an aggregate, or the elements of a tuple. If rows is -1,
+    Type type;                          // exact
+    int rows = 0, cols = 0;             // vector (rows), matrix; 0 is any
+    int ndim = 0;                       // array, indexed; 0 is any
+    std::vector<std::int64_t> extents;  // tile; empty is any shape
+    // The element of an array, indexedarray or tile, the scalar of an aggregate, or the elements of a tuple. If rows is -1,
     // the one pattern is that of all elements.
     std::vector<TypePattern> parts;
     std::string variable;                     // any: name of the type variable, "" for none

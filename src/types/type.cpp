@@ -20,7 +20,8 @@ struct TypeNode {
     int rows = 1;
     int cols = 1;
     int ndim = 0;
-    Type element;                     // array
+    Type element;                     // array, tile
+    std::vector<std::int64_t> shape;  // tile
     std::vector<Type> elements;       // tuple
     std::vector<Type::Field> fields;  // structure
     std::string name;                 // structure
@@ -118,6 +119,17 @@ void complete(TypeNode& node) {
             node.size_bytes = sizeof(ArrayView);
             node.alignment = alignof(ArrayView);
             break;
+        case Kind::tile: {
+            std::string python, ir;
+            for (const std::int64_t extent : node.shape) {
+                python += (python.empty() ? "" : ", ") + std::to_string(extent);
+                ir += (ir.empty() ? "" : "x") + std::to_string(extent);
+            }
+            if (node.shape.size() == 1) python += ",";
+            node.python_name = "tile(shape=(" + python + "), dtype=" + node.element.python_name() + ")";
+            node.ir_name = "tile<" + node.element.ir_name() + ", " + ir + ">";
+            break;
+        }
         case Kind::structure: {
             node.python_name = node.name;
             node.ir_name = "struct @" + node.name;
@@ -188,6 +200,18 @@ public:
         });
     }
 
+    Type tile(Type element, std::vector<std::int64_t>&& shape) {
+        std::string key;
+        append_key(key, element);
+        for (const std::int64_t extent : shape) key += std::to_string(extent) + 'x';
+        return intern(tiles_, key, [&](TypeNode& node) {
+            node.kind = Kind::tile;
+            node.element = element;
+            node.ndim = static_cast<int>(shape.size());
+            node.shape = std::move(shape);
+        });
+    }
+
     Type tuple(std::vector<Type>&& elements) {
         std::string key;
         for (Type t : elements) append_key(key, t);
@@ -255,6 +279,7 @@ private:
     std::deque<TypeNode> nodes_;
     std::unordered_map<std::uint64_t, const TypeNode*> numeric_;
     std::unordered_map<std::pair<Type, int>, const TypeNode*, HashArrayKey> arrays_;
+    std::unordered_map<std::string, const TypeNode*> tiles_;
     std::unordered_map<std::string, const TypeNode*> tuples_;
     std::unordered_map<std::string, const TypeNode*> structs_;
     std::unordered_map<std::string, const TypeNode*> structs_by_name_;  // the latest of each name
@@ -293,6 +318,11 @@ Type Type::array(Type element, int ndim) {
     // An array of 0 dimensions is the result of indexing all dimensions.
     WEFT_CHECK(ndim >= 0, "an array has no negative number of dimensions");
     return TypePool::get().array(element, ndim);
+}
+
+Type Type::tile(Type element, std::vector<std::int64_t> shape) {
+    for (const std::int64_t extent : shape) WEFT_CHECK(extent >= 1, "every extent of a tile is at least 1");
+    return TypePool::get().tile(element, std::move(shape));
 }
 
 Type Type::structure(std::string name, std::string key, std::vector<Field> fields) {
@@ -339,8 +369,14 @@ int Type::components() const {
     const TypeNode& node = checked(node_, has_scalar(node_), "the components");
     return node.rows * node.cols;
 }
-Type Type::element() const { return checked(node_, is_array(), "the element").element; }
-int Type::ndim() const { return checked(node_, is_array(), "the dimensions").ndim; }
+Type Type::element() const { return checked(node_, is_array() || is_tile(), "the element").element; }
+int Type::ndim() const { return checked(node_, is_array() || is_tile(), "the dimensions").ndim; }
+const std::vector<std::int64_t>& Type::shape() const { return checked(node_, is_tile(), "the shape").shape; }
+std::int64_t Type::size() const {
+    std::int64_t size = 1;
+    for (const std::int64_t extent : shape()) size *= extent;
+    return size;
+}
 const std::vector<Type>& Type::elements() const { return checked(node_, is_tuple(), "the elements").elements; }
 const std::vector<Type::Field>& Type::fields() const { return checked(node_, is_struct(), "the fields").fields; }
 const std::string& Type::struct_name() const { return checked(node_, is_struct(), "the name").name; }

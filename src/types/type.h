@@ -65,6 +65,7 @@ enum class Kind : std::uint8_t {
     structure,   // named fields
     tuple,       // several values at once; never in memory
     array,       // view of memory: element type and ndim
+    tile,        // elements of one type in a fixed shape, row-major, that belong to a block of threads
     string,      // compile-time text only (print)
 };
 
@@ -86,6 +87,8 @@ public:
     static Type transform(Scalar scalar);
     static Type tuple(std::vector<Type> elements);
     static Type array(Type element, int ndim);
+    // Elements are scalars, numeric aggregates or structs of these; every extent is at least 1.
+    static Type tile(Type element, std::vector<std::int64_t> shape);
 
     struct Field;
     // Structs are nominal: `key` (module and qualified name, with a hash of the fields) distinguishes structs of one
@@ -101,6 +104,7 @@ public:
     bool is_array() const { return is(Kind::array); }
     bool is_struct() const { return is(Kind::structure); }
     bool is_tuple() const { return is(Kind::tuple); }
+    bool is_tile() const { return is(Kind::tile); }
     // Vector, matrix, quaternion or transform: components of one scalar type.
     bool is_numeric_aggregate() const;
     bool is_bool() const { return *this == scalar(Scalar::boolean); }
@@ -110,13 +114,15 @@ public:
     // Scalar of a scalar or of the components of a numeric aggregate. Precondition: one of those.
     Scalar scalar() const;
     Type scalar_type() const { return scalar(scalar()); }
-    int rows() const;                           // vector length, matrix rows; 4 for quaternions, 7 for transforms
-    int cols() const;                           // matrix columns; 1 otherwise
-    int components() const;                     // rows * cols; 1 for a scalar
-    Type element() const;                       // of an array
-    int ndim() const;                           // of an array
-    const std::vector<Type>& elements() const;  // of a tuple
-    const std::vector<Field>& fields() const;   // of a struct
+    int rows() const;                                // vector length, matrix rows; 4 for quaternions, 7 for transforms
+    int cols() const;                                // matrix columns; 1 otherwise
+    int components() const;                          // rows * cols; 1 for a scalar
+    Type element() const;                            // of an array or tile
+    int ndim() const;                                // of an array or tile
+    const std::vector<std::int64_t>& shape() const;  // of a tile
+    std::int64_t size() const;                       // of a tile: the number of its elements
+    const std::vector<Type>& elements() const;       // of a tuple
+    const std::vector<Field>& fields() const;        // of a struct
     std::optional<int> field_index(std::string_view name) const;
     const std::string& struct_name() const;
     const std::string& struct_key() const;
@@ -132,7 +138,7 @@ public:
     // As the user writes it: "float32", "vec3f", "mat33d", "array2d[vec3f]", "vector(length=5, dtype=float64)".
     std::string python_name() const;
     // As IR text writes it: "f32", "vec3<f32>", "mat3x3<f64>", "quat<f32>", "xform<f32>", "array<f32, 2>",
-    // "tuple<f32, i32>", "struct @Name".
+    // "tile<f32, 4x8>", "tuple<f32, i32>", "struct @Name".
     std::string ir_name() const;
 
     friend bool operator==(Type a, Type b) { return a.node_ == b.node_; }

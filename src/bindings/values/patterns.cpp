@@ -1,6 +1,7 @@
 #include "bindings/values/patterns.h"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <utility>
 
@@ -96,6 +97,21 @@ nb::object make_pattern(TypePattern pattern, nb::handle dtype, const char* api) 
     return nb::cast(ValuePattern{std::move(pattern)});
 }
 
+// wp.tile[float, 4, 8], wp.tile[float]: python/warp/_kernels/tiles.py.
+std::optional<TypePattern> tile_pattern(nb::handle annotation) {
+    if (PyType_Check(annotation.ptr()) || !nb::hasattr(annotation, "_weft_tile_")) return std::nullopt;
+    const nb::tuple parts = nb::cast<nb::tuple>(annotation.attr("_weft_tile_"));
+    std::optional<TypePattern> element = element_pattern(parts[0]);
+    if (!element) return std::nullopt;
+    TypePattern pattern;
+    if (!parts[1].is_none()) pattern.extents = nb::cast<std::vector<std::int64_t>>(parts[1]);
+    if (element->is_exact() && !pattern.extents.empty())
+        return TypePattern::exactly(Type::tile(element->type, std::move(pattern.extents)));
+    pattern.shape = Shape::tile;
+    pattern.parts = {std::move(*element)};
+    return pattern;
+}
+
 }  // namespace
 
 // tuple[float, wp.vec3], tuple[float, ...], (float, wp.vec3); empty for other objects.
@@ -146,6 +162,7 @@ std::optional<TypePattern> pattern_from_python(nb::handle annotation) {
         return pattern;
     }
     if (auto type = annotation_from_python(annotation)) return TypePattern::exactly(*type);
+    if (std::optional<TypePattern> tile = tile_pattern(annotation)) return tile;
     if (is_value_pattern(annotation)) return nb::cast<ValuePattern&>(annotation).pattern;
     if (is_variable(annotation)) return variable_pattern(annotation);
     if (is_integer_enumeration(annotation)) return TypePattern::exactly(i32_type());
