@@ -31,6 +31,7 @@
 #include "transform/passes/neighbour_rows.h"
 #include "transform/passes/uncontended_atomics.h"
 #include "transform/simplify/simplify.h"
+#include "transform/tiles/lower_tiles.h"
 #include "transform/vectors_in_memory/vectors_in_memory.h"
 
 namespace {
@@ -151,6 +152,8 @@ std::string run(const std::string& input, const std::string& passes, bool names)
         } else if (pass == "gradients") {
             for (const auto& function : module->functions)
                 if (function->is_kernel) transform::share_gradients(*function);
+        } else if (pass == "tiles") {
+            transform::lower_tiles(*module);
         } else if (pass == "local") {
             for (const auto& function : module->functions) transform::split_local_atomics(*function);
         } else if (pass == "uncontended" || pass == "uncontended:overlap") {

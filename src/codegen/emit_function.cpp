@@ -218,7 +218,11 @@ void Emitter::emit_operation(const ir::Operation& operation) {
             return emit_assert(operation);
         case Op::call:
             return emit_call(operation);
-        case Op::loaded:  // for transform/adjoint only
+        case Op::loaded:         // for transform/adjoint only
+        case Op::tile_generate:  // transform/tiles has replaced these
+        case Op::tile_each:
+        case Op::tile_reduce:
+        case Op::tile_matmul:
             break;
     }
     throw InternalError(std::string("codegen: no way to emit '") + ir::op_name(operation.op) + "'");

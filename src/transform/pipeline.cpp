@@ -15,6 +15,7 @@
 #include "transform/passes/scalar_replacement.h"
 #include "transform/passes/uncontended_atomics.h"
 #include "transform/simplify/simplify.h"
+#include "transform/tiles/lower_tiles.h"
 #include "transform/vectors_in_memory/vectors_in_memory.h"
 
 namespace weft::transform {
@@ -76,6 +77,7 @@ private:
     // Calls with custom derivatives stay until these have been used.
     bool prepare() {
         const int order = options_.adjoint && options_.jvp ? 1 : 0;
+        if (!pass("tiles", [&] { lower_tiles(module_); })) return false;
         if (!pass("launch", [&] { fit_to_launch(module_, options_.launch_rank); })) return false;
         if (!pass("functions", [&] { write_gradients(module_, {derives_ ? order + 1 : 0, options_.stack_slots}); }))
             return false;

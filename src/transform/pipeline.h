@@ -2,6 +2,8 @@
 //
 // pass                summary, and the reason for its place                               file
 //
+// tiles               Tiles become vectors and loops, for blocks of one thread.          tiles/lower_tiles.h
+//                     No other pass knows tiles.
 // launch              Fits the kernel to launches of one rank.                            passes/launch_rank.h
 //                     Coordinates that such launches do not have become 0.
 // functions           Writes the gradients of functions that the kernel calls.            adjoint/functions.h

@@ -374,6 +374,10 @@ void Reverser::reverse(const Operation& operation) {
         case Op::local_array:
         case Op::stack:
         case Op::detach_reverse:  // a constant here
+        case Op::tile_generate:   // transform/tiles has replaced these
+        case Op::tile_each:
+        case Op::tile_reduce:
+        case Op::tile_matmul:
 #define WEFT_DERIVATIVE_none(id) case Op::id:
 #include "ir/ops.def"
             return;

@@ -167,7 +167,11 @@ private:
                 return total(left ? b_.matmul(left, copy(operands[1])) : nullptr,
                              right ? b_.matmul(copy(operands[0]), right) : nullptr);
             }
-            case Op::loaded:  // only exists between two passes of reverse mode
+            case Op::loaded:         // only exists between two passes of reverse mode
+            case Op::tile_generate:  // transform/tiles has replaced these
+            case Op::tile_each:
+            case Op::tile_reduce:
+            case Op::tile_matmul:
             case Op::if_:
             case Op::for_:
             case Op::while_:
