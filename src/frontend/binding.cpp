@@ -109,12 +109,15 @@ Binding class_object(nb::handle object) {
     }
     if (object.ptr() == reinterpret_cast<PyObject*>(&PyType_Type)) return named_builtin("type");
     if (object.ptr() == reinterpret_cast<PyObject*>(&PyRange_Type)) return named_builtin("range");
+    if (object.ptr() == reinterpret_cast<PyObject*>(&PySlice_Type)) return named_builtin("slice");
     if (object.ptr() == reinterpret_cast<PyObject*>(&PyReversed_Type)) return named_builtin("reversed");
     if (std::string text = text_attribute(object, "_not_there"); !text.empty()) return unsupported(std::move(text));
     const std::string module = text_attribute(object, "__module__"), name = text_attribute(object, "__name__");
     if (module == "warp" && name == "array")
         return named_builtin(name);  // in kernels: an array over memory at an address
     if (module == "builtins" && (name == "enumerate" || name == "zip")) return named_builtin(name);
+    // wp.tile is the type of an annotation and a function of kernels.
+    if (std::string builtin = text_attribute(object, "_weft_builtin_"); !builtin.empty()) return named_builtin(builtin);
     Binding binding{.kind = Kind::object};
     if (module == "builtins" && category_named(name)) {
         binding.kind = Kind::exception;
@@ -208,7 +211,8 @@ Binding from_python(nb::handle object, int depth) {
         return binding;
     }
     // wp.array(dtype=float), wp.array[float]: annotations of variables.
-    if (auto pattern = annotation_pattern(object); pattern && pattern->is_exact() && pattern->type.is_array()) {
+    if (auto pattern = annotation_pattern(object);
+        pattern && pattern->is_exact() && (pattern->type.is_array() || pattern->type.is_tile())) {
         Binding binding{.kind = Kind::type};
         binding.type = pattern->type;
         return binding;

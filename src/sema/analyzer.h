@@ -18,6 +18,7 @@
 //   bound_call.h           arguments of calls, matched to parameters
 //   gradient_body.h        wp.adjoint in a gradient that the user wrote
 //   infer/                 expressions: names, operators, comparisons, attributes and subscripts
+//   tiles/                 tiles: views and elements, and the functions of the language for them
 //   call/                  calls: the builtin table (overload), user functions (functions), print, statics, tid
 //   control/               statements: assignment, lists of statements (blocks), loops, return
 //   sema.cpp               the module: kernel first, functions as they are met
@@ -37,6 +38,7 @@
 #include "builtins/registry.h"
 #include "builtins/resolve.h"
 #include "ir/builder.h"
+#include "ir/tile_builder.h"
 #include "sema/assignment_target.h"
 #include "sema/bound_call.h"
 #include "sema/branch_writer.h"
@@ -53,6 +55,7 @@
 #include "sema/parts.h"
 #include "sema/printout.h"
 #include "sema/sequence_access.h"
+#include "sema/tiles/arguments.h"
 #include "sema/value.h"
 #include "sema/value_writer.h"
 #include "sema/walk.h"
@@ -127,8 +130,8 @@ private:
     std::vector<Value> sliced_elements(const Value& array, const std::vector<syntax::ExpressionPtr>& indices);
     std::vector<std::int64_t> static_slice(const syntax::Slice& slice, std::int64_t size, Span span);
     bool is_empty_slice(Type type, const std::vector<syntax::ExpressionPtr>& indices);
-    PartStep part_slice(Type type, const std::vector<syntax::ExpressionPtr>& indices);
-    PartStep part_subscript(Type type, const std::vector<syntax::ExpressionPtr>& indices, Span span);
+    PartStep part_slice(Type type, std::span<const syntax::ExpressionPtr> indices);
+    PartStep part_subscript(Type type, std::span<const syntax::ExpressionPtr> indices, Span span);
     // ---- infer/patterns.cpp: match ----
     bool is_instance(const syntax::ClassTest& test);
     Value part_by_number(const syntax::PartByNumber& part, Span span);
@@ -203,6 +206,109 @@ private:
     Value call_native(const BoundCall& call, Span span, const Note& signature);
     ir::Function* native_instance(const FunctionSource& callee, const std::vector<ir::Value*>& operands, Type result,
                                   Span span);
+
+    // ---- tiles/views.cpp: names, views and elements of tiles ----
+    Value with_view(const syntax::Expression& expression);
+    Value tile_of_local(const std::string& name, const Value& local);
+    bool is_tile_name(const std::string& name) const;
+    void take_tile(std::size_t number, const Value& parameter);
+    void keep_tile(const std::string& name, Value& value);
+    void add_tiles(const syntax::Block& body, const syntax::Expression* condition, std::set<std::string>& names) const;
+    // A view of `tile` in the terms of its own elements: see TileView.
+    Value view_of_tile(const Value& tile, const ir::Extents& shape, std::int64_t base, ir::Value* offset,
+                       std::vector<std::int64_t> strides);
+    ir::Value* gathered(ir::Value* root, const TileView& view, const ir::Extents& shape);
+    Value tile_at(const Value& tile, ir::Value* number);
+    // One element, with the brackets that are left for it, or a view of several.
+    struct TilePartition {
+        ir::Value* number = nullptr;
+        std::size_t used = 0;
+        Value view;
+    };
+    TilePartition cut_tile(const Value& tile, const std::vector<syntax::ExpressionPtr>& indices, Span span);
+    ir::Value* tile_position(const Value& index, std::int64_t extent, Span span, std::int64_t& fixed);
+    Value part_of_tile(const Value& tile, const std::vector<syntax::ExpressionPtr>& indices, Span span);
+    std::optional<Value> tile_attribute(Type type, const std::string& name);
+    AssignmentTarget target_of_view(const Value& value, Span span);
+    AssignmentTarget target_in_tile(const AssignmentTarget& base, const std::vector<syntax::ExpressionPtr>& indices,
+                                    Span span);
+    Value read_tile(const AssignmentTarget& place);
+    ir::Value* scattered(ir::Value* root, const TileView& view, const ir::Extents& shape,
+                         const std::function<ir::Value*(const std::vector<ir::Value*>&)>& element);
+    void write_tile(const AssignmentTarget& place, const Value& value, Span value_span);
+    // ---- tiles/maps.cpp ----
+    Value apply(const Value& function, const std::vector<Value>& arguments, Span span);
+    Value map_tiles(const std::vector<Value>& operands, const std::function<Value(const std::vector<Value>&)>& f,
+                    Span span);
+    Value tile_binary(syntax::BinaryOperator op, const Value& a, const Value& b, Span span, Span a_span, Span b_span);
+    Value by_fields(syntax::BinaryOperator op, const Value& a, const Value& b, Span span, Span a_span, Span b_span);
+    Value tile_unary(syntax::UnaryOperator op, const Value& a, Span span);
+    Value tile_map(TileArguments& call);
+    Value reduced_tile(const Value& function, const Actual& tile, std::optional<std::int64_t> axis, Span span);
+    Value tile_sum(TileArguments& call);
+    Value tile_reduce(TileArguments& call);
+    Value tile_extreme(TileArguments& call);
+    Value tile_place_of_extreme(TileArguments& call);
+    Value tile_dot(TileArguments& call);
+    Value tile_axpy(TileArguments& call);
+    Value tile_of_one(ir::Value* element);
+    // ---- tiles/scans.cpp ----
+    Value tile_scan(TileArguments& call);
+    Value tile_sort(TileArguments& call);
+    // ---- tiles/linear.cpp ----
+    using TileBody = std::function<ir::Value*(ir::Builder&, const std::vector<ir::Value*>&)>;
+    using TileGradient = std::function<std::vector<ir::Value*>(ir::Builder&, const std::vector<ir::Value*>&)>;
+    ir::Function* tile_function(const std::string& key, const std::vector<Type>& parameters, Span span,
+                                const TileBody& body, const TileGradient& gradient);
+    Value finish_in_place(TileArguments& call, const std::string& parameter, ir::Value* result);
+    ir::Value* solved(ir::Value* triangle, ir::Value* right, bool is_transposed, bool reads_upper, Span span);
+    Value tile_matmul(TileArguments& call);
+    Value tile_cholesky(TileArguments& call);
+    Value tile_solve(TileArguments& call);
+    Value tile_diag_add(TileArguments& call);
+    Value tile_fft(TileArguments& call);
+    // ---- tiles/stack.cpp ----
+    const std::string& changed_local(const TileArguments& call, const std::string& parameter, const char* what);
+    Value tile_stack(TileArguments& call);
+    Value tile_stack_push(TileArguments& call);
+    Value tile_stack_pop(TileArguments& call);
+    Value tile_stack_clear(TileArguments& call);
+    Value tile_stack_count(TileArguments& call);
+    Value tile_query(TileArguments& call);
+    Value tile_query_next(TileArguments& call);
+    Value tile_query_valid(TileArguments& call);
+    // ---- tiles/making.cpp ----
+    Value call_tile_function(const std::string& name, const syntax::Call& call, Span span);
+    void check_lanes();
+    Value tile_filled(TileArguments& call);
+    Value tile_full(TileArguments& call);
+    Value tile_arange(TileArguments& call);
+    Value tile_from_thread(TileArguments& call);
+    Value tile_random(TileArguments& call);
+    Value tile_of_lanes(TileArguments& call);
+    Value untile(TileArguments& call);
+    // ---- tiles/memory.cpp ----
+    Value tile_load(TileArguments& call);
+    Value tile_store(TileArguments& call);
+    Value tile_atomic_add(TileArguments& call);
+    Value tile_load_indexed(TileArguments& call);
+    Value tile_store_indexed(TileArguments& call);
+    Value tile_atomic_add_indexed(TileArguments& call);
+    Value tile_scatter(TileArguments& call);
+    // ---- tiles/shapes.cpp ----
+    Value tile_extract(TileArguments& call);
+    Value tile_view(TileArguments& call);
+    Value tile_assign(TileArguments& call);
+    Value tile_transpose(TileArguments& call);
+    Value tile_reshape(TileArguments& call);
+    Value tile_squeeze(TileArguments& call);
+    Value tile_broadcast(TileArguments& call);
+    Value tile_astype(TileArguments& call);
+    Value tile_slice_indexed(TileArguments& call);
+    Value slice_object(const syntax::Call& call, Span span);
+    std::optional<std::vector<std::int64_t>> chosen_by(const Value& slice, std::int64_t extent, Span span);
+    Value gather_along(const Value& tile, std::size_t axis, ir::Value* indices, Span span);
+
     // ---- call/print.cpp ----
     // Appends the text of an expression; `separator` stands between the values of a starred one.
     void add_printed(Printout& to, const syntax::Expression& expression, const std::string& separator);

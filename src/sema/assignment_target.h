@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,14 +48,18 @@ struct PartStep {
 
 // The path of the component with this number, row by row.
 std::vector<std::int64_t> component_path(Type aggregate, std::int64_t number);
-bool has_slice(const std::vector<syntax::ExpressionPtr>& indices);
+std::vector<std::int64_t> positions_of_slice(std::optional<std::int64_t> start, std::optional<std::int64_t> stop,
+                                             std::optional<std::int64_t> step, std::int64_t size, Span span);
+bool has_slice(std::span<const syntax::ExpressionPtr> indices);
 
 // The target of an assignment: a local or an element of an array, or a part of one of these.
 struct AssignmentTarget {
-    std::string name;                    // a local, or
-    std::vector<std::int64_t> elements;  // an element of a list in a local, by its path,
-    ir::Value* element = nullptr;        // and by an index that is known at run time; or
-    ir::Value* array = nullptr;          // memory: array and one index per dimension
+    std::string name;                      // a local, or
+    std::vector<std::int64_t> elements;    // an element of a list in a local, by its path,
+    ir::Value* element = nullptr;          // and by an index that is known at run time; or
+    std::shared_ptr<const TileView> tile;  // a view of the tile in the local `name`,
+    ir::Value* tile_element = nullptr;     // or the element of this number; or
+    ir::Value* array = nullptr;            // memory: array and one index per dimension
     std::vector<ir::Value*> indices;
     std::vector<PartStep> steps;
     std::optional<Value> value;  // or a value of which only parts can be assigned: a row of an indexedarray

@@ -143,7 +143,7 @@ BoundCall bind_arguments(const std::shared_ptr<const FunctionSource>& callee, co
     reject_unusual_parameters(tree);
     const std::vector<const Actual*> slots = match_parameters(tree, arguments, signature);
 
-    BoundCall call{callee, std::vector<Value>(slots.size()), std::vector<Span>(slots.size(), span), {}, 0};
+    BoundCall call{callee, std::vector<Value>(slots.size()), std::vector<Span>(slots.size(), span), {}, {}, 0};
     for (std::size_t i = 0; i < slots.size(); ++i) {
         if (slots[i]) {
             call.values[i] = slots[i]->value;
@@ -171,6 +171,7 @@ BoundCall bind_arguments(const std::shared_ptr<const FunctionSource>& callee, co
             call.distance += distance(given[i], call.values[i], callee->annotations[i]);
         }
     }
+    for (const Actual* slot : slots) call.tiles.push_back(slot && slot->value.type.is_tile() ? slot->place : nullptr);
     for (std::size_t i = 0; i < slots.size(); ++i) {
         if (!callee->references.contains(parameters[i].name)) continue;
         if (!slots[i] || !slots[i]->place) {

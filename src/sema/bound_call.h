@@ -19,7 +19,9 @@ struct BoundCall {
     std::vector<Value> values;
     std::vector<Span> places;
     std::vector<std::shared_ptr<const AssignmentTarget>>
-        references;    // for the parameters of callee->references, in order
+        references;  // for the parameters of callee->references, in order
+    // For each parameter the place of the tile passed for it; null for a temporary one.
+    std::vector<std::shared_ptr<const AssignmentTarget>> tiles;
     int distance = 0;  // summed over the parameters; 0 if all fit exactly
 };
 

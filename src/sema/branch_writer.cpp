@@ -207,6 +207,11 @@ Local BranchWriter::merge_local(const std::string& name, const Local* in_a, cons
                                        " on one path here and for something else on another, which kernels can only "
                                        "express for numbers, vectors, matrices, arrays and structs of them");
         }
+        if (x && y && !show_alike(x->value, y->value)) {
+            return unusable(shown,
+                            "is a view of another tile on another path here: copy one of them first, as in "
+                            "u = wp.tile_astype(view, view.dtype)");
+        }
         Local local;
         local.assigned = shown.assigned;
         local.value = join(x ? &x->value : nullptr, y ? &y->value : nullptr, name);

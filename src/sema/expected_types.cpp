@@ -72,8 +72,15 @@ Value expect(const Value& value, Type type, Span span, const std::string& what) 
 }
 
 Value rebuild(const Value& shape, const std::vector<ir::Value*>& leaves, std::size_t& next) {
-    if (!shape.is_tuple()) return Value::runtime(leaves[next++]);
+    if (!shape.is_tuple() && !shape.view) return Value::runtime(leaves[next++]);
     Value result = shape;
+    if (shape.view) {
+        auto view = std::make_shared<TileView>(*shape.view);
+        view->base = 0;
+        view->offset = leaves[next++];
+        result.view = std::move(view);
+        return result;
+    }
     for (Value& element : result.elements) element = rebuild(element, leaves, next);
     return result;
 }

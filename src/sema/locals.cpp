@@ -46,6 +46,11 @@ bool Locals::is_carried(const std::string& name) const {
 // Whether any code that can run after the current branch or loop reads the name.
 bool Locals::is_needed(const std::string& name) const {
     if (is_assigned_flag(name)) return is_needed(name.substr(1));
+    if (is_tile_storage(name)) return true;
+    const auto is_view = [&](const auto& local) {
+        return local.second.value.view && local.second.value.view->root == name;
+    };
+    if (std::any_of(scope.begin(), scope.end(), is_view)) return true;
     if (is_carried(name) || is_adjoint_name(name) || is_reference(name) || reads_.is_captured(name)) return true;
     // The caller of a lambda may read every name that the body changes.
     if (!inlined.empty() && !syntax::is_own(name, inlined.back()->function->scope)) return true;

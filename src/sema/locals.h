@@ -83,9 +83,13 @@ inline bool is_adjoint_name(const std::string& name) { return name.back() == ']'
 // with that one. It starts as zero.
 inline std::string assigned_flag(const std::string& name) { return "?" + name; }
 inline bool is_assigned_flag(const std::string& name) { return name[0] == '?'; }
+// A tile that no name of the program holds: one that a parameter is a view of, or that views have kept.
+inline bool is_tile_storage(const std::string& name) { return name[0] == '&'; }
+inline std::string tile_storage(const std::string& name) { return "&" + name; }
 // The name of a local in IR.
 inline std::string shown_name(const std::string& name) {
-    return is_assigned_flag(name) ? "has_" + name.substr(1) : name[0] == '$' ? name.substr(1) : name;
+    if (is_assigned_flag(name)) return "has_" + name.substr(1);
+    return name[0] == '$' || is_tile_storage(name) ? name.substr(1) : name;
 }
 
 // Hidden locals that carry break, continue and return: see control/return.cpp.

@@ -153,6 +153,10 @@ void LoopWriter::yield_carried() {
                        "wp." +
                        type_of(after.value).python_name() + "(...)")});
         }
+        if (!show_alike(after.value, carried.before.value)) {
+            fail(after.assigned, name + " is a view of another tile after an iteration of this loop than before it",
+                 {note("before the loop", carried.before.assigned), help("use two names")});
+        }
         yield_from_body(after.value, after.assigned);
     }
     for (const std::string& name : names_.assigned) {

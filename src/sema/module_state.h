@@ -19,6 +19,8 @@ struct ModuleState {
     std::map<const ir::Function*, ir::Function*> gradients;  // of instances, as far as wp.grad asked for them
     // Of instances, the numbers of the references that they assign.
     std::map<const ir::Function*, std::vector<std::size_t>> changed_references;
+    // Of instances, the numbers of the parameters whose tiles they change.
+    std::map<const ir::Function*, std::vector<std::size_t>> changed_tiles;
 
     struct Active {
         std::string function_key;

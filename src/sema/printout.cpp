@@ -1,6 +1,7 @@
 #include "sema/printout.h"
 
 #include <cctype>
+#include <functional>
 
 #include "ir/typing.h"
 #include "ir/unroll_limit.h"
@@ -150,6 +151,8 @@ void Printout::add(const Value& value, Span place, const std::string& specificat
         format += value.numbers[0].i != 0 ? "True" : "False";
     } else if (value.is_tuple()) {
         add_parts(value.elements.size(), [&](std::size_t i) { return value.elements[i]; });
+    } else if (value.type.is_tile()) {
+        add_tile(value, place, specification);
     } else {
         ir::Value* whole = values_.materialize(value, place);
         const Type type = whole->type;
@@ -172,6 +175,35 @@ void Printout::add(const Value& value, Span place, const std::string& specificat
             fail(place, "print() cannot show " + type.python_name(), {help("print elements, or the shape")});
         }
     }
+}
+
+// The elements as nested lists, then the type.
+void Printout::add_tile(const Value& value, Span place, const std::string& specification) {
+    constexpr std::int64_t kMostPrinted = 1024;
+    const std::vector<std::int64_t>& shape = value.type.shape();
+    if (value.type.size() > kMostPrinted) {
+        fail(place,
+             "print() cannot show " + value.type.python_name() + ", which has more than " +
+                 std::to_string(kMostPrinted) + " elements",
+             {help("print elements, or a part of it")});
+    }
+    std::int64_t next = 0;
+    const std::function<void(std::size_t)> along = [&](std::size_t axis) {
+        if (axis == shape.size()) {
+            add(Value::runtime(builder_.extract_at(value.ir, {builder_.integer(next++)})), place, specification);
+            return;
+        }
+        format += '[';
+        for (std::int64_t i = 0; i < shape[axis]; ++i) {
+            if (i) format += axis + 1 == shape.size() ? " " : ",\n ";
+            along(axis + 1);
+        }
+        format += ']';
+    };
+    along(0);
+    std::string extents;
+    for (const std::int64_t extent : shape) extents += (extents.empty() ? "" : ",") + std::to_string(extent);
+    format += " = tile(shape=(" + extents + "), storage=" + (value.is_shared ? "shared" : "register") + ")";
 }
 
 void Printout::add_printf(const std::vector<Actual>& arguments, Span span) {

@@ -28,6 +28,7 @@ public:
     std::vector<ir::Value*> scalars;
 
 private:
+    void add_tile(const Value& value, Span place, const std::string& specification);
     void add_truth(ir::Value* value);
     void add_array(ir::Value* array, Span place, const std::string& specification);
     void add_scalar(ir::Value* value, Span place, const std::string& specification);

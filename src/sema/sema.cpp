@@ -38,6 +38,10 @@ void FunctionAnalyzer::analyze(const std::vector<Value>& parameters) {
     reject_unusual_parameters(tree_);
     WEFT_CHECK(parameters.size() == tree_.parameters.size(), "one value per parameter");
     for (std::size_t i = 0; i < parameters.size(); ++i) {
+        if (parameters[i].type.is_tile()) {
+            take_tile(i, parameters[i]);
+            continue;
+        }
         locals_.assign(tree_.parameters[i].name, parameters[i], tree_.parameters[i].span);
         if (locals_.is_reference(tree_.parameters[i].name))
             reference_starts_[tree_.parameters[i].name] = parameters[i].ir;
@@ -66,7 +70,7 @@ std::unique_ptr<ir::Module> analyze(const FunctionSource& kernel, const Options&
     const DefaultFloats floats;
     const syntax::Function& tree = *kernel.tree;
     auto module = std::make_unique<ir::Module>();
-    ModuleState state{*module, options, {}, {}, {}, {}, 0};
+    ModuleState state{*module, options, {}, {}, {}, {}, {}, 0};
     state.keep_source(tree.source);
     ir::Function* function = module->add(tree.name);
     function->is_kernel = true;

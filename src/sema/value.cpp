@@ -115,8 +115,19 @@ bool same_binding(const Binding& a, const Binding& b) {
 
 }  // namespace
 
+Value detached(Value value) {
+    value.view = nullptr;
+    return value;
+}
+
+bool show_alike(const Value& a, const Value& b) {
+    if (!a.view || !b.view) return !a.view && !b.view;
+    return a.view->root == b.view->root && a.view->strides == b.view->strides;
+}
+
 bool identical(const Value& a, const Value& b) {
     if (a.kind != b.kind) return false;
+    if (a.view || b.view) return a.view && b.view && a.type == b.type && *a.view == *b.view;
     switch (a.kind) {
         case Value::Kind::nothing:
             return true;

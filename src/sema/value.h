@@ -25,16 +25,29 @@
 
 namespace weft::sema {
 
+// The elements that a view of a tile shows: (i, j) stands for the element number
+// base + offset + i * strides[0] + j * strides[1] of the tile in a local.
+struct TileView {
+    std::string root;  // the local
+    std::int64_t base = 0;
+    ir::Value* offset = nullptr;  // i32; null: 0
+    std::vector<std::int64_t> strides;
+
+    bool operator==(const TileView&) const = default;
+};
+
 struct Value {
     enum class Kind { nothing, runtime, constant, tuple, binding } kind = Kind::nothing;
-    Type type;                        // runtime, constant; for a literal the type it has when it stands alone
-    ir::Value* ir = nullptr;          // runtime
-    std::vector<ir::Value*> pending;  // runtime array: indices not yet applied
-    std::vector<Number> numbers;      // constant: one per component
-    bool is_literal = false;          // constant
-    bool is_list = false;             // tuple: its elements can be assigned
-    bool is_named = false;            // literal: the value of a local, typed in arithmetic with other literals
-    std::vector<Value> elements;      // tuple; constant struct: its fields; lambda: its default values
+    Type type;                             // runtime, constant; for a literal the type it has when it stands alone
+    ir::Value* ir = nullptr;               // runtime
+    std::vector<ir::Value*> pending;       // runtime array: indices not yet applied
+    std::vector<Number> numbers;           // constant: one per component
+    std::shared_ptr<const TileView> view;  // runtime tile: of which elements, if these can be written (tiles/views.cpp)
+    bool is_shared = false;                // runtime tile: made with storage="shared", which print() shows
+    bool is_literal = false;               // constant
+    bool is_list = false;                  // tuple: its elements can be assigned
+    bool is_named = false;                 // literal: the value of a local, typed in arithmetic with other literals
+    std::vector<Value> elements;           // tuple; constant struct: its fields; lambda: its default values
     std::shared_ptr<const Binding> binding;
 
     static Value runtime(ir::Value* ir);
@@ -62,7 +75,11 @@ struct Value {
 Type type_of(const Value& value);
 // "float32", "int literal 3", "tuple of (int32, float32)", "the type vec3f", "the function 'f'": for messages.
 std::string describe(const Value& value);
-// True when both are certainly the same: the same IR value, equal constants.
+// The value without the elements that it is a view of.
+Value detached(Value value);
+// Whether both are views of one tile with the same strides, or neither is a view.
+bool show_alike(const Value& a, const Value& b);
+// True when both are certainly the same: the same IR value, equal constants, views of the same elements.
 bool identical(const Value& a, const Value& b);
 // The value as a binding, for Environment::evaluate; kind unknown if it is not known at compile time.
 Binding to_binding(const Value& value);

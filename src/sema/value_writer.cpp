@@ -47,6 +47,9 @@ ir::Value* ValueWriter::index(const Value& value, Span span) {
 void ValueWriter::flatten(const Value& value, Span span, std::vector<ir::Value*>& leaves) {
     if (value.is_tuple()) {
         for (const Value& element : value.elements) flatten(element, span, leaves);
+    } else if (value.view) {  // the tile itself is another local
+        ir::Value* const base = builder_.integer(value.view->base);
+        leaves.push_back(value.view->offset ? builder_.binary(ir::Op::add, value.view->offset, base) : base);
     } else {
         leaves.push_back(materialize(value, span));
     }
@@ -65,6 +68,13 @@ Value ValueWriter::zero_like(const Value& value) {
     if (value.is_tuple()) {
         Value result = value;
         for (Value& element : result.elements) element = zero_like(element);
+        return result;
+    }
+    if (value.view) {
+        Value result = value;
+        auto view = std::make_shared<TileView>(*value.view);
+        view->offset = nullptr;
+        result.view = std::move(view);
         return result;
     }
     return Value::runtime(builder_.zero(value.type));

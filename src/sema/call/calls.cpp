@@ -52,7 +52,10 @@ Actual FunctionAnalyzer::argument(const syntax::Expression& e, bool by_reference
         actual.value = read(*found);
         actual.place = std::move(found);
     } else {
-        actual.value = expression(e);
+        actual.value = with_view(e);
+        if (actual.value.view)
+            actual.place = std::make_shared<const AssignmentTarget>(target_of_view(actual.value, e.span));
+        actual.value.view = nullptr;
     }
     return actual;
 }
@@ -173,6 +176,9 @@ Value FunctionAnalyzer::call_language_builtin(const std::string& name, const syn
         if (!call.arguments.empty() || !call.keywords.empty()) fail(span, "wp.tid() takes no arguments");
         return tid(1);
     }
+    if (name.starts_with("tile") || name == "untile" || name.ends_with("_tiled"))
+        return call_tile_function(name, call, span);
+    if (name == "slice") return slice_object(call, span);
     if (name == "block_dim") return Value::runtime(builder_.block_dim());
     if (name == "type") return type_of_argument(actuals(call), span);
     if (name == "adjoint") fail(span, "wp.adjoint is no function", {help("write wp.adjoint[x], in a @wp.func_grad")});
@@ -213,6 +219,7 @@ Value FunctionAnalyzer::length_of(const std::vector<Actual>& arguments, Span spa
         return Value::runtime(builder_.dim(value.ir, static_cast<int>(value.pending.size())));
     }
     if (type.is_numeric_aggregate()) return Value::integer(type.rows());
+    if (type.is_tile()) return Value::integer(type.shape()[0]);
     if (is_indexed(type)) return attribute_of(value, "shape", span).elements[0];
     fail(arguments[0].span, describe(value) + " has no length",
          {help("arrays, vectors, matrices and tuples have one")});

@@ -53,12 +53,16 @@ Value FunctionAnalyzer::call_function(const std::shared_ptr<const FunctionSource
     ir::Value* result = builder_.call(instance, std::move(operands));
     const Value value = result ? values_.from_ir(result) : Value{};
     const std::vector<std::size_t>& changed = module_.changed_references[instance];
-    if (changed.empty()) return value;
-    // The function's result, if it has one, then the new values of its references: see finish_function().
+    const std::vector<std::size_t>& tiles = module_.changed_tiles[instance];
+    if (changed.empty() && tiles.empty()) return value;
+    // The function's result, if it has one, then the new values of its references and tiles: see finish_function().
     const std::vector<Value> parts = value.is_tuple() ? value.elements : std::vector<Value>{value};
-    const std::size_t first = parts.size() - changed.size();
+    const std::size_t first = parts.size() - changed.size() - tiles.size();
     for (std::size_t i = 0; i < changed.size(); ++i)
         assign_reference(*call.references[changed[i]], parts[first + i], span);
+    for (std::size_t i = 0; i < tiles.size(); ++i)
+        if (const auto& to = call.tiles[tiles[i]]) write_tile(*to, parts[first + changed.size() + i], span);
+    if (first > 1) return Value::tuple({parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(first)});
     return first ? parts[0] : Value{};
 }
 

@@ -64,15 +64,23 @@ void FunctionAnalyzer::assign(const syntax::Assign& assign) {
             return;
         }
     }
-    const Value value = expression(*assign.value);
+    Value value = with_view(*assign.value);
     if (value.is_nothing()) {
         fail(assign.value->span, "this call returns nothing, so there is no value to assign");
     }
+    // u = t copies a tile; u = t[0] is a view of it.
+    if (std::holds_alternative<syntax::Name>(assign.value->node)) value.view = nullptr;
     for (const auto& target : assign.targets) assign_to(*target, value, assign.value->span);
 }
 
 void FunctionAnalyzer::assign_to(const syntax::Expression& target, const Value& value, Span value_span) {
     if (const auto* name = std::get_if<syntax::Name>(&target.node)) {
+        if (const Local* local = locals_.find(name->id); local && local->value.type.is_tile()) {
+            Value moved = value;
+            keep_tile(name->id, moved);
+            locals_.assign(name->id, std::move(moved), target.span);
+            return;
+        }
         // bound() gets the value's place, so that the error for a literal out of range points to the literal.
         locals_.assign(name->id, bound(value, value_span), target.span);
         return;
@@ -165,7 +173,18 @@ void FunctionAnalyzer::annotated_assign(const syntax::AnnotatedAssign& assign, S
 void FunctionAnalyzer::augmented_assign(const syntax::AugmentedAssign& assign, Span span) {
     // The target is found once: a[f(i)] += v calls f once.
     const auto* name = std::get_if<syntax::Name>(&assign.target->node);
-    if (name) {
+    // t += x changes a tile, views and the caller's included; t *= x is another tile for the name.
+    using Operator = syntax::BinaryOperator;
+    const bool rebinds = assign.op == Operator::mul || assign.op == Operator::div;
+    if (name && is_tile_name(name->id) && rebinds) {
+        const Value before = expression(*assign.target);
+        const Value operand = expression(*assign.value);
+        builder_.span = span;
+        assign_to(*assign.target, binary(assign.op, before, operand, span, assign.target->span, assign.value->span),
+                  assign.value->span);
+        return;
+    }
+    if (name && !is_tile_name(name->id)) {
         const Value before = expression(*assign.target);
         const Value operand = expression(*assign.value);
         builder_.span = span;
@@ -179,7 +198,10 @@ void FunctionAnalyzer::augmented_assign(const syntax::AugmentedAssign& assign, S
     const Value before = read(to);  // as in Python before the operand, which may change it
     const Value operand = expression(*assign.value);
     builder_.span = span;
-    write(to, binary(assign.op, before, operand, span, assign.target->span, assign.value->span), assign.value->span);
+    const Value after = to.tile_element
+                            ? by_fields(assign.op, before, operand, span, assign.target->span, assign.value->span)
+                            : binary(assign.op, before, operand, span, assign.target->span, assign.value->span);
+    write(to, after, assign.value->span);
 }
 
 // The atomic operation of this operator on numbers in memory; empty if there is none.

@@ -21,6 +21,7 @@ AssignmentTarget FunctionAnalyzer::place(const syntax::Expression& expression_no
     const Span span = expression_node.span;
     if (const auto* name = std::get_if<syntax::Name>(&expression_node.node)) {
         const Value value = this->name(*name, span);
+        if (value.view) return target_of_view(value, span);
         AssignmentTarget result;
         if (locals_.find(name->id)) result.name = name->id;
         result.type = type_of(value);
@@ -46,7 +47,8 @@ AssignmentTarget FunctionAnalyzer::place(const syntax::Expression& expression_no
     // Expressions that compute an array: chosen(a, b)[i] = ..., (a if flag else b)[i] = ...
     if (std::holds_alternative<syntax::Call>(expression_node.node) ||
         std::holds_alternative<syntax::IfExpression>(expression_node.node)) {
-        const Value value = expression(expression_node);
+        const Value value = with_view(expression_node);
+        if (value.view) return target_of_view(value, span);
         if (type_of(value).is_array()) return target_of_array(value, span);
     }
     fail(span, "this cannot be assigned", {help("assign to a variable, an array element, a component or a field")},
@@ -56,6 +58,7 @@ AssignmentTarget FunctionAnalyzer::place(const syntax::Expression& expression_no
 AssignmentTarget FunctionAnalyzer::target_of_subscript(const syntax::Subscript& subscript, Span span) {
     if (const std::optional<Binding> fixed = names_.static_binding(*subscript.object)) reject_adjoint(*fixed, span);
     AssignmentTarget base = place(*subscript.object);
+    if (base.type.is_tile()) return target_in_tile(base, subscript.indices, span);
     if (base.type.is_array()) {
         // The target so far is either the array itself, or a view that waits for more indices.
         Value array;
@@ -163,6 +166,8 @@ Value FunctionAnalyzer::read(const AssignmentTarget& place) {
             value.pending = place.indices;
             value.type = place.type;
         }
+    } else if (place.tile) {
+        value = read_tile(place);
     } else if (place.value) {
         value = *place.value;
     } else if (place.name.empty()) {
@@ -181,6 +186,7 @@ Value FunctionAnalyzer::read(const AssignmentTarget& place) {
 
 void FunctionAnalyzer::write(const AssignmentTarget& place, const Value& value, Span value_span,
                              std::optional<ir::Op> atomic) {
+    if (place.tile) return write_tile(place, value, value_span);
     if (place.value) {
         fail(place.span, "an index is missing: this is " + place.type.python_name() + ", not an element of it",
              {help("give one index per dimension, or loop over the rest")}, ErrorCategory::index);

@@ -45,6 +45,7 @@ LoopNames FunctionAnalyzer::loop_names(const syntax::Block& body, const syntax::
         names.assigned.merge(assigned_names(*condition, find_inout));
         names.rebound.merge(assigned_names(*condition, [](const syntax::Expression&, std::set<std::string>&) {}));
     }
+    add_tiles(body, condition, names.assigned);
     if (names.rebound.empty()) return names;
     const Iteration iterations = iteration(body, condition, targets, names.rebound);
     for (const std::string& name : names.rebound) {

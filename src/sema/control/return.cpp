@@ -92,6 +92,12 @@ void FunctionAnalyzer::finish_function() {
         module_.changed_references[&function_].push_back(at);
         values.push_back(value);
     }
+    for (std::size_t i = 0; i < tree_.parameters.size(); ++i) {
+        const Local* const tile = locals_.find(tile_storage(tree_.parameters[i].name));
+        if (!tile || tile->value.ir == reference_starts_.at(tile_storage(tree_.parameters[i].name))) continue;
+        module_.changed_tiles[&function_].push_back(i);
+        values.push_back(tile->value);
+    }
     const bool returns = !function_.is_kernel && locals_.result.type && !locals_.result.type->is_none();
     if (!returns && values.empty()) {
         builder_.return_({});

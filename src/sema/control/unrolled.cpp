@@ -18,6 +18,7 @@ Flow FunctionAnalyzer::unrolled_loop(const syntax::For& loop, const std::vector<
     Locals::Loop entered;  // every name that a body assigns keeps its value on the paths that leave
     entered.carried = assigned_names(loop.body, names_.inout_finder());
     target_names(*loop.target, entered.carried);
+    add_tiles(loop.body, nullptr, entered.carried);
     locals_.loops.push_back(std::move(entered));
     locals_.afterwards.push_back(&work);
     const bool saved_skip_needed = locals_.skip_needed;

@@ -74,6 +74,9 @@ Value FunctionAnalyzer::attribute_of(const Value& object, const std::string& nam
         if (name == "grad") return Value::runtime(builder_.grad_of(values_.materialize(object, span)));
         if (name == "ptr") return Value::runtime(builder_.address(values_.materialize(object, span)));
     }
+    if (type.is_tile()) {
+        if (std::optional<Value> value = tile_attribute(type, name)) return *value;
+    }
     if (name == "dtype" && (type.is_scalar() || type.is_numeric_aggregate())) return type_value(type.scalar_type());
     if (name == "length") {
         if (std::optional<Value> value = type_attribute(type, name)) return *value;

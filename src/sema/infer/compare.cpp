@@ -92,6 +92,10 @@ Value FunctionAnalyzer::compare(const syntax::Compare& c, Span span) {
 }
 
 Value FunctionAnalyzer::compare_pair(syntax::CompareOperator op, Value a, Value b, Span span) {
+    if (a.type.is_tile() || b.type.is_tile()) {
+        fail(span, "tiles cannot be compared: " + describe(a) + " and " + describe(b),
+             {help("compare their elements with wp.tile_map(f, a, b)")});
+    }
     using Operator = syntax::CompareOperator;
     if (op == Operator::is || op == Operator::is_not) {
         if (a.is_binding(Binding::Kind::none)) std::swap(a, b);

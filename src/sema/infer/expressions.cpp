@@ -6,7 +6,9 @@
 
 namespace weft::sema {
 
-Value FunctionAnalyzer::expression(const syntax::Expression& e) {
+Value FunctionAnalyzer::expression(const syntax::Expression& e) { return detached(with_view(e)); }
+
+Value FunctionAnalyzer::with_view(const syntax::Expression& e) {
     const Span saved = builder_.span;
     if (e.span) builder_.span = e.span;
     Value value = expression_node(e);

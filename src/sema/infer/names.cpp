@@ -20,7 +20,7 @@ Value FunctionAnalyzer::name(const syntax::Name& name, Span span) {
             case Local::State::assigned: {
                 const Value value = local->value;
                 check_assigned(name.id, span);
-                return value;
+                return value.type.is_tile() ? tile_of_local(name.id, value) : value;
             }
             case Local::State::maybe:
                 fail(span,

@@ -100,6 +100,7 @@ Value FunctionAnalyzer::repeated(const Value& list, std::int64_t times, Span spa
 }
 
 Value FunctionAnalyzer::binary(syntax::BinaryOperator op, Value a, Value b, Span span, Span a_span, Span b_span) {
+    if (a.type.is_tile() || b.type.is_tile()) return tile_binary(op, a, b, span, a_span, b_span);
     const OperatorName name = name_of(op);
     const auto is_number = [](const Value& v) { return v.is_constant_scalar() && !v.type.is_bool(); };
     if (is_number(a) && is_number(b)) {
@@ -133,6 +134,7 @@ Value FunctionAnalyzer::binary(syntax::BinaryOperator op, Value a, Value b, Span
 }
 
 Value FunctionAnalyzer::unary(syntax::UnaryOperator op, Value a, Span span) {
+    if (a.type.is_tile()) return tile_unary(op, a, span);
     if (op == syntax::UnaryOperator::logical_not) return values_.logical_not(a, span);
     if (a.is_named) a = settle(a, span);
     if (a.is_constant_scalar() && !a.type.is_bool()) {

@@ -12,12 +12,27 @@
 
 namespace weft::sema {
 
-bool has_slice(const std::vector<syntax::ExpressionPtr>& indices) {
+bool has_slice(std::span<const syntax::ExpressionPtr> indices) {
     return std::any_of(indices.begin(), indices.end(),
                        [](const auto& index) { return std::holds_alternative<syntax::Slice>(index->node); });
 }
 
 // The positions that Python's slice(start, stop, step) takes of a sequence of this size.
+std::vector<std::int64_t> positions_of_slice(std::optional<std::int64_t> start, std::optional<std::int64_t> stop,
+                                             std::optional<std::int64_t> step, std::int64_t size, Span span) {
+    const std::int64_t by = std::clamp(step.value_or(1), -size - 1, size + 1);  // a longer step takes no more
+    if (by == 0) fail(span, "the step of a slice must not be 0", {}, ErrorCategory::value);
+    const std::int64_t lowest = by > 0 ? 0 : -1, highest = by > 0 ? size : size - 1;
+    const auto at = [&](std::optional<std::int64_t> given, std::int64_t otherwise) {
+        if (!given) return otherwise;
+        return std::clamp(*given < 0 ? *given + size : *given, lowest, highest);
+    };
+    const std::int64_t first = at(start, by > 0 ? lowest : highest), last = at(stop, by > 0 ? highest : lowest);
+    std::vector<std::int64_t> result;
+    for (std::int64_t i = first; by > 0 ? i < last : i > last; i += by) result.push_back(i);
+    return result;
+}
+
 std::vector<std::int64_t> FunctionAnalyzer::static_slice(const syntax::Slice& slice, std::int64_t size, Span span) {
     const auto bound = [&](const syntax::ExpressionPtr& e) -> std::optional<std::int64_t> {
         if (!e) return std::nullopt;
@@ -33,18 +48,7 @@ std::vector<std::int64_t> FunctionAnalyzer::static_slice(const syntax::Slice& sl
         }
         return value.numbers[0].i;
     };
-    const std::optional<std::int64_t> start = bound(slice.start), stop = bound(slice.stop), step = bound(slice.step);
-    const std::int64_t by = std::clamp(step.value_or(1), -size - 1, size + 1);  // a longer step takes no more
-    if (by == 0) fail(span, "the step of a slice must not be 0", {}, ErrorCategory::value);
-    const std::int64_t lowest = by > 0 ? 0 : -1, highest = by > 0 ? size : size - 1;
-    const auto at = [&](std::optional<std::int64_t> given, std::int64_t otherwise) {
-        if (!given) return otherwise;
-        return std::clamp(*given < 0 ? *given + size : *given, lowest, highest);
-    };
-    const std::int64_t first = at(start, by > 0 ? lowest : highest), last = at(stop, by > 0 ? highest : lowest);
-    std::vector<std::int64_t> result;
-    for (std::int64_t i = first; by > 0 ? i < last : i > last; i += by) result.push_back(i);
-    return result;
+    return positions_of_slice(bound(slice.start), bound(slice.stop), bound(slice.step), size, span);
 }
 
 // v[1:1]: a value without components.
@@ -58,7 +62,7 @@ bool FunctionAnalyzer::is_empty_slice(Type type, const std::vector<syntax::Expre
     return false;
 }
 
-PartStep FunctionAnalyzer::part_slice(Type type, const std::vector<syntax::ExpressionPtr>& indices) {
+PartStep FunctionAnalyzer::part_slice(Type type, std::span<const syntax::ExpressionPtr> indices) {
     // Of each axis the positions, or one index that is known at run time.
     struct Axis {
         std::vector<std::int64_t> positions;

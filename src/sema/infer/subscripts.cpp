@@ -14,7 +14,8 @@ const char* plural(std::size_t n, const char* one, const char* many) { return n 
 }  // namespace
 
 Value FunctionAnalyzer::subscript(const syntax::Subscript& subscript, Span span) {
-    const Value object = expression(*subscript.object);
+    const Value object = with_view(*subscript.object);
+    if (object.type.is_tile()) return part_of_tile(object, subscript.indices, span);
     // Shapes of arrays have four extents: those past the last dimension are 0.
     const auto* attribute = std::get_if<syntax::Attribute>(&subscript.object->node);
     if (attribute && attribute->name == "shape" && object.is_tuple() && object.elements[0].is_runtime() &&
@@ -94,7 +95,7 @@ ir::Value* FunctionAnalyzer::index_along(ir::Value* array, int axis, const synta
                                 [&] { return builder_.dim(array, axis); });
 }
 
-PartStep FunctionAnalyzer::part_subscript(Type type, const std::vector<syntax::ExpressionPtr>& indices, Span span) {
+PartStep FunctionAnalyzer::part_subscript(Type type, std::span<const syntax::ExpressionPtr> indices, Span span) {
     const std::size_t most = type.is_matrix() ? 2 : 1;
     if (indices.empty() || indices.size() > most) {
         fail(span,
