@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 import warp._weft as _weft
+from warp._kernels.tiles import tile
 from warp._weft import array, matrix, named_type, quaternion, transformation, type_name, vector
 from warp._weft import named_types as type_names
 
@@ -161,8 +162,8 @@ def type_is_array(t: Any) -> bool:
 
 
 def type_is_tile(t: Any) -> bool:
-    """Whether ``t`` is a class of tiles: there are none."""
-    return False
+    """Whether ``t`` is the class of tile types: ``wp.tile``, or one derived."""
+    return isinstance(t, type) and issubclass(t, tile)
 
 
 def _is_indexed(dtype: Any) -> bool:
@@ -182,8 +183,8 @@ def is_struct(x: Any) -> bool:
 
 
 def is_tile(t: Any) -> bool:
-    """Whether ``t`` is a tile: there are none."""
-    return False
+    """Whether ``t`` is a tile type: ``wp.tile[float, 4]``."""
+    return isinstance(t, tile)
 
 
 def is_int(x: Any) -> bool:
@@ -235,11 +236,13 @@ def type_repr(t: Any) -> str:
     """A type in words: ``"vec3f"``, ``"array(ndim=1, dtype=float32)"``, ``"vector(length=7, dtype=float32)"``.
 
     Args:
-        t: a type of values, the annotation of an array, an array, or any other object.
+        t: a type of values, the annotation of an array or of a tile, an array, or any other object.
     """
     if isinstance(t, array):
         extent = f"ndim={t.ndim}" if _weft.is_annotation(t) else f"shape={t.shape}"
         return f"array({extent}, dtype={type_repr(t.dtype)})"
+    if isinstance(t, tile):
+        return f"tile(shape={t.shape}, dtype={type_repr(t.dtype)})"
     if t in (float, int, bool):
         return t.__name__
     if _facts(t) is not None:
@@ -250,12 +253,13 @@ def type_repr(t: Any) -> str:
 
 
 def types_equal(a: Any, b: Any) -> bool:
-    """Whether two types are one: in other spellings, as ``float`` and ``wp.float32``; arrays by the type of their
-    elements; sequences of types entry by entry."""
+    """Whether two types are one: in other spellings, as ``float`` and ``wp.float32``; arrays and tiles by the type of
+    their elements; sequences of types entry by entry."""
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return len(a) == len(b) and all(map(types_equal, a, b))
-    if isinstance(a, array) and isinstance(b, array):
-        return types_equal(a.dtype, b.dtype)
+    for annotation in (array, tile):
+        if isinstance(a, annotation) and isinstance(b, annotation):
+            return types_equal(a.dtype, b.dtype)
     first, second = _facts(a), _facts(b)
     if first is not None and second is not None:
         return type_name(a) == type_name(b)

@@ -279,5 +279,5 @@ def test_the_earlier_name_of_not_implemented_yet_error_warns():
         assert warp.errors.NotThereError is warp.errors.NotImplementedYetError
     with pytest.raises(AttributeError, match="'warp.errors' has no attribute 'NoSuchError'"):
         _ = warp.errors.NoSuchError
-    with pytest.raises(warp.errors.NotImplementedYetError, match="wp.launch_tiled"):
-        wp.launch_tiled(None, 1, [])
+    with pytest.raises(warp.errors.NotImplementedYetError, match="wp.capture_load"):
+        wp.capture_load("graph")

@@ -48,7 +48,7 @@ SECTIONS = {
     "Kernels and functions": (
         "See [kernels](../guide/kernels.md).",
         """kernel func struct constant overload inspect func_grad func_native func_replay ref Kernel Kernel. Function
-        Function. launch Launch Launch.""",
+        Function. launch launch_tiled Launch Launch.""",
     ),
     "Modules": (
         "See [kernels](../guide/kernels.md).",
@@ -88,7 +88,7 @@ SECTIONS = {
     "Gradients": ("See [gradients](../guide/gradients.md).", "jvp Tape Tape. autograd."),
     "Types": (
         "See [values](../guide/values.md).",
-        "types. dtype_from_numpy dtype_to_numpy int float Any Int Float Scalar transform_expand",
+        "types. tile tile_stack dtype_from_numpy dtype_to_numpy int float Any Int Float Scalar transform_expand",
     ),
     "Profiling": (
         "See [profiling](../guide/profiling.md).",

@@ -694,8 +694,8 @@ def launch(
     record_tape: builtins.bool = True,
     *,
     record_cmd: Literal[True],
-    max_blocks: _Int = 0,
-    block_dim: _Int = 256,
+    max_blocks: builtins.float | None = 0,
+    block_dim: builtins.float | None = 256,
 ) -> Launch: ...
 @typing.overload
 def launch(
@@ -710,8 +710,42 @@ def launch(
     adjoint: builtins.bool = False,
     record_tape: builtins.bool = True,
     record_cmd: builtins.bool = False,
-    max_blocks: _Int = 0,
-    block_dim: _Int = 256,
+    max_blocks: builtins.float | None = 0,
+    block_dim: builtins.float | None = 256,
+) -> None: ...
+@typing.overload
+def launch_tiled(
+    kernel: Kernel,
+    *,
+    dim: _Shape,
+    inputs: Sequence[Any] = (),
+    outputs: Sequence[Any] = (),
+    adj_inputs: Sequence[Any] = (),
+    adj_outputs: Sequence[Any] = (),
+    device: Any = None,
+    stream: Any = None,
+    adjoint: builtins.bool = False,
+    record_tape: builtins.bool = True,
+    record_cmd: Literal[True],
+    max_blocks: builtins.float | None = 0,
+    block_dim: builtins.float | None,
+) -> Launch: ...
+@typing.overload
+def launch_tiled(
+    kernel: Kernel,
+    *,
+    dim: _Shape,
+    inputs: Sequence[Any] = (),
+    outputs: Sequence[Any] = (),
+    adj_inputs: Sequence[Any] = (),
+    adj_outputs: Sequence[Any] = (),
+    device: Any = None,
+    stream: Any = None,
+    adjoint: builtins.bool = False,
+    record_tape: builtins.bool = True,
+    record_cmd: builtins.bool = False,
+    max_blocks: builtins.float | None = 0,
+    block_dim: builtins.float | None,
 ) -> None: ...
 @typing.overload
 def kernel(f: Callable[..., Any], /) -> Kernel: ...

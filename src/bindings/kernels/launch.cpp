@@ -17,6 +17,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -180,29 +181,58 @@ bool pack_structure(PyObject* structure, const ParameterPlan& parameter, const r
     return view != nullptr;
 }
 
-// Reads max_blocks and block_dim.
-void shape_blocks(const Slots& slots, const runtime::Device& device, program::Grid& grid) {
-    const auto read = [&](Slot slot, const char* name, int least, int most, std::int32_t& to) {
-        if (!is_given(slots[slot])) return;
-        int number = 0;
-        if (!nb::try_cast(nb::handle(slots[slot]), number) || number < least || number > most)
-            throw UsageError("launch()",
+// An int, an object with __index__, or a float without its fraction; limited to 32 bits. Empty for anything else.
+std::optional<int> whole_number(PyObject* object) {
+    constexpr int kMost = std::numeric_limits<int>::max();
+    if (PyFloat_Check(object)) {
+        const double number = PyFloat_AS_DOUBLE(object);
+        if (std::isnan(number)) return std::nullopt;
+        return static_cast<int>(std::clamp(number, -double{kMost}, double{kMost}));
+    }
+    const nb::object index = nb::steal(PyNumber_Index(object));
+    if (!index.is_valid()) {
+        PyErr_Clear();
+        return std::nullopt;
+    }
+    int overflow = 0;
+    const long long number = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+    if (overflow != 0) return overflow < 0 ? -kMost : kMost;
+    return static_cast<int>(std::clamp<long long>(number, -kMost, kMost));
+}
+
+enum class Form { plain, tiled };
+constexpr const char* name_of(Form form) { return form == Form::plain ? "launch()" : "launch_tiled()"; }
+
+// A tiled launch has a thread for each lane of each block, along an axis behind those of the blocks.
+constexpr int kLanes = 1;
+
+// The shape of the blocks: block_dim and max_blocks. 0 is the device's choice, as None and numbers below 1 are.
+program::Grid read_blocks(const Slots& slots, Form form, const runtime::Device& device) {
+    constexpr int kMostThreads = 1024;  // of the CPU too: programs learn of a mistake without a GPU
+    const auto read = [&](Slot slot, const char* name, int most) {
+        if (!is_given(slots[slot])) return 0;
+        const std::optional<int> number = whole_number(slots[slot]);
+        if (!number || *number > most)
+            throw UsageError(name_of(form),
                              std::string(name) + " is " + nb::repr(nb::handle(slots[slot])).c_str() +
-                                 ", expected an int from " + std::to_string(least) + " to " + std::to_string(most) +
-                                 " on '" + device.alias + "'",
-                             ErrorCategory::value);
-        to = number;
+                                 ", expected an int of at most " + std::to_string(most) + " on '" + device.alias + "'",
+                             number ? ErrorCategory::value : ErrorCategory::type);
+        return std::max(*number, 0);
     };
-    read(kBlockDim, "block_dim", 1, device.gpu()->max_threads_per_block, grid.block_dim);
-    read(kMaxBlocks, "max_blocks", 0, std::numeric_limits<std::int32_t>::max(), grid.max_blocks);
+    const int most_threads = device.is_cpu ? kMostThreads : std::min(kMostThreads, device.gpu()->max_threads_per_block);
+    const int block_dim = read(kBlockDim, "block_dim", most_threads);
+    const int max_blocks = read(kMaxBlocks, "max_blocks", std::numeric_limits<int>::max());
+    program::Grid blocks;
+    if (device.is_cpu) return blocks;
+    blocks.block_dim = form == Form::tiled ? kLanes : block_dim;
+    blocks.max_blocks = max_blocks;
+    return blocks;
 }
 
 // adjoint=True: python/warp/_gradients/adjoint_launch.py chooses the gradients.
-nb::object launch_adjoint(const Slots& slots, const runtime::Device& device) {
+nb::object launch_adjoint(const Slots& slots, const program::Grid& blocks) {
     static PyObject* module = nullptr;
     const auto given = [&](Slot slot) { return slots[slot] ? nb::borrow(slots[slot]) : nb::none(); };
-    program::Grid blocks;
-    if (!device.is_cpu) shape_blocks(slots, device, blocks);
     const nb::tuple shape = nb::make_tuple(blocks.block_dim, blocks.max_blocks);
     if (flag(slots[kRecordCmd], false)) {
         static PyObject* commands = nullptr;
@@ -227,11 +257,12 @@ bool wants_determinism(const Slots& slots) {
                                                                                   "launch(): deterministic"));
 }
 
-nb::object launch(const Slots& slots) {
+nb::object launch(const Slots& slots, Form form) {
     PyKernel* kernel = kernel_pointer(slots[kKernel]);
     if (!kernel) {
         throw UsageError(
-            "launch()", "the kernel is " + describe(slots[kKernel]) + ", expected a function decorated with @wp.kernel",
+            name_of(form),
+            "the kernel is " + describe(slots[kKernel]) + ", expected a function decorated with @wp.kernel",
             ErrorCategory::type);
     }
     runtime::Device* device_of_stream = nullptr;
@@ -244,7 +275,8 @@ nb::object launch(const Slots& slots) {
     std::optional<program::Determinism> determinism;
     if (is_given(slots[kDeterministic])) determinism.emplace(wants_determinism(slots));
     runtime::Device& device = device_of_stream ? *device_of_stream : device_from_python(slots[kDevice], "launch()");
-    if (flag(slots[kAdjoint], false)) return launch_adjoint(slots, device);
+    const program::Grid blocks = read_blocks(slots, form, device);
+    if (flag(slots[kAdjoint], false)) return launch_adjoint(slots, blocks);
 
     Values values(slots[kInputs], slots[kOutputs]);
     const bool is_command = flag(slots[kRecordCmd], false);
@@ -295,13 +327,12 @@ nb::object launch(const Slots& slots) {
     if (is_command) {
         std::vector<nb::object> arguments;
         for (std::size_t i = 0; i < values.count(); ++i) arguments.push_back(nb::borrow(values.data()[i]));
-        program::Grid blocks;
-        if (!device.is_cpu) shape_blocks(slots, device, blocks);
         return make_launch_command(kernel_object, {block.data(), block.data() + block_bytes}, dims,
                                    std::move(arguments), std::move(holders), device, blocks);
     }
     program::Grid grid = program::make_grid(dims.span(), compiled.description.tid_rank, kernel->key);
-    if (!device.is_cpu) shape_blocks(slots, device, grid);
+    grid.block_dim = blocks.block_dim;
+    grid.max_blocks = blocks.max_blocks;
     if (program::settings().print_launches) {
         print_launch(*kernel, dims, device);
     }
@@ -318,12 +349,12 @@ nb::object launch(const Slots& slots) {
     return nb::none();
 }
 
+constexpr std::array<const char*, kSlotCount> kNames = {
+    "kernel", "dim",     "inputs",      "outputs",    "adj_inputs", "adj_outputs", "device",
+    "stream", "adjoint", "record_tape", "record_cmd", "max_blocks", "block_dim",   "deterministic"};
+
 PyObject* launch_entry(PyObject*, PyObject* const* arguments, Py_ssize_t positional, PyObject* keywords) {
-    static const Signature<kSlotCount> signature(
-        "launch()",
-        {"kernel", "dim", "inputs", "outputs", "adj_inputs", "adj_outputs", "device", "stream", "adjoint",
-         "record_tape", "record_cmd", "max_blocks", "block_dim", "deterministic"},
-        1);
+    static const Signature<kSlotCount> signature("launch()", kNames, 1);
     return guarded([&] {
         Slots slots = signature.parse(arguments, positional, keywords);
         // Programs of 2021 pass `adjoint` in the place of `stream`; a bool is no stream.
@@ -331,7 +362,41 @@ PyObject* launch_entry(PyObject*, PyObject* const* arguments, Py_ssize_t positio
             if (slots[kAdjoint]) throw_given_twice(signature.api(), "adjoint");
             std::swap(slots[kStream], slots[kAdjoint]);
         }
-        return launch(slots).release().ptr();
+        return launch(slots, Form::plain).release().ptr();
+    });
+}
+
+// The dimensions of the launch: those of the blocks, then the lanes of a block.
+nb::tuple tiled_dimensions(PyObject* dim) {
+    constexpr Py_ssize_t kMostOfBlocks = kMaxDims - 1;
+    if ((PyTuple_Check(dim) || PyList_Check(dim)) && PySequence_Size(dim) > kMostOfBlocks)
+        throw UsageError("launch_tiled()",
+                         "dim has " + std::to_string(PySequence_Size(dim)) + " extents, expected 1 to " +
+                             std::to_string(kMostOfBlocks) + ": the lanes of a block are one more",
+                         ErrorCategory::runtime);
+    const Dimensions blocks = read_dimensions(dim);
+    nb::list extents;
+    for (std::int64_t extent : blocks.span()) extents.append(extent);
+    extents.append(kLanes);
+    return nb::tuple(extents);
+}
+
+PyObject* launch_tiled_entry(PyObject*, PyObject* const* arguments, Py_ssize_t positional, PyObject* keywords) {
+    static const Signature<kSlotCount> signature("launch_tiled()", kNames);
+    return guarded([&] {
+        Slots slots = signature.parse(arguments, positional, keywords);
+        for (Slot slot : {kDim, kBlockDim}) {
+            if (slots[slot] && positional <= slot) continue;
+            throw UsageError(signature.api(),
+                             std::string(kNames[slot]) + (slots[slot] ? " is given by position" : " is missing") +
+                                 ", expected it by keyword. help: launch_tiled(kernel, dim=..., inputs=[...], "
+                                 "block_dim=...)",
+                             ErrorCategory::runtime);
+        }
+        if (!slots[kKernel]) throw_missing(signature.api(), kNames[kKernel]);
+        const nb::tuple dimensions = tiled_dimensions(slots[kDim]);
+        slots[kDim] = dimensions.ptr();
+        return launch(slots, Form::tiled).release().ptr();
     });
 }
 
@@ -353,7 +418,8 @@ constexpr const char* kLaunchDoc =
     "    stream: a wp.Stream of the device; by default the current one. A bool as eighth positional argument is\n"
     "        `adjoint`, as it was in 2021.\n"
     "    record_cmd: do not run, but return a wp.Launch whose launch() runs with these arguments.\n"
-    "    max_blocks, block_dim: shape CUDA launches; the CPU has no use for them.\n"
+    "    max_blocks, block_dim: shape CUDA launches; the CPU has no use for them. None and numbers below 1 are the\n"
+    "        device's choice; block_dim is at most 1024.\n"
     "    deterministic: a wp.DeterministicMode, its name or a bool, in place of those of the kernel, its module and\n"
     "        wp.config. A gradient that a tape takes of the launch follows those.\n"
     "Returns:\n"
@@ -362,8 +428,32 @@ constexpr const char* kLaunchDoc =
     "    CompileError: the kernel has a mistake.\n"
     "    UsageError (a RuntimeError): an argument has the wrong type, number of dimensions or device.\n";
 
+constexpr const char* kLaunchTiledDoc =
+    "launch_tiled($module, kernel, *, dim, inputs=(), outputs=(), adj_inputs=(), adj_outputs=(), device=None, "
+    "stream=None, adjoint=False, record_tape=True, record_cmd=False, max_blocks=0, block_dim, "
+    "deterministic=None)\n--\n\n"
+    "Runs a kernel once for every block of a grid. The lanes of a block run it together, and share its tiles.\n\n"
+    "wp.tid() is the block, and one name more is the lane: i, lane = wp.tid(). A block has one lane on every device,\n"
+    "which wp.block_dim() says; kernels that step by wp.block_dim() are right for any number.\n\n"
+    "Args:\n"
+    "    kernel: a function decorated with @wp.kernel.\n"
+    "    dim: number of blocks, or a tuple of 1 to 3 extents; by keyword.\n"
+    "    block_dim: the lanes of a block on devices with more than one, at most 1024; by keyword. None and numbers\n"
+    "        below 1 are the device's choice.\n"
+    "    inputs, outputs, adj_inputs, adj_outputs, device, stream, adjoint, record_tape, record_cmd, max_blocks,\n"
+    "    deterministic: as for wp.launch.\n"
+    "Returns:\n"
+    "    None, or a wp.Launch with record_cmd=True.\n"
+    "Raises:\n"
+    "    CompileError: the kernel has a mistake.\n"
+    "    UsageError (a RuntimeError): dim or block_dim is missing or given by position, dim has more than three\n"
+    "        extents, or as for wp.launch.\n";
+
 PyMethodDef launch_method = {"launch", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&launch_entry)),
                              METH_FASTCALL | METH_KEYWORDS, kLaunchDoc};
+PyMethodDef launch_tiled_method = {"launch_tiled",
+                                   reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&launch_tiled_entry)),
+                                   METH_FASTCALL | METH_KEYWORDS, kLaunchTiledDoc};
 
 }  // namespace
 
@@ -395,7 +485,11 @@ void bind_launch(nb::module_& m) {
                        .compiling = &tell_of_compilation,
                        .log = &log};
     runtime::waiting_host = &kWaitingHost;
-    m.attr("launch") = nb::steal(PyCFunction_NewEx(&launch_method, m.ptr(), nb::str("warp").release().ptr()));
+    const auto add = [&](PyMethodDef& method) {
+        m.attr(method.ml_name) = nb::steal(PyCFunction_NewEx(&method, m.ptr(), nb::str("warp").release().ptr()));
+    };
+    add(launch_method);
+    add(launch_tiled_method);
 }
 
 }  // namespace weft::bindings
