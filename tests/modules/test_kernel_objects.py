@@ -366,6 +366,24 @@ def test_a_function_lists_its_definitions_by_their_types():
     assert overloads["float"].adj.fun_lineno < overloads["vec3f"].adj.fun_lineno
 
 
+def test_annotations_that_are_strings_are_evaluated():
+    Vector = wp.vec3
+
+    @wp.kernel
+    def generic(x: "wp.array2d[Any]", v: "Vector", n: "Unknown"):  # noqa: F821
+        x[0, 0] = x[0, 0] + x.dtype(v[0])
+
+    x, v, n = generic.adj.args
+    assert wp.types.is_array(x.type) and x.type.dtype is Any and x.type.ndim == 2
+    assert v.type == "Vector" and n.type == "Unknown"  # the kernel does not capture the variable
+
+    @wp.func
+    def f(x: "Vector"):
+        return Vector(x[0])
+
+    assert f.adj.arg_types == {"x": wp.vec3}
+
+
 def test_the_name_in_machine_code_changes_with_the_kernel():
     first, other = make(2.0), make(3.0)
     value_of(first), value_of(other)

@@ -5,6 +5,7 @@ The names are those of release 1.19, in which the object that generates code has
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import typing
 from types import FunctionType
@@ -56,11 +57,29 @@ class Source:
 
     @property
     def arg_types(self) -> dict[str, Any]:
-        """The annotations of the parameters by their names."""
+        """The annotations of the parameters by their names; a string only if it names something unknown."""
         code = self.func.__code__
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         annotations = inspect.get_annotations(self.func)
-        return {name: annotations.get(name, typing.Any) for name in names}
+        return {name: _evaluated(self.func, annotations.get(name, typing.Any)) for name in names}
+
+
+def _evaluated(function: FunctionType, annotation: Any) -> Any:
+    """The object that an annotation names, with the globals of the function and the variables that it captured.
+
+    Annotations are strings in modules with ``from __future__ import annotations``.
+    """
+    if not isinstance(annotation, str):
+        return annotation
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    captured = {}
+    for name, cell in cells:
+        with contextlib.suppress(ValueError):  # a variable without a value
+            captured[name] = cell.cell_contents
+    try:
+        return eval(annotation, function.__globals__, captured)
+    except (NameError, AttributeError):
+        return annotation
 
 
 def _overloads_by_types(function: UserFunction) -> dict[str, UserFunction]:
