@@ -7,6 +7,7 @@ python tools/generate/gen_reference.py --check    fails if they are out of date
 
 import ast
 import inspect
+import operator
 import re
 import sys
 from pathlib import Path
@@ -82,8 +83,8 @@ SECTIONS = {
         Volume Volume. MarchingCubes MarchingCubes. BvhQuery MeshQuery is_cubql_available""",
     ),
     "Matrix products": (
-        "Products of whole arrays. See [arrays](../guide/arrays.md).",
-        "matmul batched_matmul adj_matmul adj_batched_matmul",
+        "Products of whole arrays. See [arrays](../guide/arrays.md). `warp.fem.linalg` has eigenvalues in kernels.",
+        "matmul batched_matmul adj_matmul adj_batched_matmul fem.linalg.",
     ),
     "Gradients": ("See [gradients](../guide/gradients.md).", "jvp Tape Tape. autograd."),
     "Types": (
@@ -198,7 +199,7 @@ def option_sentences():
 
 def members(owner_name):
     """Public names of a class or module that are its own."""
-    owner = getattr(wp, owner_name)
+    owner = operator.attrgetter(owner_name)(wp)
     names = getattr(owner, "__all__", None) or [name for name in dir(owner) if not name.startswith("_")]
     if owner is wp.config:
         return sorted(option_sentences())
@@ -213,7 +214,7 @@ def entries(names):
             value = getattr(wp, name)
             yield name, value, DOCSTRINGS.get(name) or sentences(name, value)
             continue
-        owner = getattr(wp, name[:-1])
+        owner = operator.attrgetter(name[:-1])(wp)
         options = option_sentences() if owner is wp.config else {}
         for member in members(name[:-1]):
             value = getattr(owner, member)
