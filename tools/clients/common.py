@@ -6,7 +6,6 @@ import names are missing again: a kernel that calls one of these functions fails
 
 import contextlib
 import importlib
-import pkgutil
 import sys
 import tempfile
 import types
@@ -46,7 +45,7 @@ def stand_ins(missing: set):
         try:
             return find(name)
         except AttributeError:
-            if name.startswith("__"):
+            if name.startswith("_"):
                 raise
             missing.add(name)
             made = wp.struct(type(name, (), {"__annotations__": {"id": wp.uint64}}))
@@ -62,6 +61,16 @@ def stand_ins(missing: set):
             del sys.modules[name]
 
 
+def module_names(root) -> list:
+    """The names of a package's modules, those in folders without `__init__.py` too."""
+    names = set()
+    for folder in root.__path__:
+        for file in Path(folder).rglob("*.py"):
+            parts = file.relative_to(folder).with_suffix("").parts
+            names.add(".".join((root.__name__, *parts)).removesuffix(".__init__"))
+    return sorted(names)
+
+
 def import_all(package: str, problems: dict) -> list:
     """The modules of a package but those of its tests; `problems` gets those that cannot be imported, and why."""
     try:
@@ -69,15 +78,15 @@ def import_all(package: str, problems: dict) -> list:
     except Exception as error:
         problems[package] = f"{type(error).__name__}: {error}".splitlines()[0]
         return []
-    modules = [root]
-    for info in pkgutil.walk_packages(root.__path__, package + ".", onerror=lambda name: None):
-        parts = info.name.split(".")
+    modules = []
+    for name in module_names(root):
+        parts = name.split(".")
         if any(part in ("tests", "test", "examples", "viewer") or part.endswith("_test") for part in parts):
             continue
         try:
-            modules.append(importlib.import_module(info.name))
+            modules.append(importlib.import_module(name))
         except (Exception, SystemExit) as error:
-            problems[info.name] = f"{type(error).__name__}: {error}".splitlines()[0]
+            problems[name] = f"{type(error).__name__}: {error}".splitlines()[0]
     return modules
 
 
