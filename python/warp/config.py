@@ -228,7 +228,7 @@ def _is_deterministic(value, what: str) -> bool:
     return _deterministic_mode(value, what) != DeterministicMode.NOT_GUARANTEED
 
 
-_MATHDX = "Weft multiplies and decomposes matrices by code of its own"
+_MATHDX = "Weft has code of its own for products, decompositions and Fourier transforms"
 # Options of wp.config, of modules and of kernels that are kept and do nothing: the reason, and the alternative.
 _WITHOUT_EFFECT = {
     "block_dim": "wp.launch(..., block_dim=...) chooses the size of blocks",
@@ -241,12 +241,12 @@ _WITHOUT_EFFECT = {
     "deterministic_debug": "nothing is told about how results are kept the same",
     "deterministic_max_records": "no records are kept: launches whose results depend on it keep their order",
     "enable_cuda_smem_spilling": "kernels use no shared memory of blocks",
-    "enable_cpu_blocks": "threads of a CPU have no blocks",
+    "enable_cpu_blocks": "a block of a CPU has one lane",
     "enable_graph_capture_module_load_by_default": "a capture compiles the kernels that it needs",
-    "enable_mathdx_fft": "there is no Fourier transform yet",
+    "enable_mathdx_fft": _MATHDX,
     "enable_mathdx_gemm": _MATHDX,
     "enable_mathdx_solver": _MATHDX,
-    "enable_tiles_in_stack_memory": "there are no tiles yet",
+    "enable_tiles_in_stack_memory": "the compiler chooses the memory of tiles",
     "enable_vector_component_overwrites": "components can always be overwritten, with exact gradients",
     "grid_stride": "the threads of a CUDA launch always go through a grid that is larger than they are",
     "extra_build_options": "kernels are built without other sources",

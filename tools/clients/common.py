@@ -91,8 +91,9 @@ def import_all(package: str, problems: dict) -> list:
 
 
 def import_mujoco() -> tuple:
-    """mujoco and mujoco-warp; if this API has no tiles, with stand-ins for the kernels that use them."""
-    if hasattr(wp, "tile"):
+    """mujoco and mujoco-warp; if the API has no functions of tiles, with stand-ins for the kernels that use them."""
+    has_tiles = not hasattr(getattr(wp, "tile_load", None), "_not_there")  # release 1.19 has them in kernels only
+    if has_tiles:
         import mujoco
         import mujoco_warp
 
