@@ -3,16 +3,19 @@
 // includes nothing, as that would dominate compile time; a snippet may have lines with #include.
 //
 //   float32, int32, uint8, ...      numbers; floats of 8 and 16 bits compute as float
-//   vec3, vec2d, vec_t<N, T>        v[i]; + - * / by components and with numbers, dot, cross, length
+//   vec3, vec2d, vec_t<N, T>        v[i]; + - * / by components and with numbers, dot, cross, length, normalize
 //   mat33, mat_t<R, C, T>           m[i][j]
-//   quat, quat_t<T>                 q[i], or q.x, q.y, q.z, q.w
-//   transform, transform_t<T>       t.p, t.q
+//   quat, quat_t<T>                 q[i], or q.x, q.y, q.z, q.w; quat_inverse, quat_to_matrix
+//   transform, transform_t<T>       t.p, t.q; transform_get_translation, transform_get_rotation
+//   add, sub, mul                   of numbers and vectors; mul of matrices too
 //   array_t<T, N>                   a[i], a[i][j] or a(i, j); a.shape[0], a.strides[0] in bytes, a.data
 //
 //   sqrt, sin, pow, min, clamp, ... of float and double; sqrtf, sinf, ...; INFINITY, NAN, M_PI, FLT_MAX; printf
 //   address(a, i, j)                the address of an element
 //   atomic_add(&a[i], x)            and atomicAdd, atomicMin, atomicCAS, ... as CUDA has them
 //   __popc, __clz, __ffs, ...       of 32 bits, and __popcll, ... of 64
+//   WP_TILE_SYNC()                  waits for the other threads of the block, of which a CPU has none;
+//                                   WP_TILE_THREAD_IDX and WP_TILE_BLOCK_DIM are a thread's number and their count
 //
 // Parameters that are passed by reference are references. Structs have the names and fields of their Python classes.
 // Indices are not checked. Other threads run at the same time: memory that several of them change needs atomics.
@@ -37,6 +40,18 @@ extern "C" int printf(const char*, ...);
 #define M_PI 3.14159265358979323846
 #define FLT_MAX __FLT_MAX__
 #define FLT_EPSILON __FLT_EPSILON__
+
+// The lanes of a block of threads, which share its memory. On the CPU a block is one thread.
+#if defined(__CUDA__)
+#define WP_TILE_SYNC() __syncthreads()
+#define WP_TILE_THREAD_IDX threadIdx.x
+#define WP_TILE_BLOCK_DIM blockDim.x
+#else
+#define WP_TILE_SYNC() static_cast<void>(0)
+#define WP_TILE_THREAD_IDX 0
+#define WP_TILE_BLOCK_DIM 1
+#endif
+#define WP_PRAGMA_UNROLL _Pragma("unroll")
 
 // The loop of a call over its lanes; on CUDA devices a call has one (codegen/native.h).
 #if defined(__CUDA__)
@@ -231,6 +246,14 @@ bool isnan(T x, Rest...) {
     return x != x;
 }
 template <typename T, typename... Rest>
+bool isfinite(T x, Rest...) {
+    return x - x == x - x;
+}
+template <typename T, typename... Rest>
+bool isinf(T x, Rest...) {
+    return x == x && x - x != x - x;
+}
+template <typename T, typename... Rest>
 T abs(T x, Rest...) {
     if constexpr (sizeof(detail::real_t<T>) == 4 || detail::is_double<T>)
         return T(fabs(x));  // of -0 too
@@ -287,13 +310,18 @@ struct vec_t {
     friend vec_t operator-(const vec_t& a) { return a * T(-1); }
     vec_t& operator*=(T s) { return *this = *this * s; }
     vec_t& operator/=(T s) { return *this = *this / s; }
-    friend T dot(const vec_t& a, const vec_t& b) {
-        T sum = a.c[0] * b.c[0];
-        for (int i = 1; i < N; ++i) sum = sum + a.c[i] * b.c[i];
-        return sum;
-    }
 };
 
+template <int N, typename T>
+T dot(const vec_t<N, T>& a, const vec_t<N, T>& b) {
+    T sum = a.c[0] * b.c[0];
+    for (int i = 1; i < N; ++i) sum = sum + a.c[i] * b.c[i];
+    return sum;
+}
+template <int N, typename T>
+T length_sq(const vec_t<N, T>& a) {
+    return dot(a, a);
+}
 template <typename T>
 vec_t<3, T> cross(const vec_t<3, T>& a, const vec_t<3, T>& b) {
     return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
@@ -301,6 +329,12 @@ vec_t<3, T> cross(const vec_t<3, T>& a, const vec_t<3, T>& b) {
 template <int N, typename T>
 T length(const vec_t<N, T>& a) {
     return T(sqrt(dot(a, a)));
+}
+// Zero of a vector without a length.
+template <int N, typename T>
+vec_t<N, T> normalize(const vec_t<N, T>& a) {
+    const T size = length(a);
+    return size > T(0) ? a / size : vec_t<N, T>();
 }
 
 // Row by row; m[i] is row i.
@@ -323,6 +357,77 @@ struct transform_t {
     vec_t<3, T> p;
     quat_t<T> q;
 };
+
+// ---- operators as functions ----
+
+template <typename T>
+T add(const T& a, const T& b) {
+    return T(a + b);
+}
+template <typename T>
+T sub(const T& a, const T& b) {
+    return T(a - b);
+}
+template <typename T>
+auto mul(const T& a, const T& b) -> decltype(T(a * b)) {  // of numbers: vectors have no such operator
+    return T(a * b);
+}
+template <int N, typename T>
+vec_t<N, T> mul(const vec_t<N, T>& a, T s) {
+    return a * s;
+}
+template <int N, typename T>
+vec_t<N, T> mul(T s, const vec_t<N, T>& a) {
+    return a * s;
+}
+template <int Rows, int Cols, typename T>
+vec_t<Rows, T> mul(const mat_t<Rows, Cols, T>& a, const vec_t<Cols, T>& x) {
+    vec_t<Rows, T> result;
+    for (int i = 0; i < Rows; ++i)
+        for (int k = 0; k < Cols; ++k) result[i] = result[i] + a[i][k] * x[k];
+    return result;
+}
+template <int Rows, int Inner, int Cols, typename T>
+mat_t<Rows, Cols, T> mul(const mat_t<Rows, Inner, T>& a, const mat_t<Inner, Cols, T>& b) {
+    mat_t<Rows, Cols, T> result;
+    for (int i = 0; i < Rows; ++i)
+        for (int k = 0; k < Inner; ++k)
+            for (int j = 0; j < Cols; ++j) result[i][j] = result[i][j] + a[i][k] * b[k][j];
+    return result;
+}
+
+// ---- rotations ----
+
+// The inverse of a unit quaternion.
+template <typename T>
+quat_t<T> quat_inverse(const quat_t<T>& q) {
+    return {T(-q.x), T(-q.y), T(-q.z), q.w};
+}
+// The columns are the rotated axes, as those of wp.quat_to_matrix in kernels.
+template <typename T>
+mat_t<3, 3, T> quat_to_matrix(const quat_t<T>& q) {
+    const T two(2);
+    const T diagonal = two * q.w * q.w - T(1);
+    mat_t<3, 3, T> m;
+    m[0][0] = diagonal + two * q.x * q.x;
+    m[0][1] = two * (q.x * q.y - q.z * q.w);
+    m[0][2] = two * (q.x * q.z + q.y * q.w);
+    m[1][0] = two * (q.x * q.y + q.z * q.w);
+    m[1][1] = diagonal + two * q.y * q.y;
+    m[1][2] = two * (q.y * q.z - q.x * q.w);
+    m[2][0] = two * (q.x * q.z - q.y * q.w);
+    m[2][1] = two * (q.y * q.z + q.x * q.w);
+    m[2][2] = diagonal + two * q.z * q.z;
+    return m;
+}
+template <typename T>
+vec_t<3, T> transform_get_translation(const transform_t<T>& t) {
+    return t.p;
+}
+template <typename T>
+quat_t<T> transform_get_rotation(const transform_t<T>& t) {
+    return t.q;
+}
 
 // A view of memory with N dimensions; strides in bytes. The data of one that was passed as None is null. As a pointer
 // it is its data, which knows no strides.

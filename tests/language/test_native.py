@@ -124,6 +124,40 @@ def test_vectors_matrices_and_structs_have_the_layout_of_kernels(options):
     np.testing.assert_array_equal(samples.numpy(), np.where(i % 5 != 0, 19, 0))
 
 
+@needs_clang
+@pytest.mark.parametrize("dtype", [wp.float16, wp.float32, wp.float64])
+def test_functions_of_values_equal_those_of_kernels(device, dtype):
+    vector, quaternion, pose = wp.types.vector(3, dtype), wp.types.quaternion(dtype), wp.types.transformation(dtype)
+
+    @wp.func_native("""
+        out[0] = wp::sub(wp::add(v, w), wp::mul(wp::quat_to_matrix(q), v));
+        out[1] = wp::mul(wp::mul(wp::quat_to_matrix(wp::quat_inverse(q)), wp::quat_to_matrix(q)), w);
+        out[2] = wp::mul(wp::normalize(v), wp::dot(v, w)) + wp::transform_get_translation(t);
+        out[3][0] = wp::length_sq(w) + wp::transform_get_rotation(t).w;
+        out[3][1] = out[3][0] / (v[0] - v[0]);
+        out[3][2] = wp::isfinite(out[3][0]) + 2 * wp::isinf(out[3][1]) + 4 * wp::isfinite(out[3][1]);
+        WP_PRAGMA_UNROLL
+        for (int i = WP_TILE_THREAD_IDX; i < 3; i += WP_TILE_BLOCK_DIM) out[4][i] = wp::normalize(v - v)[i] + i;
+        WP_TILE_SYNC();
+    """)
+    def snippet(v: vector, w: vector, q: quaternion, t: pose, out: wp.array[vector]): ...
+
+    @wp.kernel(module="unique")
+    def compare(v: vector, w: vector, q: quaternion, t: pose, out: wp.array[vector], own: wp.array[vector]):
+        snippet(v, w, q, t, out)
+        own[0] = v + w - wp.quat_to_matrix(q) * v
+        own[1] = (wp.quat_to_matrix(wp.quat_inverse(q)) * wp.quat_to_matrix(q)) * w
+        own[2] = wp.normalize(v) * wp.dot(v, w) + wp.transform_get_translation(t)
+        own[3] = vector(wp.length_sq(w) + wp.transform_get_rotation(t)[3], dtype(wp.inf), dtype(3.0))
+        own[4] = vector(dtype(0.0), dtype(1.0), dtype(2.0))
+
+    out, own = (wp.zeros(5, dtype=vector, device=device) for _ in range(2))
+    v, w, q = vector(1.0, -2.0, 0.5), vector(0.25, 3.0, -1.5), quaternion(0.5, -0.25, 0.125, 0.75)
+    wp.launch(compare, dim=1, inputs=[v, w, q, pose(w, q), out, own], device=device, block_dim=1)
+    tolerance = {wp.float16: 8e-3, wp.float32: 1e-6, wp.float64: 1e-15}[dtype]
+    np.testing.assert_allclose(out.numpy().astype(float), own.numpy().astype(float), rtol=tolerance, atol=tolerance)
+
+
 @wp.func_native("""
     for (int64 k = 0; k < a.shape[1]; ++k) {
         out[i][k] = a(i, k) * 10 + a[i][k];
