@@ -1,8 +1,9 @@
 """compile_kernels.py PACKAGE [SKIPPED...]: compiles every kernel of an installed package; a line of JSON for each.
 
 Kernels are those that the modules define when they are imported, and those of functions that make kernels, if the
-annotations of their parameters name the arguments: of more than four combinations of values the first and the last. The
-time is CPU time of the process.
+annotations of their parameters name the arguments: of more than four combinations of values the first and the last.
+Generic kernels are compiled for their overloads, or for the first type that they take. The time is CPU time of the
+process.
 """
 
 import enum
@@ -11,11 +12,13 @@ import itertools
 import json
 import sys
 import time
+from typing import Any, TypeVar
 
 import common
 import warp as wp
 
 MOST_COMBINATIONS = 4
+DTYPES = (wp.float32, wp.int32, wp.vec3, wp.transform, wp.bool)  # tried in generic kernels
 
 
 def collect(into: list) -> None:
@@ -73,6 +76,37 @@ def call_makers(module, problems: dict) -> None:
                 problems[title] = f"{type(error).__name__}: {error}".splitlines()[0]
 
 
+def is_open(kind) -> bool:
+    """Whether an annotation leaves the type to the launch."""
+    return kind is Any or isinstance(kind, TypeVar)
+
+
+def instances(kernel) -> list:
+    """The kernels to compile: of a generic one its overloads, else one for the first types that it takes.
+
+    Parameters of any type are numbers of a type of DTYPES, or arrays of it; elements of any type are such numbers.
+    """
+    if not kernel.is_generic:
+        return [kernel]
+    if kernel.overloads:
+        return list(kernel.overloads.values())
+    first_error = None
+    for dtype, ndim in itertools.product(DTYPES, range(5)):
+        chosen = {}
+        for argument in kernel.adj.args:
+            if is_open(argument.type):
+                chosen[argument.label] = wp.array(dtype=dtype, ndim=ndim) if ndim else dtype
+            elif wp.types.is_array(argument.type) and is_open(argument.type.dtype):
+                chosen[argument.label] = wp.array(dtype=dtype, ndim=argument.type.ndim)
+        try:
+            made = wp.overload(kernel, chosen)
+            made.compile()
+            return [made]
+        except Exception as error:
+            first_error = first_error or error
+    raise first_error
+
+
 def main() -> None:
     package, *skipped = sys.argv[1:]
     wp.config.cache_kernels = False
@@ -93,10 +127,8 @@ def main() -> None:
         reason = None
         start = time.process_time()
         try:
-            if kernel.is_generic:
-                reason = "generic, and no launch says of which types"
-            else:
-                kernel.compile()
+            for instance in instances(kernel):
+                instance.compile()
         except Exception as error:
             reason = str(error).strip().splitlines()[0]
         print(json.dumps({"kernel": title, "seconds": time.process_time() - start, "reason": reason}), flush=True)
