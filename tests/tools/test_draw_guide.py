@@ -1,4 +1,5 @@
-"""The pictures of the guide to geometry show the results of a search through everything."""
+"""The pictures of the guide to geometry show the results of a search through everything; those of the guide to tiles
+the blocks and lanes of each element."""
 
 from pathlib import Path
 
@@ -73,11 +74,18 @@ def test_queries_in_the_picture(draw):
     np.testing.assert_array_equal(draw.points_near(many, place, 0.4) == 2, is_near)
 
 
+def test_blocks_and_lanes_in_the_picture(draw):
+    rows, columns = np.indices((draw.ROWS, draw.COLUMNS)) // draw.SIDE
+    np.testing.assert_array_equal(draw.blocks_of_elements(), rows * (columns.max() + 1) + columns)
+    np.testing.assert_array_equal(draw.lanes_of_elements(10), np.arange(10) % draw.LANES)
+
+
 def test_pictures_are_written_and_small(draw, tmp_path):
     image = pytest.importorskip("PIL.Image", reason="the pictures are drawn with matplotlib and Pillow")
     draw.draw_queries(tmp_path / "queries.png")
     draw.draw_signs(tmp_path / "signs.png", pixels=40)
-    for name in ("queries.png", "signs.png"):
+    draw.draw_tiles(tmp_path / "tiles.png")
+    for name in ("queries.png", "signs.png", "tiles.png"):
         for file in (tmp_path / name, ROOT / "docs" / "guide" / "pictures" / name):
             assert 4_000 < file.stat().st_size < 100_000
             with image.open(file) as picture:

@@ -1,6 +1,7 @@
-"""Draws the pictures of docs/guide/geometry.md: the results of queries, and the inside according to each sign.
+"""Draws the pictures of the guide: of geometry the results of queries and the inside according to each sign, of tiles
+the blocks, loads, lanes and views.
 
-    python tools/generate/draw_guide.py [folder]     writes docs/guide/pictures/queries.png and signs.png
+    python tools/generate/draw_guide.py [folder]     writes queries.png, signs.png and tiles.png for the guide
 
 Kernels computed everything in them. Meshes are cut at z = 0.
 """
@@ -219,6 +220,104 @@ def draw_queries(path):
     save(figure, path)
 
 
+# ---- tiles ----
+
+ROWS, COLUMNS, SIDE, LANES = 7, 10, 4, 4  # of the array, of a tile, of a block
+
+
+@wp.kernel
+def mark_tile(blocks: wp.array2d[int], columns: int):
+    """Numbers the elements of each block's tile; elements beyond the array are left out."""
+    i, j, lane = wp.tid()
+    for element in range(lane, SIDE * SIDE, wp.block_dim()):
+        row = i * SIDE + element // SIDE
+        column = j * SIDE + element % SIDE
+        if row < blocks.shape[0] and column < blocks.shape[1]:
+            blocks[row, column] = i * columns + j
+
+
+@wp.kernel
+def mark_lanes(owners: wp.array[int], lanes: int):
+    lane = wp.tid()
+    for j in range(lane, owners.shape[0], lanes):
+        owners[j] = lane
+
+
+def blocks_of_elements():
+    """The number of the block whose tile has the element, for each of the array."""
+    blocks = wp.full((ROWS, COLUMNS), -1, dtype=int)
+    dim = (-(-ROWS // SIDE), -(-COLUMNS // SIDE))
+    wp.launch_tiled(mark_tile, dim=dim, inputs=[blocks, dim[1]], block_dim=LANES)
+    return blocks.numpy()
+
+
+def lanes_of_elements(count):
+    """The lane that takes each element of a row."""
+    owners = wp.full(count, -1, dtype=int)
+    wp.launch(mark_lanes, dim=LANES, inputs=[owners, LANES])
+    return owners.numpy()
+
+
+def draw_cells(axis, plt, colours, texts, at=(0.0, 0.0)):
+    """Cells with a colour and a text each, from the top left corner; (rows, columns)."""
+    for row, column in np.ndindex(np.shape(colours)):
+        place = (at[0] + column, at[1] - row - 1)
+        axis.add_patch(plt.Rectangle(place, 1, 1, facecolor=colours[row][column], edgecolor="white", linewidth=1.0))
+        text = texts[row][column]
+        axis.text(place[0] + 0.5, place[1] + 0.47, text, ha="center", va="center", fontsize=7.5, color=INK)
+
+
+def draw_tiles(path):
+    plt, _ = pyplot()
+    figure, axes = plt.subplots(1, 4, figsize=(10.4, 2.95))
+    titles = ("blocks of a launch", "tile_load of block (1, 2)", "lanes of a block", "views of a tile")
+    for axis, title in zip(axes, titles, strict=True):
+        axis.set_title(title, fontsize=11)
+        axis.set_xlim(-0.5, 10.5)
+        axis.set_ylim(-9.0, 2.0)
+        clear(axis)
+    shades = ("#cfe0f0", INSIDE, "#e9eef4", "#f3d3d6", "#b9c4d0", "#e3c7a8")
+    blocks = blocks_of_elements()
+    across = blocks[0].max() + 1
+    colours = [[shades[block] for block in row] for row in blocks]
+    draw_cells(axes[0], plt, colours, [["" for _ in row] for row in blocks])
+    for block in np.unique(blocks):
+        rows, columns = np.nonzero(blocks == block)
+        name = f"({block // across}, {block % across})"
+        axes[0].text(columns.mean() + 0.5, -rows.mean() - 0.5, name, ha="center", va="center", fontsize=9, color=INK)
+    axes[0].text(5.0, -8.3, f"an array ({ROWS}, {COLUMNS}), tiles ({SIDE}, {SIDE})", ha="center", fontsize=8.5)
+
+    last = blocks.max()
+    values = np.pad(np.arange(ROWS * COLUMNS).reshape(ROWS, COLUMNS), ((0, SIDE), (0, SIDE)))
+    inside = np.pad(blocks == last, ((0, SIDE), (0, SIDE)))
+    row, column = np.argwhere(inside)[0]
+    values, inside = (x[row : row + SIDE, column : column + SIDE] for x in (values, inside))
+    colours = np.where(inside, shades[last], "#f4f6f8")
+    draw_cells(axes[1], plt, colours, np.where(inside, values, 0).astype(str), at=(3.0, -1.0))
+    axes[1].text(5.0, -8.3, "zero beyond the array", ha="center", fontsize=8.5)
+
+    owners = lanes_of_elements(10)
+    ours = ("#cfe0f0", INSIDE, "#e9eef4", "#f3d3d6")
+    draw_cells(axes[2], plt, [[ours[lane] for lane in owners]], [[str(lane) for lane in owners]], at=(0.0, -1.0))
+    axes[2].text(5.0, -0.5, f"range(lane, 10, {LANES})", ha="center", fontsize=8.5, family="monospace")
+    for lane in range(LANES):
+        place = (3.0 + lane, -6.0)
+        for j in np.flatnonzero(owners == lane):
+            axes[2].plot((j + 0.5, place[0] + 0.5), (-2.0, -5.0), color=OTHER, linewidth=0.6)
+        draw_cells(axes[2], plt, [[ours[lane]]], [["Σ"]], at=(place[0], -5.0))
+    axes[2].text(5.0, -8.3, "wp.tile(part): one value a lane", ha="center", fontsize=8.5)
+
+    parts = np.full((5, 6), "#e9eef4", dtype=object)
+    parts[1], parts[:, 4], parts[3:5, 0:3] = shades[1], shades[3], shades[5]
+    parts[1, 4] = "#c2a4b4"
+    draw_cells(axes[3], plt, parts, np.full(parts.shape, ""), at=(2.0, 0.0))
+    for text, place in (("t[1]", (1.7, -1.5)), ("t[:, 4]", (6.5, 0.6)), ("t[3:5, :3]", (3.5, -5.7))):
+        side = "right" if text == "t[1]" else "center"
+        axes[3].text(*place, text, ha=side, va="center", fontsize=8.5, family="monospace")
+    axes[3].text(5.0, -8.3, "a write goes through to the tile", ha="center", fontsize=8.5)
+    save(figure, path)
+
+
 # ---- drawing ----
 
 
@@ -261,6 +360,7 @@ def main():
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "guide" / "pictures"
     draw_queries(folder / "queries.png")
     draw_signs(folder / "signs.png")
+    draw_tiles(folder / "tiles.png")
 
 
 if __name__ == "__main__":
