@@ -197,7 +197,7 @@ _LATER = {
             synchronize_event synchronize_stream wait_event wait_stream""",
         "warp._gradients.tangents": "jvp",
         "warp._kernels.references": "ref",
-        "warp._kernels.tiles": "tile tile_stack",
+        "warp._kernels.tiles": "BvhQueryTiled MeshQueryAABBTiled tile tile_stack",
         "warp._gradients.tape": "Tape",
         "warp._spatial.marching_cubes": "MarchingCubes",
         "warp._spatial.queries": "BvhQuery MeshQuery is_cubql_available",

@@ -57,7 +57,7 @@ def names_of(module: str, subject: str, classes: str, functions: str) -> dict[st
 
 _TEXTURES = "Texture Texture1D Texture2D Texture3D"
 _TILES = """block_chol block_solve dense_chol dense_chol_batched dense_gemm dense_gemm_batched dense_solve
-    dense_solve_batched dense_subs untile BvhQueryTiled MeshQueryAABBTiled"""
+    dense_solve_batched dense_subs untile"""
 _OTHERS = {
     "graphs in files": "capture_load capture_load_from_bytes capture_save",
     "arrays of USD Fabric": "fabricarray fabricarrayarray indexedfabricarray indexedfabricarrayarray",

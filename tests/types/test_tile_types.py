@@ -112,3 +112,8 @@ def test_stacks():
     assert made == wp.tile_stack(Pair, 16) and made != wp.tile_stack(Pair, 8) and made != wp.tile_stack(int, 16)
     assert hash(made) == hash(wp.tile_stack(Pair, 16))
     assert repr(wp.tile_stack(float, 4)) == "wp.tile_stack(dtype=wp.float32, capacity=4)"
+
+
+def test_queries_by_a_block_have_names():
+    assert wp.BvhQueryTiled.__name__ == "BvhQueryTiled" and wp.MeshQueryAABBTiled.__module__ == "warp"
+    assert isinstance(wp.BvhQueryTiled(), wp.BvhQueryTiled) and wp.BvhQueryTiled is not wp.MeshQueryAABBTiled

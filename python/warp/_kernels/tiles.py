@@ -1,7 +1,8 @@
 """The types of tiles and of their stacks: annotations of functions' parameters and results.
 
 In kernels ``wp.tile(x)`` and ``wp.tile_stack(...)`` are builtins: the attribute ``_weft_builtin_`` of the classes is
-their name. The compiler reads ``_weft_tile_`` and ``_weft_tile_stack_`` of instances.
+their name. The compiler reads ``_weft_tile_`` and ``_weft_tile_stack_`` of instances. Queries by a block are made in
+kernels only; their classes are names for them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Literal, get_args, get_origin
 from warp._weft import UsageError, array
 from warp._weft import usage_error as _usage_error
 
-__all__ = ["tile", "tile_stack"]
+__all__ = ["BvhQueryTiled", "MeshQueryAABBTiled", "tile", "tile_stack"]
 
 
 def _element_type(api: str, dtype: Any) -> Any:
@@ -170,3 +171,15 @@ class tile_stack:
 
     def __repr__(self) -> str:
         return f"wp.tile_stack(dtype={_type_text(self.dtype)}, capacity={self.capacity})"
+
+
+class BvhQueryTiled:
+    """The query of a BVH by a block: the result of ``wp.tile_bvh_query_aabb()`` and ``wp.tile_bvh_query_ray()``."""
+
+    __module__ = "warp"
+
+
+class MeshQueryAABBTiled:
+    """The query of a mesh by a block: the result of ``wp.tile_mesh_query_aabb()``."""
+
+    __module__ = "warp"
