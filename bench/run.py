@@ -95,6 +95,7 @@ PROGRAMS = tuple(
         )
     ]
     + [
+        Program("tiles", BENCH / "throughput" / "tiles.py", (WEFT, PEER)),
         Program("bodies", BENCH / "throughput" / "bodies.py", (WEFT, PEER)),
         Program("pieces", BENCH / "throughput" / "pieces.py", (WEFT,)),
         Program("whole", BENCH / "throughput" / "whole.py", (WEFT, NUMPY)),

@@ -20,11 +20,6 @@ def pair(x: float):
 
 
 @wp.func
-def is_large(x: float):
-    return x > 1.0
-
-
-@wp.func
 def add(x: float, y: float):
     return x + y
 
@@ -88,7 +83,7 @@ def a_range_with_a_step_of_zero(a: wp.array[float], n: int):
 
 
 @case(VALUE, "tile_arange.*int32")
-def a_range_of_fractions_of_integers(a: wp.array[int], n: int):
+def a_range_of_fractions_of_integers(a: wp.array[float], n: int):
     t = wp.tile_arange(0.0, 2.0, 0.5, dtype=int)
 
 
@@ -127,19 +122,19 @@ def too_few_indices(a: wp.array[float], n: int):
     t = wp.tile_load_indexed(a, wp.tile_arange(3, dtype=int), shape=(4,))
 
 
-@case(VALUE, "4.*out of (range|bounds).*4|4.*4 elements|index 4")
+@case(IndexError, "index 4.*4 elements")
 def an_element_past_the_end(a: wp.array[float], n: int):
     t = wp.tile_zeros(shape=4, dtype=float)
     a[0] = t[4]
 
 
-@case(VALUE, "-5")
+@case(IndexError, "-5")
 def an_element_before_the_start(a: wp.array[float], n: int):
     t = wp.tile_zeros(shape=4, dtype=float)
     a[0] = t[-5]
 
 
-@case(VALUE, "constant")
+@case(IndexError, "known at compile time")
 def a_slice_with_a_computed_bound(a: wp.array[float], n: int):
     t = wp.tile_zeros(shape=4, dtype=float)
     wp.tile_store(a, t[n:4])
@@ -201,11 +196,6 @@ def a_squeeze_of_a_longer_axis(a: wp.array[float], n: int):
     t = wp.tile_squeeze(wp.tile_zeros(shape=(3, 1), dtype=float), axis=(0,))
 
 
-@case(OVERLOAD, "tile_astype")
-def a_conversion_to_bool(a: wp.array[float], n: int):
-    t = wp.tile_astype(wp.tile_zeros(shape=3, dtype=float), wp.bool)
-
-
 @case(VALUE, "3.*4")
 def a_sum_of_other_shapes(a: wp.array[float], n: int):
     wp.tile_store(a, wp.tile_zeros(shape=3, dtype=float) + wp.tile_zeros(shape=4, dtype=float))
@@ -219,11 +209,6 @@ def a_sum_of_other_types(a: wp.array[float], n: int):
 @case(TYPE, "vec3")
 def a_product_of_vectors(a: wp.array[float], n: int):
     t = wp.tile_zeros(shape=3, dtype=wp.vec3) * wp.tile_zeros(shape=3, dtype=wp.vec3)
-
-
-@case(TYPE, "float32.*int32")
-def an_integer_factor_of_a_float_tile(a: wp.array[float], n: int):
-    wp.tile_store(a, wp.tile_zeros(shape=3, dtype=float) * 2)
 
 
 @case(OVERLOAD, "tile_matmul")
@@ -253,29 +238,9 @@ def a_function_of_scalars(a: wp.array[float], n: int):
     t = wp.sin(wp.tile_zeros(shape=3, dtype=float))
 
 
-@case(OVERLOAD, "")
-def a_remainder(a: wp.array[float], n: int):
-    t = wp.tile_zeros(shape=3, dtype=int) % wp.tile_ones(shape=3, dtype=int)
-
-
 @case(TYPE, "pair")
 def a_map_with_two_results(a: wp.array[float], n: int):
     t = wp.tile_map(pair, wp.tile_zeros(shape=3, dtype=float))
-
-
-@case(TYPE, "is_large.*bool")
-def a_map_to_bool(a: wp.array[float], n: int):
-    t = wp.tile_map(is_large, wp.tile_zeros(shape=3, dtype=float))
-
-
-@case(OVERLOAD, "add.*int32")
-def a_map_with_a_literal_of_another_type(a: wp.array[float], n: int):
-    t = wp.tile_map(add, wp.tile_zeros(shape=3, dtype=float), 1)
-
-
-@case(OVERLOAD, "(?i)lambda")
-def a_map_of_a_lambda(a: wp.array[float], n: int):
-    t = wp.tile_map(lambda x: x + 1.0, wp.tile_zeros(shape=3, dtype=float))
 
 
 @case(VALUE, "tile_map.*3.*4")
@@ -291,11 +256,6 @@ def a_negative_axis(a: wp.array[float], n: int):
 @case(VALUE, "tile_sum.*2")
 def an_axis_past_the_last(a: wp.array[float], n: int):
     t = wp.tile_sum(wp.tile_zeros(shape=(3, 3), dtype=float), axis=2)
-
-
-@case(TYPE, "tile_scan_inclusive.*float64")
-def a_scan_of_doubles(a: wp.array[float], n: int):
-    t = wp.tile_scan_inclusive(wp.tile_zeros(shape=3, dtype=wp.float64))
 
 
 @case(VALUE, "tile_sort.*3.*4")
@@ -393,11 +353,6 @@ def another_shape_after_a_branch(a: wp.array[float], n: int):
 @case(VALUE, "tile_stack.*constant")
 def a_computed_capacity(a: wp.array[float], n: int):
     s = wp.tile_stack(capacity=n, dtype=int)
-
-
-@case(OVERLOAD, "tile")
-def a_quaternion_in_parts(a: wp.array[float], n: int):
-    t = wp.tile(wp.quat(0.0, 0.0, 0.0, 1.0))
 
 
 @case(OVERLOAD, "tile_load_indexed.*float32")

@@ -95,14 +95,15 @@ TileArguments::TileArguments(std::string name, std::string_view parameters, std:
     }
 }
 
-void TileArguments::refuse(const std::string& parameter, const std::string& expected) const {
+void TileArguments::refuse(const std::string& parameter, const std::string& expected, ErrorCategory category) const {
     const Actual& actual = (*this)[parameter];
     fail(actual.span,
-         "argument '" + parameter + "' of wp." + name_ + "() is " + describe(actual.value) + ", expected " + expected);
+         "argument '" + parameter + "' of wp." + name_ + "() is " + describe(actual.value) + ", expected " + expected,
+         {}, category);
 }
 
-void TileArguments::refuse_all(const std::string& what, std::vector<Note> notes) const {
-    fail(span_, "wp." + name_ + "(): " + what, std::move(notes), ErrorCategory::value);
+void TileArguments::refuse_all(const std::string& what, std::vector<Note> notes, ErrorCategory category) const {
+    fail(span_, "wp." + name_ + "(): " + what, std::move(notes), category);
 }
 
 ir::Extents TileArguments::shape(const std::string& parameter) const {
@@ -132,7 +133,7 @@ ir::Extents TileArguments::shape(const std::string& parameter) const {
 
 std::int64_t TileArguments::integer(const std::string& parameter) const {
     const Value& value = (*this)[parameter].value;
-    if (!value.is_constant_integer()) refuse(parameter, "an integer known at compile time");
+    if (!value.is_constant_integer()) refuse_value(parameter, "a constant integer, known at compile time");
     return value.numbers[0].i;
 }
 

@@ -49,8 +49,14 @@ public:
     // One i32 for each dimension; zeros if it is left out.
     std::vector<ir::Value*> offset(std::size_t rank) const;
 
-    [[noreturn]] void refuse(const std::string& parameter, const std::string& expected) const;
-    [[noreturn]] void refuse_all(const std::string& what, std::vector<Note> notes = {}) const;
+    [[noreturn]] void refuse(const std::string& parameter, const std::string& expected,
+                             ErrorCategory category = ErrorCategory::type) const;
+    // For extents and other numbers that do not fit.
+    [[noreturn]] void refuse_value(const std::string& parameter, const std::string& expected) const {
+        refuse(parameter, expected, ErrorCategory::value);
+    }
+    [[noreturn]] void refuse_all(const std::string& what, std::vector<Note> notes = {},
+                                 ErrorCategory category = ErrorCategory::value) const;
 
 private:
     std::string name_;

@@ -297,7 +297,7 @@ Value FunctionAnalyzer::tile_matmul(TileArguments& call) {
     if (has_out) {
         out = call.tile("out");
         check("out", out);
-        if (out.type.shape() != shape) call.refuse("out", "a tile of shape " + shape_text(shape));
+        if (out.type.shape() != shape) call.refuse_value("out", "a tile of shape " + shape_text(shape));
         if (!call["out"].place) call.refuse("out", "a tile in a variable, which the call changes");
     }
     const Type result = has_out ? out.type.element() : a.type.element();
@@ -387,10 +387,10 @@ Value FunctionAnalyzer::tile_solve(TileArguments& call) {
     const ir::Extents &square = t.type.shape(), &shape = y.type.shape();
     const Type element = t.type.element();
     if (!(element == f32_type() || element == f64_type())) call.refuse(triangle, "a tile of float32 or float64");
-    if (square.size() != 2 || square[0] != square[1]) call.refuse(triangle, "a square tile");
+    if (square.size() != 2 || square[0] != square[1]) call.refuse_value(triangle, "a square tile");
     if (shape.size() > 2 || shape[0] != square[0] || !(y.type.element() == element))
-        call.refuse(right, "a tile of " + element.python_name() + " of shape (" + std::to_string(square[0]) +
-                               ",) or (" + std::to_string(square[0]) + ", k)");
+        call.refuse_value(right, "a tile of " + element.python_name() + " of shape (" + std::to_string(square[0]) +
+                                     ",) or (" + std::to_string(square[0]) + ", k)");
     if (!is_cholesky) return finish_in_place(call, right, solved(t.ir, y.ir, false, is_upper_solve, call.span()));
     const bool is_upper = call.text("fill_mode", "lower", {"lower", "upper"}) == "upper";
     // L Lᵀ x = y, or Uᵀ U x = y.
@@ -401,9 +401,9 @@ Value FunctionAnalyzer::tile_solve(TileArguments& call) {
 Value FunctionAnalyzer::tile_diag_add(TileArguments& call) {
     const Value &a = call.tile("a"), &d = call.tile("d");
     const ir::Extents& shape = a.type.shape();
-    if (shape.size() != 2 || shape[0] != shape[1]) call.refuse("a", "a square tile");
+    if (shape.size() != 2 || shape[0] != shape[1]) call.refuse_value("a", "a square tile");
     if (!(d.type == Type::tile(a.type.element(), {shape[0]})))
-        call.refuse("d", Type::tile(a.type.element(), {shape[0]}).python_name());
+        call.refuse_value("d", Type::tile(a.type.element(), {shape[0]}).python_name());
     return Value::runtime(ir::build_tile(builder_, shape, [&](const std::vector<ir::Value*>& at) {
         ir::Value* const value = builder_.extract_at(a.ir, {ir::flat_index(builder_, shape, at)});
         ir::Value* const sum = builder_.binary(ir::Op::add, value, builder_.extract_at(d.ir, {at[0]}));
@@ -416,7 +416,8 @@ Value FunctionAnalyzer::tile_fft(TileArguments& call) {
     const Type element = tile.type.element();
     const bool is_pair = element.is_vector() && element.components() == 2 &&
                          (element.scalar() == Scalar::f32 || element.scalar() == Scalar::f64);
-    if (!is_pair || tile.type.ndim() < 2) call.refuse("inout", "a tile of at least two dimensions of vec2f or vec2d");
+    if (!is_pair) call.refuse("inout", "a tile of vec2f or vec2d");
+    if (tile.type.ndim() < 2) call.refuse_value("inout", "a tile of at least two dimensions");
     if (tile.type.shape().back() > 4096) call.refuse("inout", "at most 4096 elements along the last axis");
     if (!call["inout"].place) call.refuse("inout", "a tile in a variable, which the call changes");
     const bool is_inverse = call.name() == "tile_ifft";

@@ -89,8 +89,8 @@ Value FunctionAnalyzer::call_tile_function(const std::string& name, const syntax
     if (found == table.end()) fail(span, "wp." + name + "() is not there yet");
     TileArguments arguments(name, found->second.parameters, actuals(call), span, builder_);
     builder_.span = span;
-    static const std::set<std::string_view> of_lanes = {"tile", "untile", "tile_from_thread", "tile_scatter_add",
-                                                        "tile_scatter_masked", "tile_stack"};
+    static const std::set<std::string_view> of_lanes = {
+        "tile", "untile", "tile_from_thread", "tile_scatter_add", "tile_scatter_masked", "tile_stack"};
     if (of_lanes.contains(name) || found->second.run == &F::tile_query) check_lanes();
     Value result = (this->*found->second.run)(arguments);
     result.is_shared = arguments.has("storage") && arguments.check_storage();

@@ -123,16 +123,18 @@ private:
 };
 
 void check_rank(const TileArguments& call, Type array, const ir::Extents& shape) {
-    if (static_cast<int>(shape.size()) != array.ndim()) {
-        call.refuse_all("a tile of shape " + shape_text(shape) + " for " + array.python_name() +
-                            ", expected one extent for each dimension",
-                        {help("index the array first, as in a[i], or reshape the tile")});
-    }
+    if (static_cast<int>(shape.size()) == array.ndim()) return;
+    call.refuse_all("a tile of shape " + shape_text(shape) + " has " + std::to_string(shape.size()) +
+                        (shape.size() == 1 ? " dimension, and " : " dimensions, and ") + array.python_name() + " has " +
+                        std::to_string(array.ndim()),
+                    {help("index the array first, as in a[i], or reshape the tile")});
 }
 
 void check_element(const TileArguments& call, Type array, Type tile) {
     if (tile.element() == array.element()) return;
-    call.refuse("t", "a tile of " + array.element().python_name() + ", the elements of " + array.python_name());
+    call.refuse_all("the elements of the array are " + array.element().python_name() + ", and those of the tile " +
+                        tile.element().python_name(),
+                    {help("wp.tile_astype(t, a.dtype) converts scalars")}, ErrorCategory::type);
 }
 
 }  // namespace
@@ -175,11 +177,11 @@ namespace {
 std::size_t indexed_axis(const TileArguments& call, const ir::Extents& shape) {
     const std::int64_t axis = call.axis().value_or(0);
     if (axis < 0 || axis >= static_cast<std::int64_t>(shape.size()))
-        call.refuse("axis", "0 to " + std::to_string(shape.size() - 1));
+        call.refuse_value("axis", "0 to " + std::to_string(shape.size() - 1));
     const Type type = call.tile("indices").type;
     if (!(type == Type::tile(i32_type(), {shape[static_cast<std::size_t>(axis)]}))) {
-        call.refuse("indices", "a tile of " + std::to_string(shape[static_cast<std::size_t>(axis)]) +
-                                   " int32 values, one for each position along axis " + std::to_string(axis));
+        call.refuse_value("indices", "a tile of " + std::to_string(shape[static_cast<std::size_t>(axis)]) +
+                                         " int32 values, one for each position along axis " + std::to_string(axis));
     }
     return static_cast<std::size_t>(axis);
 }

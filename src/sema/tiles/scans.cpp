@@ -35,7 +35,7 @@ Value FunctionAnalyzer::tile_sort(TileArguments& call) {
     const Type key = keys.type.element();
     if (!key.is_scalar() || key.is_bool()) call.refuse("keys", "a tile of numbers");
     if (keys.type.shape() != values.type.shape())
-        call.refuse("values", "a tile of shape " + shape_text(keys.type.shape()) + ", as the keys");
+        call.refuse_value("values", "a tile of shape " + shape_text(keys.type.shape()) + ", as the keys");
     for (const char* parameter : {"keys", "values"})
         if (!call[parameter].place) call.refuse(parameter, "a tile in a variable, which the call changes");
     const std::int64_t size = keys.type.size();

@@ -93,11 +93,12 @@ Value FunctionAnalyzer::tile_view(TileArguments& call) {
     const std::vector<Value> entries =
         given.value.is_tuple() && !is_slice ? given.value.elements : std::vector<Value>{given.value};
     if (entries.size() > shape.size())
-        call.refuse("offset", "at most one entry for each dimension of " + describe(tile));
+        call.refuse_value("offset", "at most one entry for each dimension of " + describe(tile));
     std::optional<ir::Extents> wanted;
     if (call.has("shape")) {
         wanted = call.shape();
-        if (wanted->size() != shape.size()) call.refuse("shape", "one extent for each dimension of " + describe(tile));
+        if (wanted->size() != shape.size())
+            call.refuse_value("shape", "one extent for each dimension of " + describe(tile));
     }
     std::int64_t base = 0;
     ir::Value* offset = nullptr;
@@ -116,7 +117,7 @@ Value FunctionAnalyzer::tile_view(TileArguments& call) {
             kept.push_back(wanted ? extent : shape[axis]);
             kept_strides.push_back(strides[axis]);
         }
-        if (extent > shape[axis]) call.refuse("shape", "extents within those of " + describe(tile));
+        if (extent > shape[axis]) call.refuse_value("shape", "extents within those of " + describe(tile));
         if (axis >= entries.size()) continue;
         const Value& entry = entries[axis];
         if (entry.is_constant_integer()) {
@@ -151,12 +152,12 @@ Value FunctionAnalyzer::tile_assign(TileArguments& call) {
     const Value& source = call.tile("src");
     const ir::Extents &shape = into.type.shape(), &part = source.type.shape();
     if (shape.size() != part.size())
-        call.refuse("src", "a tile of " + std::to_string(shape.size()) + " dimensions, as " + describe(into));
+        call.refuse_value("src", "a tile of " + std::to_string(shape.size()) + " dimensions, as " + describe(into));
     const std::vector<ir::Value*> offset = call.offset(shape.size());
     const std::vector<std::int64_t> strides = strides_of(into);
     ir::Value* sum = nullptr;
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-        if (part[axis] > shape[axis]) call.refuse("src", "extents within those of " + describe(into));
+        if (part[axis] > shape[axis]) call.refuse_value("src", "extents within those of " + describe(into));
         ir::Value* const step = builder_.binary(ir::Op::mul, offset[axis], builder_.integer(strides[axis]));
         sum = sum ? builder_.binary(ir::Op::add, sum, step) : step;
     }
@@ -189,21 +190,21 @@ Value FunctionAnalyzer::tile_reshape(TileArguments& call) {
     Value tile = call.tile("a");
     if (call["a"].place) tile.view = call["a"].place->tile;
     std::optional<ir::Extents> shape = constant_extents(call["shape"].value);
-    if (!shape || shape->empty()) call.refuse("shape", "integers known at compile time");
+    if (!shape || shape->empty()) call.refuse_value("shape", "integers known at compile time");
     std::int64_t count = 1;
     std::optional<std::size_t> open;
     for (std::size_t i = 0; i < shape->size(); ++i) {
         if ((*shape)[i] == -1 && !open)
             open = i;
         else if ((*shape)[i] < 1)
-            call.refuse("shape", "extents of at least 1, and at most one -1");
+            call.refuse_value("shape", "extents of at least 1, and at most one -1");
         else
             count *= (*shape)[i];
     }
     if (open) (*shape)[*open] = tile.type.size() / count;
     if ((open && tile.type.size() % count != 0) || ir::count_of(*shape) != tile.type.size())
-        call.refuse_all(describe(tile) + " has " + std::to_string(tile.type.size()) +
-                        " elements, which is not what shape " + shape_text(*shape) + " has");
+        call.refuse_all(describe(tile) + " has " + std::to_string(tile.type.size()) + " elements, and the shape " +
+                        shape_text(*shape) + " has " + std::to_string(ir::count_of(*shape)));
     // Extents of 1 have any stride.
     const ir::Extents own = strides_of(tile), packed = row_major(tile.type.shape());
     for (std::size_t i = 0; i < own.size(); ++i) {
@@ -221,11 +222,11 @@ Value FunctionAnalyzer::tile_squeeze(TileArguments& call) {
     std::vector<bool> drops(shape.size(), !call.has("axis"));
     if (call.has("axis")) {
         const std::optional<ir::Extents> axes = constant_extents(call["axis"].value);
-        if (!axes) call.refuse("axis", "integers known at compile time");
+        if (!axes) call.refuse_value("axis", "integers known at compile time");
         for (std::int64_t axis : *axes) {
             if (axis < 0) axis += tile.type.ndim();
-            if (axis < 0 || axis >= tile.type.ndim()) call.refuse("axis", "axes of " + describe(tile));
-            if (shape[static_cast<std::size_t>(axis)] != 1) call.refuse("axis", "axes of extent 1");
+            if (axis < 0 || axis >= tile.type.ndim()) call.refuse_value("axis", "axes of " + describe(tile));
+            if (shape[static_cast<std::size_t>(axis)] != 1) call.refuse_value("axis", "axes of extent 1");
             drops[static_cast<std::size_t>(axis)] = true;
         }
     }
@@ -248,7 +249,7 @@ Value FunctionAnalyzer::tile_broadcast(TileArguments& call) {
     if (call["a"].place) tile.view = call["a"].place->tile;
     const ir::Extents shape = call.shape(), &own = tile.type.shape();
     const std::vector<std::int64_t> strides = strides_of(tile);
-    if (shape.size() < own.size()) call.refuse("shape", "at least as many extents as " + describe(tile));
+    if (shape.size() < own.size()) call.refuse_value("shape", "at least as many extents as " + describe(tile));
     const std::size_t added = shape.size() - own.size();
     std::vector<std::int64_t> result(shape.size(), 0);
     for (std::size_t axis = 0; axis < own.size(); ++axis) {
