@@ -168,20 +168,21 @@ llvm::Value* Emitter::combine_lanes(Op op, Scalar scalar, llvm::Value* values) {
 }
 
 // Applies all active lanes to one address by one atomic. False if the operation does not allow it.
-bool Emitter::reduce_into(Op op, Scalar scalar, const AtomicTarget& place, Leaf& operand) {
+bool Emitter::reduce_into(Op op, Scalar scalar, const AtomicTarget& target, Leaf& operand) {
     if (scalar == Scalar::boolean || info(scalar).is_small_float() || !ir::applied(op)) return false;
-    apply_atomic(op, scalar, place, nullptr, combine_lanes(op, scalar, contributions(op, scalar, operand)));
+    apply_atomic(op, scalar, target, nullptr, combine_lanes(op, scalar, contributions(op, scalar, operand)));
     return true;
 }
 
 // An atomic; in uncontended memory a plain load and store, which may take several numbers at once.
-llvm::Value* Emitter::apply_atomic(Op op, Scalar scalar, const AtomicTarget& place, llvm::Value* compare,
+llvm::Value* Emitter::apply_atomic(Op op, Scalar scalar, const AtomicTarget& target, llvm::Value* compare,
                                    llvm::Value* operand) {
-    if (!is_uncontended(place.root)) return atomic_scalar(op, scalar, place.pointer, compare, operand);
+    if (!is_uncontended(target.root)) return atomic_scalar(op, scalar, target.pointer, compare, operand);
     llvm::Align alignment(static_cast<std::uint64_t>(info(scalar).bytes()));
-    llvm::Value* old = with_alias(builder_.CreateAlignedLoad(operand->getType(), place.pointer, alignment), place.root);
+    llvm::Value* old =
+        with_alias(builder_.CreateAlignedLoad(operand->getType(), target.pointer, alignment), target.root);
     llvm::Value* fresh = binary(*ir::applied(op), scalar, old, operand);
-    with_alias(builder_.CreateAlignedStore(fresh, place.pointer, alignment), place.root);
+    with_alias(builder_.CreateAlignedStore(fresh, target.pointer, alignment), target.root);
     return old;
 }
 
@@ -267,8 +268,8 @@ LaneValue Emitter::apply_in_lanes(const Operation& operation) {
             return type.scalar == Scalar::boolean ? builder_.CreateZExt(scalar, memory_type(type)) : scalar;
         };
         llvm::Value* compare = expected ? in_memory(value(expected).leaves[i]) : nullptr;
-        AtomicTarget place{pointer_of_lane(address, type.offset, lane), address.root};
-        return apply_atomic(operation.op, type.scalar, place, compare, in_memory(value(stored).leaves[i]));
+        AtomicTarget target{pointer_of_lane(address, type.offset, lane), address.root};
+        return apply_atomic(operation.op, type.scalar, target, compare, in_memory(value(stored).leaves[i]));
     };
     if (lanes_.count > 1 && !used) {
         bool all_at_once = address.uniform();

@@ -270,7 +270,7 @@ protected:
     Leaf moved(Leaf& pointer, Leaf& number, Leaf& stride);
 
     // ---- single_access.cpp ----
-    llvm::Value* place_for_idle_lanes(bool for_store);
+    llvm::Value* memory_for_idle_lanes(bool for_store);
     llvm::ArrayRef<llvm::Value*> single_pointers(Address& address, bool for_store);
     llvm::Value* load_singly(Address& address, const LeafType& type);
     void store_singly(Address& address, const LeafType& type, llvm::Value* stored);
@@ -287,7 +287,7 @@ protected:
         llvm::Value* pointer = nullptr;
         MemoryRoot root;
     };
-    llvm::Value* apply_atomic(ir::Op op, Scalar scalar, const AtomicTarget& place, llvm::Value* compare,
+    llvm::Value* apply_atomic(ir::Op op, Scalar scalar, const AtomicTarget& target, llvm::Value* compare,
                               llvm::Value* operand);
     void apply_to_each_lane(const ir::Operation& operation, llvm::ArrayRef<ir::Value*> indices,
                             llvm::ArrayRef<LeafType> leaves);
@@ -295,7 +295,7 @@ protected:
     void contribute(ir::Op kind, Scalar scalar, llvm::Value* pointer, llvm::Value* total);
     llvm::Value* contributions(ir::Op op, Scalar scalar, Leaf& operand);
     llvm::Value* combine_lanes(ir::Op op, Scalar scalar, llvm::Value* values);
-    bool reduce_into(ir::Op op, Scalar scalar, const AtomicTarget& place, Leaf& operand);
+    bool reduce_into(ir::Op op, Scalar scalar, const AtomicTarget& target, Leaf& operand);
 
     // ---- emit_branch.cpp, emit_loop.cpp ----
     void emit_if(const ir::Operation& operation);

@@ -26,26 +26,26 @@ std::int64_t largest_access(const ir::Region& region) {
 
 }  // namespace
 
-llvm::Value* Emitter::place_for_idle_lanes(bool for_store) {
-    llvm::Value*& place = idle_lanes_[for_store];
-    if (place) return place;
+llvm::Value* Emitter::memory_for_idle_lanes(bool for_store) {
+    llvm::Value*& memory = idle_lanes_[for_store];
+    if (memory) return memory;
     auto* type = llvm::ArrayType::get(builder_.getInt8Ty(), static_cast<std::uint64_t>(largest_access(kernel_.body)));
     if (for_store) {
-        place = stack_slot(type, llvm::Align(16), "scraps");
+        memory = stack_slot(type, llvm::Align(16), "scraps");
     } else {
         auto* zeros = new llvm::GlobalVariable(module_, type, /*isConstant=*/true, llvm::GlobalValue::InternalLinkage,
                                                llvm::Constant::getNullValue(type), "zeros");
         zeros->setAlignment(llvm::Align(16));
-        place = zeros;
+        memory = zeros;
     }
-    return place;
+    return memory;
 }
 
 llvm::ArrayRef<llvm::Value*> Emitter::single_pointers(Address& address, bool for_store) {
     llvm::SmallVector<llvm::Value*, 16>& singles = address.singles[for_store];
     if (!singles.empty()) return singles;
     llvm::Value* all = pointers(address, 0);
-    if (mask_) all = builder_.CreateSelect(lanes_.here(mask_), all, lanes_.splat(place_for_idle_lanes(for_store)));
+    if (mask_) all = builder_.CreateSelect(lanes_.here(mask_), all, lanes_.splat(memory_for_idle_lanes(for_store)));
     for (int lane = 0; lane < lanes_.count; ++lane)
         singles.push_back(builder_.CreateExtractElement(all, static_cast<std::uint64_t>(lane)));
     return singles;

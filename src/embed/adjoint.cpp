@@ -45,8 +45,8 @@ void Kernel::Implementation::find_needs() {
 std::shared_ptr<const program::LaunchNeeds> Kernel::Implementation::needs(const Launch& launch,
                                                                           const program::KernelFacts&,
                                                                           std::span<const std::uint8_t>) const {
-    const bool has_gradients = std::ranges::any_of(signature().arrays, [&](const program::BlockArray& place) {
-        return program::view_at(launch.block, place.offset).grad != nullptr;
+    const bool has_gradients = std::ranges::any_of(signature().arrays, [&](const program::BlockArray& block_array) {
+        return program::view_at(launch.block, block_array.offset).grad != nullptr;
     });
     return has_gradients ? with_gradients_ : without_gradients_;
 }
@@ -57,13 +57,13 @@ namespace {
 std::vector<program::Variable> add_scratch_gradients(const program::KernelSignature& signature, std::byte* block,
                                                      runtime::Device& device) {
     std::vector<program::Variable> scratch;
-    for (const program::BlockArray& place : signature.arrays) {
-        ArrayView& view = program::view_at(block, place.offset);
-        if (!place.is_parameter || !view.data || view.grad) continue;
-        if (!signature.is_smooth_array(static_cast<std::size_t>(place.parameter))) continue;
+    for (const program::BlockArray& block_array : signature.arrays) {
+        ArrayView& view = program::view_at(block, block_array.offset);
+        if (!block_array.is_parameter || !view.data || view.grad) continue;
+        if (!signature.is_smooth_array(static_cast<std::size_t>(block_array.parameter))) continue;
         program::Variable& made = scratch.emplace_back();
-        made.array.dtype = place.type.element();
-        made.array.ndim = place.ndim;
+        made.array.dtype = block_array.type.element();
+        made.array.ndim = block_array.ndim;
         made.array.device = &device;
         made.array.view = view;
         make_gradient(made);

@@ -190,9 +190,9 @@ void add_code(Access::KernelImplementation& to, BundledKernel& kernel) {
         program::KernelFacts facts = facts_of(kernel, binary);
         return linked(std::move(binary), std::move(facts));
     };
-    const auto add_huge = [&](std::optional<HugeKernel>& place, BundledDerived& derived) {
+    const auto add_huge = [&](std::optional<HugeKernel>& to, BundledDerived& derived) {
         program::KernelFacts facts = facts_of(kernel, derived);
-        place.emplace(std::move(derived.code), std::move(facts));
+        to.emplace(std::move(derived.code), std::move(facts));
     };
     // The file leaves code out that is the same as `general`.
     if (kernel.huge.kernels.empty()) kernel.huge = kernel.general;
@@ -352,16 +352,16 @@ void Kernel::Implementation::launch(std::span<const std::int64_t> dim, const std
         program::run(recording, stream, larger.data(), grid);
         program::close_atomic_results(name(), recording, kept);
     }
-    for (const program::BlockArray& place : dense.arrays) {
-        const auto parameter = static_cast<std::size_t>(place.parameter);
-        const ArrayView& view = program::view_at(block.data(), place.offset);
-        if (place.is_parameter && dense.effects[parameter].writes_itself)
+    for (const program::BlockArray& block_array : dense.arrays) {
+        const auto parameter = static_cast<std::size_t>(block_array.parameter);
+        const ArrayView& view = program::view_at(block.data(), block_array.offset);
+        if (block_array.is_parameter && dense.effects[parameter].writes_itself)
             count_write(std::get<Array>(Access::value(arguments[parameter])));
         else if (dense.effects[parameter].writes_itself)
             count_write(shown_memory(view));
         if (!dense.effects[parameter].writes_within || !view.data) continue;
         std::set<runtime::BufferPtr> written;
-        for (const program::Variable& one : arrays_within(shown_array(view, place.type).array))
+        for (const program::Variable& one : arrays_within(shown_array(view, block_array.type).array))
             written.insert(one.array.buffer);
         for (const runtime::BufferPtr& buffer : written) count_write(buffer);
     }

@@ -16,13 +16,13 @@ GivenArguments::GivenArguments(const Access::KernelImplementation& kernel, std::
                                std::span<const Argument> arguments)
     : device(kernel.device(arguments)), dim(dim), block(kernel.block(arguments)) {
     program::make_grid(dim, kernel.dense.tid_rank, kernel.name());
-    for (const BlockArray& place : kernel.signature().arrays) {
-        const ArrayView& view = program::view_at(block.data(), place.offset);
+    for (const BlockArray& block_array : kernel.signature().arrays) {
+        const ArrayView& view = program::view_at(block.data(), block_array.offset);
         std::shared_ptr<const Variable>& given = arrays.emplace_back();
-        if (place.is_parameter)
-            given = Access::variable(std::get<Array>(Access::value(arguments[place.parameter])));
+        if (block_array.is_parameter)
+            given = Access::variable(std::get<Array>(Access::value(arguments[block_array.parameter])));
         else if (view.data)
-            given = std::make_shared<const Variable>(shown_array(view, place.type));
+            given = std::make_shared<const Variable>(shown_array(view, block_array.type));
     }
 }
 
@@ -40,8 +40,8 @@ Recorded::Recorded(std::shared_ptr<const Access::KernelImplementation> kernel, c
     : RecordedLaunch(*kernel, given.device, given.block.data(), given.dim, arguments_of(given)),
       kernel_(std::move(kernel)),
       kept_(given.arrays) {
-    const auto has_gradient = [&](const BlockArray& place) {
-        return program::view_at(given.block.data(), place.offset).grad != nullptr;
+    const auto has_gradient = [&](const BlockArray& block_array) {
+        return program::view_at(given.block.data(), block_array.offset).grad != nullptr;
     };
     if (!kernel_->dense_adjoint && std::ranges::any_of(signature().arrays, has_gradient))
         throw UsageError(

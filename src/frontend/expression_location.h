@@ -7,7 +7,7 @@
 
 namespace weft::frontend {
 
-// The place of an expression in the text: absolute lines, byte offsets in them. Kept instead of the ast node, which
+// The location of an expression in the text: absolute lines, byte offsets in them. Kept instead of the ast node, which
 // would keep the whole tree alive for the few expressions that Environment::evaluate is asked for.
 struct ExpressionLocation {
     int line, begin, end_line, end;

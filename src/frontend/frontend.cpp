@@ -266,7 +266,7 @@ std::shared_ptr<const sema::FunctionSource> read_function(nb::handle function, b
     ReadTree read = shared.read;
     keep_for_error(source);
     auto environment =
-        std::make_shared<PythonEnvironment>(nb::borrow(function), source, std::move(read.places), &read_method);
+        std::make_shared<PythonEnvironment>(nb::borrow(function), source, std::move(read.locations), &read_method);
     auto result = std::make_shared<sema::FunctionSource>();
     nb::object annotations = annotations_of(*read.function, function);
     result->annotations = read_annotations(*read.function, annotations, *environment, result->references);

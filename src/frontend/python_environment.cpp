@@ -117,11 +117,11 @@ bool is_constant(const Binding& binding) {
 
 }  // namespace
 
-PythonEnvironment::PythonEnvironment(nb::object function, SourcePtr source, std::vector<ExpressionLocation> places,
+PythonEnvironment::PythonEnvironment(nb::object function, SourcePtr source, std::vector<ExpressionLocation> locations,
                                      ReadMethod read_method)
     : function_(std::move(function)),
       source_(std::move(source)),
-      places_(std::move(places)),
+      locations_(std::move(locations)),
       read_method_(read_method) {
     nb::object names = function_.attr("__code__").attr("co_freevars");
     for (nb::handle name : names) closure_names_.push_back(utf8_text(name));
@@ -299,8 +299,9 @@ nb::object PythonEnvironment::evaluate_text(const std::string& text, const std::
 }
 
 Binding PythonEnvironment::evaluate(int expression_id, const std::vector<Local>& constants) {
-    WEFT_CHECK(expression_id >= 0 && expression_id < static_cast<int>(places_.size()), "no expression of this number");
-    const std::string text = places_[static_cast<std::size_t>(expression_id)].text(*source_);
+    WEFT_CHECK(expression_id >= 0 && expression_id < static_cast<int>(locations_.size()),
+               "no expression of this number");
+    const std::string text = locations_[static_cast<std::size_t>(expression_id)].text(*source_);
     const std::set<std::string, std::less<>> names = names_in(text);
     std::vector<Local> used;
     std::string key = std::to_string(expression_id);
@@ -338,7 +339,7 @@ void PythonEnvironment::evaluate_statics(const syntax::Function& tree) {
         const auto* call = std::get_if<syntax::Call>(&e.node);
         if (!call || call->arguments.size() != 1 || !is_static(*call->function)) return;
         const int id = call->arguments[0]->id;
-        for (const std::string& name : names_in(places_[static_cast<std::size_t>(id)].text(*source_)))
+        for (const std::string& name : names_in(locations_[static_cast<std::size_t>(id)].text(*source_)))
             if (locals.contains(name)) return;
         try {
             evaluate(id, {});

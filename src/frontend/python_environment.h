@@ -24,7 +24,7 @@ using ReadMethod = std::shared_ptr<const sema::FunctionSource> (*)(nb::handle ob
 
 class PythonEnvironment final : public sema::Environment {
 public:
-    PythonEnvironment(nb::object function, SourcePtr source, std::vector<ExpressionLocation> places,
+    PythonEnvironment(nb::object function, SourcePtr source, std::vector<ExpressionLocation> locations,
                       ReadMethod read_method);
     ~PythonEnvironment() override;
 
@@ -53,7 +53,7 @@ private:
     nb::object function_;
     std::vector<std::string> closure_names_;
     SourcePtr source_;
-    std::vector<ExpressionLocation> places_;
+    std::vector<ExpressionLocation> locations_;
     ReadMethod read_method_;
     std::set<std::string, std::less<>> constants_;  // names that lookup() gave as constants
     // Modules, and those of their attributes that attribute() gave as constants.

@@ -6,10 +6,10 @@ namespace weft::frontend {
 
 ExpressionPtr TreeReader::expression(nb::handle node) {
     auto result = std::make_unique<Expression>();
-    const ExpressionLocation at = place(node);
+    const ExpressionLocation at = location(node);
     result->span = span(at);
-    result->id = static_cast<int>(places.size());
-    places.push_back(at);
+    result->id = static_cast<int>(locations.size());
+    locations.push_back(at);
     result->node = content(node);
     if (std::holds_alternative<Name>(result->node)) names_.push_back(result.get());
     return result;

@@ -29,7 +29,7 @@ TreeReader::Content TreeReader::formatted(nb::handle node) {
 }
 
 // "{} of {n:3d}".format(x, n=count)
-TreeReader::Content TreeReader::formatted_by_call(nb::handle node, const std::string& text, Span place) {
+TreeReader::Content TreeReader::formatted_by_call(nb::handle node, const std::string& text, Span at) {
     const FieldNames& f = fields();
     const auto arguments = nb::borrow<nb::list>(get(node, f.args));
     const auto keywords = nb::borrow<nb::list>(get(node, f.keywords));
@@ -49,7 +49,7 @@ TreeReader::Content TreeReader::formatted_by_call(nb::handle node, const std::st
     FormattedString result;
     std::string literal;
     const auto add_literal = [&] {
-        if (!literal.empty()) result.parts.push_back(made(StringLiteral{literal}, place));
+        if (!literal.empty()) result.parts.push_back(made(StringLiteral{literal}, at));
         literal.clear();
     };
     std::size_t next = 0;

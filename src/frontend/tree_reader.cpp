@@ -2,7 +2,7 @@
 
 namespace weft::frontend {
 
-ExpressionLocation TreeReader::place(nb::handle node) const {
+ExpressionLocation TreeReader::location(nb::handle node) const {
     const FieldNames& f = fields();
     return {get_int(node, f.lineno) + line_offset_, get_int(node, f.col_offset),
             get_int(node, f.end_lineno) + line_offset_, get_int(node, f.end_col_offset)};
@@ -34,7 +34,7 @@ ReadTree read_tree(const ParsedFunction& parsed, IsAdjoint is_adjoint) {
     if (nb::object result = get(parsed.definition, f.returns); !result.is_none())
         function->result_span = reader.span(result);
     function->body = reader.block(get(parsed.definition, f.body));
-    return {std::move(function), std::move(reader.places)};
+    return {std::move(function), std::move(reader.locations)};
 }
 
 }  // namespace weft::frontend

@@ -1,7 +1,7 @@
 // Copies the ast of one function into syntax::Function. Reading order:
 //
 //   python_ast.h           nodes and fields
-//   tree_reader.cpp        places, and read_tree() itself
+//   tree_reader.cpp        locations, and read_tree() itself
 //   read_expressions.cpp   expressions
 //   read_functions.cpp     signatures, lambdas, functions within functions, comprehensions
 //   read_formats.cpp       f-strings and format()
@@ -27,7 +27,7 @@ using namespace syntax;
 
 struct ReadTree {
     std::shared_ptr<const syntax::Function> function;
-    std::vector<ExpressionLocation> places;  // by the expressions' ids
+    std::vector<ExpressionLocation> locations;  // by the expressions' ids
 };
 
 // `is_adjoint`: for a gradient (@wp.func_grad), whether an expression of Python means wp.adjoint. wp.adjoint[x] is then
@@ -41,11 +41,11 @@ public:
     TreeReader(const ParsedFunction& parsed, IsAdjoint is_adjoint)
         : source_(*parsed.source), line_offset_(parsed.line_offset), is_adjoint_(std::move(is_adjoint)) {}
 
-    std::vector<ExpressionLocation> places;
+    std::vector<ExpressionLocation> locations;
 
     // The part on the first line; ast counts bytes of UTF-8, a Span counts characters.
     Span span(const ExpressionLocation& at) const;
-    Span span(nb::handle node) const { return span(place(node)); }
+    Span span(nb::handle node) const { return span(location(node)); }
     void signature(nb::handle arguments, Function& function);
     Block block(nb::handle list);
 
@@ -55,7 +55,7 @@ private:
     using MakeSubject = std::function<ExpressionPtr()>;
 
     // ---- tree_reader.cpp ----
-    ExpressionLocation place(nb::handle node) const;
+    ExpressionLocation location(nb::handle node) const;
     static int characters(const std::string& line, int bytes);
 
     // ---- read_expressions.cpp ----
@@ -77,7 +77,7 @@ private:
 
     // ---- read_formats.cpp ----
     Content formatted(nb::handle node);
-    Content formatted_by_call(nb::handle node, const std::string& text, Span place);
+    Content formatted_by_call(nb::handle node, const std::string& text, Span at);
 
     // ---- read_statements.cpp ----
     StatementContent statement(nb::handle node);

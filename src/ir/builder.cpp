@@ -8,7 +8,7 @@ namespace {
 
 [[noreturn]] void report(const Operation& operation, const std::string& mistake) {
     std::string text = std::string("building '") + op_name(operation.op) + "': " + mistake;
-    if (operation.span) text += " (at " + operation.span.place() + ")";
+    if (operation.span) text += " (at " + operation.span.location() + ")";
     throw InternalError(text);
 }
 

@@ -42,7 +42,7 @@ const Value* canonical(const Value* value) {
 
 }  // namespace
 
-LowerBounds::BaseOffset LowerBounds::place_of(const Value* value) {
+LowerBounds::BaseOffset LowerBounds::base_and_offset(const Value* value) {
     std::int64_t offset = 0;
     for (int steps = 0; steps < kDeepest; ++steps) {
         value = canonical(value);
@@ -73,18 +73,18 @@ std::int64_t LowerBounds::least(const Value* value) {
 }
 
 void LowerBounds::assume_least(const Value* value, std::int64_t least) {
-    const BaseOffset place = place_of(value);
-    if (place.base) facts_.push_back({place.base, nullptr, least - place.offset});
+    const BaseOffset split = base_and_offset(value);
+    if (split.base) facts_.push_back({split.base, nullptr, least - split.offset});
 }
 
 LowerBounds::Bound LowerBounds::bound(const Value* value) {
     if (!value->type.is_scalar() || !value->type.is_int()) return {};
-    const BaseOffset place = place_of(value);
-    if (!place.base) return {place.offset};
-    Bound found = base_bound(place.base);
+    const BaseOffset split = base_and_offset(value);
+    if (!split.base) return {split.offset};
+    Bound found = base_bound(split.base);
     for (const Fact& fact : facts_)
-        if (fact.a == place.base && !fact.b) found.low = std::max(found.low, fact.least);
-    if (found.low != kUnknown) found.low = std::clamp(found.low + place.offset, -kLargest, kLargest);
+        if (fact.a == split.base && !fact.b) found.low = std::max(found.low, fact.least);
+    if (found.low != kUnknown) found.low = std::clamp(found.low + split.offset, -kLargest, kLargest);
     return found;
 }
 
@@ -186,7 +186,7 @@ LowerBounds::Bound LowerBounds::of_downward(const Value* first, const Value* dis
     if (!count || count->op != Op::div || !is_constant(count->operands[1], *factor)) return {};
     const Operation* length = count->operands[0]->definition;
     if (!length || length->op != Op::sub) return {};
-    const BaseOffset start = place_of(first), same = place_of(length->operands[1]);
+    const BaseOffset start = base_and_offset(first), same = base_and_offset(length->operands[1]);
     const Bound end = bound(length->operands[0]);
     if (start.base != same.base || end.low == kUnknown) return {};
     return {end.low - *factor + start.offset - same.offset, end.factor};
@@ -256,7 +256,7 @@ LowerBounds::Bound LowerBounds::of_product(const Value* a, const Value* b) {
     if (x.low < 0 || y.low < 0) return {};
     const std::optional<std::int64_t> by = constant_of(b);
     const auto is_extent = [](const Value* value) {
-        const Value* base = place_of(value).base;
+        const Value* base = base_and_offset(value).base;
         return base && base->definition && base->definition->op == Op::dim;
     };
     if (by) return scaled(x, *by);
@@ -271,7 +271,7 @@ LowerBounds::Bound LowerBounds::scaled(Bound bound, std::int64_t by) {
 }
 
 LowerBounds::Bound LowerBounds::of_difference(const Value* a, const Value* b) {
-    const BaseOffset x = place_of(a), y = place_of(b);
+    const BaseOffset x = base_and_offset(a), y = base_and_offset(b);
     if (x.base == y.base) return {x.offset - y.offset};
     std::int64_t low = kUnknown;
     for (const Fact& fact : facts_)
@@ -280,14 +280,14 @@ LowerBounds::Bound LowerBounds::of_difference(const Value* a, const Value* b) {
     const Operation* loop = y.base && y.base->region ? y.base->region->owner : nullptr;
     if (loop && loop->op == Op::for_ && loop->operands.size() >= 3 && y.base->index == 0) {
         const std::optional<std::int64_t> step = constant_of(loop->operands[2]);
-        const BaseOffset end = place_of(loop->operands[1]);
+        const BaseOffset end = base_and_offset(loop->operands[1]);
         if (step && *step > 0 && end.base == x.base) low = std::max(low, 1 - end.offset + x.offset - y.offset);
     }
     return {low};
 }
 
 void LowerBounds::assume_difference(const Value* a, const Value* b, std::int64_t least) {
-    const BaseOffset x = place_of(a), y = place_of(b);
+    const BaseOffset x = base_and_offset(a), y = base_and_offset(b);
     if (!x.base || x.base == y.base) return;
     if (y.base) facts_.push_back({x.base, y.base, least - x.offset + y.offset});
     const std::int64_t low = bound(b).low;

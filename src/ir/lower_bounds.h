@@ -51,7 +51,7 @@ private:
         std::int64_t factor = 1;  // the constants that it was multiplied by
     };
 
-    static BaseOffset place_of(const Value* value);
+    static BaseOffset base_and_offset(const Value* value);
     Bound bound(const Value* value);
     Bound base_bound(const Value* base);
     Bound of_result(const Value* value);

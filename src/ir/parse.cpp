@@ -139,8 +139,8 @@ private:
     Function* signature() {
         const bool is_kernel = is_word("kernel");
         if (!is_kernel && !is_word("func")) expected("'kernel', 'func' or 'struct'");
-        place_ = {};
-        const Span span = placed(next());
+        last_span_ = {};
+        const Span span = span_of(next());
         const Token& name = expect_kind(Token::Kind::symbol, "a function name");
         if (module_->find(name.text)) fail(name, "there are two functions '" + name.text + "'");
         Function* function = module_->add(name.text);
@@ -230,7 +230,7 @@ private:
     void body(Function& function) {
         function_ = &function;
         current_ = &values_[&function];
-        place_ = function.span;
+        last_span_ = function.span;
         region(function.body);
     }
 
@@ -315,10 +315,10 @@ private:
     // ---- operations ----
 
     // The span at `token`: the place that its line states, or else the last one stated.
-    Span placed(const Token& token) {
-        if (token.place.empty()) return place_;
-        const std::size_t colon = token.place.rfind(':');
-        const std::string path = token.place.substr(0, colon);
+    Span span_of(const Token& token) {
+        if (token.location.empty()) return last_span_;
+        const std::size_t colon = token.location.rfind(':');
+        const std::string path = token.location.substr(0, colon);
         auto found = sources_.find(path);
         if (found == sources_.end()) {
             auto source = std::make_shared<Source>();
@@ -327,9 +327,9 @@ private:
             module_->sources.push_back(std::move(source));
         }
         int line = 0;
-        std::from_chars(token.place.data() + colon + 1, token.place.data() + token.place.size(), line);
-        place_ = Span{found->second, line, 0, 0};
-        return place_;
+        std::from_chars(token.location.data() + colon + 1, token.location.data() + token.location.size(), line);
+        last_span_ = Span{found->second, line, 0, 0};
+        return last_span_;
     }
 
     void append(Region& region, Operation* operation) {
@@ -344,12 +344,12 @@ private:
         expect('}');
         const Operation* end = region.terminator();
         const bool ended = end && (end->op == Op::yield || end->op == Op::return_);
-        if (!ended && region.owner) append(region, function_->new_operation(Op::yield, place_));
+        if (!ended && region.owner) append(region, function_->new_operation(Op::yield, last_span_));
     }
 
     void operation(Region& region) {
         const Token first = peek();
-        const Span span = placed(first);
+        const Span span = span_of(first);
         std::vector<Token> results;
         if (first.kind == Token::Kind::value) {
             do results.push_back(expect_kind(Token::Kind::value, "a result"));
@@ -557,7 +557,7 @@ private:
         if (accept_word("else")) {
             region(*other);
         } else {
-            append(*other, function_->new_operation(Op::yield, place_));
+            append(*other, function_->new_operation(Op::yield, last_span_));
         }
         return yielded(operation.body(0));
     }
@@ -662,7 +662,7 @@ private:
     std::unordered_map<std::string, Value*>* current_ = nullptr;
     std::map<std::string, Type> structs_;
     std::map<std::string, const Source*> sources_;
-    Span place_;
+    Span last_span_;
     std::size_t uses_start_ = 0;
 };
 

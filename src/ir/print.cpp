@@ -97,7 +97,7 @@ public:
         if (names_) labels_.assign(static_cast<std::size_t>(function.value_count()), {});
         used_labels_.clear();
         next_ = 0;
-        place_ = {};
+        last_span_ = {};
 
         out_ += function.is_kernel ? "kernel " : "func ";
         symbol(function.name);
@@ -143,7 +143,7 @@ public:
             integer(parameter);
         }
         out_ += " {";
-        place(function.span);
+        print_location(function.span);
         out_ += '\n';
         for (const Operation* operation : function.body.operations) line(*operation, 1);
         out_ += "}\n";
@@ -321,9 +321,9 @@ private:
 
     // ---- operations ----
 
-    void place(const Span& span) {
-        if (!names_ || !span || (span.source == place_.source && span.line == place_.line)) return;
-        place_ = span;
+    void print_location(const Span& span) {
+        if (!names_ || !span || (span.source == last_span_.source && span.line == last_span_.line)) return;
+        last_span_ = span;
         out_ += "  // ";
         out_ += span.source->path;
         out_ += ':';
@@ -342,7 +342,7 @@ private:
             return;
         }
         plain(operation);
-        place(operation.span);
+        print_location(operation.span);
         out_ += '\n';
     }
 
@@ -380,7 +380,7 @@ private:
     std::vector<std::string> labels_;  // by value id; with names only
     std::unordered_set<std::string> used_labels_;
     int next_ = 0;
-    Span place_;  // the last one printed
+    Span last_span_;  // the last one printed
     std::unordered_map<Type, std::string> type_names_;
     std::unordered_map<Type, std::string> struct_labels_;
     std::unordered_set<std::string> used_struct_labels_;
@@ -514,7 +514,7 @@ void Printer::structured(const Operation& operation, int depth) {
             uses(operands);
             if (operation.likely) out_ += " likely";
             out_ += " {";
-            place(operation.span);
+            print_location(operation.span);
             region(operation.body(0), depth);
             if (operation.regions.size() < 2) break;
             const Region& other = operation.body(1);
@@ -539,13 +539,13 @@ void Printer::structured(const Operation& operation, int depth) {
             if (operands.size() > 3) carried(operation.body(), 1, operands.subspan(3));
             if (operation.guarded) out_ += " guarded";
             out_ += " {";
-            place(operation.span);
+            print_location(operation.span);
             region(operation.body(), depth);
             break;
         case Op::while_:
             carried(operation.body(0), 0, operands);
             out_ += " {";
-            place(operation.span);
+            print_location(operation.span);
             region(operation.body(0), depth);
             if (operation.regions.size() < 2) break;
             out_ += " do";

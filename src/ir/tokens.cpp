@@ -58,7 +58,7 @@ private:
         std::size_t digits = said.size();
         while (digits > 0 && is_digit(said[digits - 1])) --digits;
         if (digits == said.size() || said.size() - digits > 9 || digits < 2 || said[digits - 1] != ':') return;
-        if (first_of_line_ != kNone) tokens_[first_of_line_].place = said;
+        if (first_of_line_ != kNone) tokens_[first_of_line_].location = said;
     }
 
     void one() {

@@ -20,7 +20,7 @@ struct Token {
     std::string text;
     std::size_t begin, end;  // in the source text
     int line, column;        // counted from 1
-    std::string place;       // "path:line" if the token is the first of a line that ends in "// path:line"
+    std::string location;    // "path:line" if the token is the first of a line that ends in "// path:line"
 };
 
 // The last token is of kind end. Throws UsageError if the text holds no valid token at some place.

@@ -40,7 +40,7 @@ private:
         std::string text = "in '" + function_.name + "'";
         if (operation_) {
             text += std::string(": operation '") + op_name(operation_->op) + "'";
-            if (operation_->span) text += " (at " + operation_->span.place() + ")";
+            if (operation_->span) text += " (at " + operation_->span.location() + ")";
         }
         throw InternalError(text + ": " + mistake + "\n" + print(function_));
     }

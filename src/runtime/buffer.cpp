@@ -62,7 +62,7 @@ Set pointed_to(const Set& buffers, const Buffer& holder) {
 struct References::KeptBuffers {
     std::mutex mutex;
     Set buffers;
-    // For memory that the host cannot read: buffers for addresses at a known place, and for those at an unknown one.
+    // For memory that the host cannot read: buffers for addresses at a known offset, and for those at an unknown one.
     std::map<std::int64_t, BufferPtr> edges;
     Set anywhere;
     std::size_t prune_at = kFewest;
@@ -72,7 +72,7 @@ struct References::KeptBuffers {
             buffers = pointed_to(buffers, holder);
         } else {
             buffers = anywhere;
-            for (const auto& [place, kept] : edges) buffers.insert(kept);
+            for (const auto& [offset, kept] : edges) buffers.insert(kept);
         }
         prune_at = std::max(kFewest, 2 * buffers.size());
     }
@@ -142,17 +142,17 @@ References::KeptBuffers& References::kept() {
     return *there;
 }
 
-void References::add(const BufferPtr& kept_buffer, const Buffer& holder, std::int64_t place) {
+void References::add(const BufferPtr& kept_buffer, const Buffer& holder, std::int64_t offset) {
     // Memory that refers to itself needs no reference, which would keep it alive for ever.
     if (!kept_buffer || !kept_buffer->data || kept_buffer.get() == &holder) return;
     KeptBuffers& all = kept();
     const std::lock_guard lock(all.mutex);
     all.buffers.insert(kept_buffer);
     if (!holder.device->is_host_memory) {
-        if (place == kAnywhere)
+        if (offset == kUnknownOffset)
             all.anywhere.insert(kept_buffer);
         else
-            all.edges[place] = kept_buffer;
+            all.edges[offset] = kept_buffer;
     }
     if (all.buffers.size() > all.prune_at) all.prune(holder);
 }

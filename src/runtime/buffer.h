@@ -25,9 +25,9 @@ using BufferPtr = std::shared_ptr<Buffer>;
 // buffer keeps many others, its memory is searched for addresses, as a conservative garbage collector does, and buffers
 // without an address in it are released.
 //
-// Memory that the host cannot read cannot be searched. There, each address that the host stores is an edge with a place
-// in the memory, which is removed when the host overwrites that place. Addresses that kernels store have no place, and
-// are kept as long as the holder.
+// Memory that the host cannot read cannot be searched. There, each address that the host stores is an edge with an
+// offset in the memory, which is removed when the host overwrites the memory there. Addresses that kernels store have
+// no offset, and are kept as long as the holder.
 //
 // Memory that holds views with more than 2^31 - 1 elements along a dimension is known, too: code that reads extents
 // from it needs 64 bits.
@@ -38,10 +38,10 @@ public:
     References(const References&) = delete;
     References& operator=(const References&) = delete;
 
-    static constexpr std::int64_t kAnywhere = -1;
-    // To be called after an address in the kept memory was stored in `holder`, whose references these are; `place` is
-    // the byte offset in the holder if it is known.
-    void add(const BufferPtr& kept, const Buffer& holder, std::int64_t place = kAnywhere);
+    static constexpr std::int64_t kUnknownOffset = -1;
+    // To be called after an address in the kept memory was stored in `holder`, whose references these are; `offset`
+    // is that in the holder, in bytes, if it is known.
+    void add(const BufferPtr& kept, const Buffer& holder, std::int64_t offset = kUnknownOffset);
     // To be called after memory was copied to `holder`: it refers to everything that the source refers to.
     void add_all(const References& of, const Buffer& holder);
     // To be called after the host has overwritten the bytes from `begin` to `end`, before the new references are added.

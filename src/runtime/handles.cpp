@@ -558,15 +558,15 @@ ThreadSnapshotScope::~ThreadSnapshotScope() {
 // A reader takes its place before any lookup, and a writer reads the places after its withdrawal: one of the two sees
 // the other. (All of these are sequentially consistent.)
 ReadLease::ReadLease() {
-    std::size_t place = std::hash<std::thread::id>()(std::this_thread::get_id()) % kReaders;
-    for (std::uint64_t none = 0; !readers[place].began.compare_exchange_strong(none, now.load()); none = 0)
-        place = (place + 1) % kReaders;
-    place_ = place;
+    std::size_t reader = std::hash<std::thread::id>()(std::this_thread::get_id()) % kReaders;
+    for (std::uint64_t none = 0; !readers[reader].began.compare_exchange_strong(none, now.load()); none = 0)
+        reader = (reader + 1) % kReaders;
+    reader_ = reader;
 }
 
 ReadLease::~ReadLease() {
-    if (place_ == kMoved) return;
-    readers[place_].began = 0;
+    if (reader_ == kMoved) return;
+    readers[reader_].began = 0;
     if (any_retired.load(std::memory_order_relaxed)) take_unread();
 }
 

@@ -141,13 +141,13 @@ std::int32_t has_object(std::uint64_t id, std::int32_t kind);
 class ReadLease {
 public:
     ReadLease();
-    ReadLease(ReadLease&& other) noexcept : place_(std::exchange(other.place_, kMoved)) {}
+    ReadLease(ReadLease&& other) noexcept : reader_(std::exchange(other.reader_, kMoved)) {}
     ~ReadLease();
     ReadLease& operator=(ReadLease&&) = delete;
 
 private:
     static constexpr std::size_t kMoved = ~std::size_t{0};
-    std::size_t place_;
+    std::size_t reader_;
 };
 
 // Other meanings of ids for some launches: the backward pass of a launch finds the objects that the launch found.

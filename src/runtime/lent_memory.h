@@ -11,7 +11,7 @@ namespace weft::runtime {
 // values. Each word may be read only if all words before it have theirs.
 struct Home {
     struct Word {
-        const std::byte* place;
+        const std::byte* address;
         const std::byte* value;
     };
     std::array<Word, 3> words;
@@ -19,7 +19,7 @@ struct Home {
 
     bool has(const void* end) const {
         for (const Word& word : words)
-            if (*reinterpret_cast<const std::byte* const*>(word.place) != word.value) return false;
+            if (*reinterpret_cast<const std::byte* const*>(word.address) != word.value) return false;
         return words.back().value + *size_bytes >= end;
     }
 };

@@ -21,15 +21,15 @@ Watches& watches() {
     return *one;
 }
 
-std::atomic<std::string (*)()> place_of_allocation{nullptr};
+std::atomic<std::string (*)()> allocation_site{nullptr};
 
 }  // namespace
 
-void set_place_of_allocation(std::string (*place)()) { place_of_allocation = place; }
+void set_allocation_site(std::string (*site)()) { allocation_site = site; }
 
 // Python is asked outside of the lock.
 std::uint64_t note_taken(const Device& device, std::int64_t size_bytes) {
-    std::string (*const ask)() = place_of_allocation.load();
+    std::string (*const ask)() = allocation_site.load();
     const MemoryWatch::Piece piece{device.alias, size_bytes, "memory", ask ? ask() : std::string()};
     const std::lock_guard lock(watches().mutex);
     const std::uint64_t number = ++watches().last;

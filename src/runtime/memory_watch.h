@@ -20,14 +20,14 @@ void describe_taken(std::uint64_t number, const std::string& what);
 void note_freed(std::uint64_t number);
 
 // Gives the place in the program that asks for memory, "<file>:12 : advance()"; empty if it is not known.
-void set_place_of_allocation(std::string (*place)());
+void set_allocation_site(std::string (*site)());
 
 class MemoryWatch {
 public:
     struct Piece {
         std::string device;
         std::int64_t size_bytes = 0;
-        std::string what, place;
+        std::string what, site;
     };
     struct Use {
         std::int64_t allocations = 0, size_bytes = 0;  // in all

@@ -329,7 +329,7 @@ private:
     void assert_(const syntax::Assert& assert_statement, Span span);
     static bool shows_values(const syntax::Assert& statement);
     void raise(const syntax::Raise& statement, Span span);
-    AssignmentTarget place(const syntax::Expression& expression);
+    AssignmentTarget assignment_target(const syntax::Expression& expression);
     AssignmentTarget target_of_subscript(const syntax::Subscript& subscript, Span span);
     AssignmentTarget target_of_array(const Value& value, Span span);
     AssignmentTarget target_of_part(AssignmentTarget base, PartStep step);

@@ -40,12 +40,12 @@ void append_excerpt(std::string& out, const Span& span) {
 
 std::string describe(const Span& span, const std::string& message, const std::vector<Note>& notes) {
     std::string out;
-    if (span) out += span.place() + ": ";
+    if (span) out += span.location() + ": ";
     out += "error: " + message;
     if (span) append_excerpt(out, span);
     for (const Note& note : notes) {
         out += '\n';
-        if (note.span) out += note.span.place() + ": ";
+        if (note.span) out += note.span.location() + ": ";
         out += note.kind == Note::Kind::note ? "note: " : "help: ";
         out += note.text;
         if (note.span) append_excerpt(out, note.span);

@@ -20,7 +20,7 @@ SourcePtr snippet_source(const std::string& name, const std::string& text) {
     }
 }
 
-std::string Span::place() const {
+std::string Span::location() const {
     if (!source) return "<unknown place>";
     return source->path + ":" + std::to_string(line) + ":" + std::to_string(column + 1);
 }

@@ -28,7 +28,7 @@ struct Span {
 
     explicit operator bool() const { return source != nullptr; }
     // "path:line:column", the column counted from 1 as editors do.
-    std::string place() const;
+    std::string location() const;
 };
 
 using SourcePtr = std::shared_ptr<const Source>;

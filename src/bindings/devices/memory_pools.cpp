@@ -90,7 +90,7 @@ private:
 };
 
 // The line of the program that asks for memory, skipping functions of the package.
-std::string place_of_allocation() {
+std::string allocation_site() {
     if (!Py_IsInitialized() || !PyGILState_Check() || PyErr_Occurred()) return {};
     try {
         static PyObject* tracker = nullptr;
@@ -103,7 +103,7 @@ std::string place_of_allocation() {
 
 void bind_watch(nb::module_& memory) {
     using runtime::MemoryWatch;
-    runtime::set_place_of_allocation(&place_of_allocation);
+    runtime::set_allocation_site(&allocation_site);
     nb::class_<MemoryWatch>(memory, "MemoryWatch", "Counts the memory of each device that arrays take during its life.")
         .def(nb::init<>())
         .def("stop", &MemoryWatch::stop, "Adds nothing from now on.")
@@ -118,7 +118,7 @@ void bind_watch(nb::module_& memory) {
                         nb::make_tuple(use.allocations, use.size_bytes, use.most_bytes, use.live_bytes);
                 nb::list live;
                 for (const MemoryWatch::Piece& piece : state.live)
-                    live.append(nb::make_tuple(piece.device, piece.size_bytes, piece.what, piece.place));
+                    live.append(nb::make_tuple(piece.device, piece.size_bytes, piece.what, piece.site));
                 return nb::make_tuple(uses, live);
             },
             "By device (allocations, bytes, most bytes, live bytes); and live pieces (device, bytes, what, place).");

@@ -15,7 +15,7 @@ namespace {
 // storage. Then the offset of the word of the tensor with the bit for negated numbers; and that bit.
 using TensorOffsets = std::array<std::uint64_t, 6>;
 
-const std::optional<TensorOffsets>& places() {
+const std::optional<TensorOffsets>& tensor_offsets() {
     static std::optional<std::optional<TensorOffsets>> found;  // guarded by the GIL
     if (!found) {
         PyObject* function = nullptr;
@@ -30,12 +30,12 @@ const std::optional<TensorOffsets>& places() {
     return *found;
 }
 
-const std::byte* word_at(const std::byte* place) { return *reinterpret_cast<const std::byte* const*>(place); }
+const std::byte* word_at(const std::byte* address) { return *reinterpret_cast<const std::byte* const*>(address); }
 
 }  // namespace
 
 std::optional<bool> known_negation(nb::handle tensor) {
-    const std::optional<TensorOffsets>& at = places();
+    const std::optional<TensorOffsets>& at = tensor_offsets();
     if (!at) return std::nullopt;
     const std::byte* const inner = word_at(reinterpret_cast<const std::byte*>(tensor.ptr()) + (*at)[0]);
     return (*reinterpret_cast<const std::uint64_t*>(inner + (*at)[4]) & (*at)[5]) != 0;
@@ -43,13 +43,13 @@ std::optional<bool> known_negation(nb::handle tensor) {
 
 std::optional<runtime::Home> home_of(const runtime::Array& array, nb::handle object) {
     if (!array.view.data || !is_torch_tensor(object)) return std::nullopt;
-    const std::optional<TensorOffsets>& at = places();
+    const std::optional<TensorOffsets>& at = tensor_offsets();
     if (!at) return std::nullopt;
     runtime::Home home;
     const std::byte* from = reinterpret_cast<const std::byte*>(object.ptr());
     for (std::size_t i = 0; i < 3; ++i) {
-        const std::byte* const place = from + (*at)[i];
-        home.words[i] = {place, word_at(place)};
+        const std::byte* const address = from + (*at)[i];
+        home.words[i] = {address, word_at(address)};
         if (i == 2) home.size_bytes = reinterpret_cast<const std::int64_t*>(from + (*at)[3]);
         from = home.words[i].value;
     }

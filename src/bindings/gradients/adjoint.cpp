@@ -87,9 +87,10 @@ std::unique_ptr<program::ReferencedObjects> referenced_objects(Packed& packed) {
     const program::KernelFacts& facts = core.facts(core.configured());
     if (!program::ReferencedObjects::finds_any(facts)) return nullptr;
     std::vector<const program::Variable*> arrays;
-    for (const program::BlockArray& place : core.arrays()) {
-        const PyArray* const array =
-            place.is_parameter ? array_pointer(packed.values[static_cast<std::size_t>(place.parameter)]) : nullptr;
+    for (const program::BlockArray& block_array : core.arrays()) {
+        const PyArray* const array = block_array.is_parameter
+                                         ? array_pointer(packed.values[static_cast<std::size_t>(block_array.parameter)])
+                                         : nullptr;
         arrays.push_back(array);
     }
     return std::make_unique<program::ReferencedObjects>(

@@ -91,10 +91,10 @@ std::vector<TapeEntry::Use> PyOperation::uses() const {
 }
 
 std::string PyOperation::use_text(const Use& use) const {
-    std::size_t place = 0;
+    std::size_t index = 0;
     for (const nb::dict& arrays : {reads, writes})
         for (const auto& [key, array] : arrays)
-            if (place++ == use.place) return "argument '" + text_of(key) + "' of " + text_of(name);
+            if (index++ == use.index) return "argument '" + text_of(key) + "' of " + text_of(name);
     return text();
 }
 

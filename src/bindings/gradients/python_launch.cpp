@@ -24,19 +24,19 @@ namespace {
 
 // The arrays of the block, in the order of Kernel::arrays().
 std::vector<PyRecordedLaunch::Argument> arguments_of(PyKernel& kernel, std::span<PyObject* const> values) {
-    const std::vector<program::BlockArray>& places = kernel.core().arrays();
-    std::vector<PyRecordedLaunch::Argument> found(places.size());
-    for (std::size_t i = 0; i < places.size();) {
-        const int parameter = places[i].parameter;
+    const std::vector<program::BlockArray>& block_arrays = kernel.core().arrays();
+    std::vector<PyRecordedLaunch::Argument> found(block_arrays.size());
+    for (std::size_t i = 0; i < block_arrays.size();) {
+        const int parameter = block_arrays[i].parameter;
         const nb::handle value = values[static_cast<std::size_t>(parameter)];
-        if (places[i].is_parameter) {
+        if (block_arrays[i].is_parameter) {
             found[i++].array = array_pointer(value);
             continue;
         }
         // Both are in the order of the fields; a value that is no struct of ours has none.
         StructValue* const structure = struct_pointer(value);
         const std::span<StructValue::Slot> slots = structure ? structure->slots() : std::span<StructValue::Slot>();
-        for (auto slot = slots.begin(); i < places.size() && places[i].parameter == parameter; ++i) {
+        for (auto slot = slots.begin(); i < block_arrays.size() && block_arrays[i].parameter == parameter; ++i) {
             if (slot == slots.end()) continue;
             found[i].array = slot->array.is_valid() ? array_pointer(slot->array) : nullptr;
             ++slot;
@@ -151,25 +151,25 @@ std::vector<program::TapeEntry::Use> PyRecordedLaunch::uses() const {
     const std::vector<std::byte> bytes = block();
     const bool is_first = rest_->foreign.empty();
     for (std::size_t i = 0, next = 0; i < arrays().size(); ++i) {
-        const program::BlockArray& place = signature().arrays[i];
-        const ArrayView& view = program::view_at(bytes.data(), place.offset);
-        if (arrays()[i].array || !place.is_parameter || !view.data) continue;
+        const program::BlockArray& block_array = signature().arrays[i];
+        const ArrayView& view = program::view_at(bytes.data(), block_array.offset);
+        if (arrays()[i].array || !block_array.is_parameter || !view.data) continue;
         if (is_first) {
             auto& made = rest_->foreign.emplace_back(std::make_unique<program::Variable>());
             made->array.view = view;
             made->array.view.grad = nullptr;
-            made->array.dtype = place.type.element();
-            made->array.ndim = place.ndim;
+            made->array.dtype = block_array.type.element();
+            made->array.ndim = block_array.ndim;
             made->array.device = &device();
             const auto holder =
                 std::ranges::find(rest_->holders, view.data, [](const auto& one) { return one.view.data; });
             if (holder != rest_->holders.end()) made->array.buffer = holder->buffer;
             for (const auto& [at, value] : rest_->values)
-                if (at == static_cast<std::size_t>(place.parameter) && made->array.buffer &&
+                if (at == static_cast<std::size_t>(block_array.parameter) && made->array.buffer &&
                     tensor_requires_grad(value.ptr()))
                     program::note_gradient_beside(made->array.buffer, made->array.buffer);
         }
-        const auto parameter = static_cast<std::size_t>(place.parameter);
+        const auto parameter = static_cast<std::size_t>(block_array.parameter);
         found.push_back({rest_->foreign[next++].get(), i, needs().reads[parameter], needs().writes[parameter], false});
     }
     return found;
@@ -207,14 +207,14 @@ std::vector<runtime::BufferPtr> PyRecordedLaunch::show_nested(std::byte* before,
         }
     }
     std::vector<runtime::BufferPtr> holders;
-    const std::vector<program::BlockArray>& places = signature().arrays;
-    for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::vector<program::BlockArray>& block_arrays = signature().arrays;
+    for (std::size_t i = 0; i < block_arrays.size(); ++i) {
         const auto& [array, primal] = arrays()[i];
-        if (!array || !ir::holds_array(places[i].type.element())) continue;
+        if (!array || !ir::holds_array(block_arrays[i].type.element())) continue;
         const nb::object shown = primal && primal->copy ? nb::steal(make_array(*primal->copy)) : object_of(*array);
         const runtime::Array leading = array_pointer(with_nested(shown, originals, copies))->array;
-        program::view_at(before, places[i].offset).data = leading.view.data;
-        if (!places[i].is_parameter) program::view_at(after, places[i].offset).data = leading.view.data;
+        program::view_at(before, block_arrays[i].offset).data = leading.view.data;
+        if (!block_arrays[i].is_parameter) program::view_at(after, block_arrays[i].offset).data = leading.view.data;
         holders.push_back(leading.buffer);
     }
     return holders;
@@ -241,10 +241,10 @@ nb::list known_arrays(const PyRecordedLaunch& launch) {
 // By argument, the arrays that the adjoint reads.
 nb::dict before(const PyRecordedLaunch& launch) {
     nb::dict result;
-    const std::vector<program::BlockArray>& places = launch.signature().arrays;
-    for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::vector<program::BlockArray>& block_arrays = launch.signature().arrays;
+    for (std::size_t i = 0; i < block_arrays.size(); ++i) {
         if (!launch.arrays()[i].before) continue;
-        const nb::int_ parameter(places[i].parameter);
+        const nb::int_ parameter(block_arrays[i].parameter);
         if (!result.contains(parameter)) result[parameter] = nb::list();
         nb::borrow<nb::list>(result[parameter]).append(nb::cast(launch.arrays()[i].before));
     }

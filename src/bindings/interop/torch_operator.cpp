@@ -105,14 +105,14 @@ public:
             }
             const bool is_input = i < inputs;
             const bool is_output = !is_input || std::ranges::find(changed, i) != changed.end();
-            places_.push_back({i, is_input, is_output, info(parameters[i].element.scalar()).is_float()});
+            array_parameters_.push_back({i, is_input, is_output, info(parameters[i].element.scalar()).is_float()});
             input_count_ += is_input;
             new_count_ += !is_input;
         }
         for (const bool of_input : {true, false})
-            for (ArrayParameter& place : places_)
-                if (place.is_output && place.is_input == of_input)
-                    place.output = static_cast<Py_ssize_t>(output_count_++);
+            for (ArrayParameter& array_parameter : array_parameters_)
+                if (array_parameter.is_output && array_parameter.is_input == of_input)
+                    array_parameter.output = static_cast<Py_ssize_t>(output_count_++);
     }
 
     // The prepared call, if its arguments are plain tensors, as they must be: (dims, shapes, values, tensors). None for
@@ -125,12 +125,12 @@ public:
         if (!launch_dims.is_none() && !dims.is_valid()) return nb::none();
         for (std::size_t at = 0, tensor = 0, value = 0; at < arguments.size(); ++at) {
             PyObject* const item = PyTuple_GET_ITEM(arguments.ptr(), static_cast<Py_ssize_t>(at));
-            if (tensor == input_count_ || places_[tensor].parameter != at) {
+            if (tensor == input_count_ || array_parameters_[tensor].parameter != at) {
                 if (exchange_api(Py_TYPE(item))) return nb::none();  // a tensor for a number
                 PyTuple_SET_ITEM(values.ptr(), static_cast<Py_ssize_t>(value++), Py_NewRef(item));
                 continue;
             }
-            const ParameterPlan& parameter = plan(places_[tensor]);
+            const ParameterPlan& parameter = plan(array_parameters_[tensor]);
             dlpack::Tensor seen;
             std::int64_t inner[2];
             const int inner_count = inner_shape(parameter.element, inner);
@@ -141,12 +141,13 @@ public:
             PyTuple_SET_ITEM(tensors.ptr(), static_cast<Py_ssize_t>(tensor++), Py_NewRef(item));
         }
         nb::object shapes = new_tuple(new_count_);
-        for (Py_ssize_t at = 0; const ArrayParameter& place : places_) {
-            if (place.is_input) continue;
+        for (Py_ssize_t at = 0; const ArrayParameter& array_parameter : array_parameters_) {
+            if (array_parameter.is_input) continue;
             nb::handle wanted = output_dims;
-            if (PyDict_Check(wanted.ptr())) wanted = PyDict_GetItemString(wanted.ptr(), plan(place).name.c_str());
+            if (PyDict_Check(wanted.ptr()))
+                wanted = PyDict_GetItemString(wanted.ptr(), plan(array_parameter).name.c_str());
             nb::object shape = !wanted || wanted.is_none() ? dims : extents(wanted);
-            if (!shape.is_valid() || PyTuple_GET_SIZE(shape.ptr()) != plan(place).ndim) return nb::none();
+            if (!shape.is_valid() || PyTuple_GET_SIZE(shape.ptr()) != plan(array_parameter).ndim) return nb::none();
             PyTuple_SET_ITEM(shapes.ptr(), at++, shape.release().ptr());
         }
         return nb::make_tuple(dims, shapes, values, tensors);
@@ -158,27 +159,29 @@ public:
         const Work work(*this, given[0]);
         Call call(*this, work.device, dims, values);
         std::vector<Array> arrays;
-        std::vector<nb::object> made(places_.size());  // of outputs, in memory of PyTorch
-        arrays.reserve(places_.size());
-        for (std::size_t i = 0, input = 0, output = 0; i < places_.size(); ++i) {
-            const ArrayParameter& place = places_[i];
-            if (place.is_input) {
-                arrays.push_back(array_of(given[input++], place, work.device, /*is_packed=*/false));
-                if (place.is_output) arrays.back() = result_like(arrays.back(), place, given[0], made[i]);
+        std::vector<nb::object> made(array_parameters_.size());  // of outputs, in memory of PyTorch
+        arrays.reserve(array_parameters_.size());
+        for (std::size_t i = 0, input = 0, output = 0; i < array_parameters_.size(); ++i) {
+            const ArrayParameter& array_parameter = array_parameters_[i];
+            if (array_parameter.is_input) {
+                arrays.push_back(array_of(given[input++], array_parameter, work.device, /*is_packed=*/false));
+                if (array_parameter.is_output)
+                    arrays.back() = result_like(arrays.back(), array_parameter, given[0], made[i]);
             } else {
-                arrays.push_back(new_result(place, extents_of(wanted[output++]), work.device, given[0], made[i]));
+                arrays.push_back(
+                    new_result(array_parameter, extents_of(wanted[output++]), work.device, given[0], made[i]));
             }
-            call.view(place) = arrays.back().view;
+            call.view(array_parameter) = arrays.back().view;
         }
         call.choose();
         clear_outputs(call, arrays);
         if (call.compiled) run(call, arrays);
         work.finish();
         nb::object result = new_tuple(output_count_);
-        for (std::size_t i = 0; i < places_.size(); ++i) {
-            if (!places_[i].is_output) continue;
+        for (std::size_t i = 0; i < array_parameters_.size(); ++i) {
+            if (!array_parameters_[i].is_output) continue;
             nb::object tensor = made[i].is_valid() ? std::move(made[i]) : torch_tensor_of(arrays[i]);
-            PyTuple_SET_ITEM(result.ptr(), places_[i].output, tensor.release().ptr());
+            PyTuple_SET_ITEM(result.ptr(), array_parameters_[i].output, tensor.release().ptr());
         }
         return result;
     }
@@ -194,27 +197,29 @@ public:
         const Work work(*this, given[0]);
         Call call(*this, work.device, dims, values);
         std::vector<AdjointArray> arrays;
-        std::vector<nb::object> made(places_.size());  // gradients in memory of PyTorch
-        arrays.reserve(places_.size());
-        for (std::size_t i = 0, input = 0, output = 0; i < places_.size(); ++i) {
-            const ArrayParameter& place = places_[i];
+        std::vector<nb::object> made(array_parameters_.size());  // gradients in memory of PyTorch
+        arrays.reserve(array_parameters_.size());
+        for (std::size_t i = 0, input = 0, output = 0; i < array_parameters_.size(); ++i) {
+            const ArrayParameter& array_parameter = array_parameters_[i];
             auto& [variable, is_output] = arrays.emplace_back();
-            is_output = !place.is_input;
-            bool is_wanted = place.is_output;
-            if (place.is_input) {
+            is_output = !array_parameter.is_input;
+            bool is_wanted = array_parameter.is_output;
+            if (array_parameter.is_input) {
                 is_wanted = is_wanted || chosen[input].ptr() != Py_False;
-                variable.array = array_of(given[input++], place, work.device, /*is_packed=*/true);
-                if (place.is_output) variable.array = runtime::clone(variable.array);
+                variable.array = array_of(given[input++], array_parameter, work.device, /*is_packed=*/true);
+                if (array_parameter.is_output) variable.array = runtime::clone(variable.array);
             } else {
-                variable.array = runtime::empty(plan(place).element, extents_of(extents[output++]), work.device);
+                variable.array =
+                    runtime::empty(plan(array_parameter).element, extents_of(extents[output++]), work.device);
             }
-            if (place.is_smooth && is_wanted) {
-                if (place.is_output)
-                    set_gradient(variable, place, slopes[static_cast<std::size_t>(place.output)], made[i]);
+            if (array_parameter.is_smooth && is_wanted) {
+                if (array_parameter.is_output)
+                    set_gradient(variable, array_parameter, slopes[static_cast<std::size_t>(array_parameter.output)],
+                                 made[i]);
                 else
-                    make_gradient(variable, place, given[0], made[i]);
+                    make_gradient(variable, array_parameter, given[0], made[i]);
             }
-            call.view(place) = variable.array.view;
+            call.view(array_parameter) = variable.array.view;
         }
         call.choose();
         if (call.compiled) {
@@ -223,8 +228,8 @@ public:
             work.finish();
         }
         nb::object result = new_tuple(input_count_);
-        for (std::size_t i = 0, input = 0; i < places_.size(); ++i) {
-            if (!places_[i].is_input) continue;
+        for (std::size_t i = 0, input = 0; i < array_parameters_.size(); ++i) {
+            if (!array_parameters_[i].is_input) continue;
             const program::Variable& variable = arrays[i].variable;
             const bool has_result = variable.requires_grad && chosen[input].ptr() != Py_False;
             nb::object gradient = !has_result          ? nb::none()
@@ -297,8 +302,8 @@ private:
                               holders);
             }
         }
-        ArrayView& view(const ArrayParameter& place) {
-            return program::view_at(block.data(), of.kernel_->parameters()[place.parameter].offset);
+        ArrayView& view(const ArrayParameter& array_parameter) {
+            return program::view_at(block.data(), of.kernel_->parameters()[array_parameter.parameter].offset);
         }
         // To be called after the views are set. No code if there are no threads.
         void choose() {
@@ -315,7 +320,9 @@ private:
         program::Grid grid;
     };
 
-    const ParameterPlan& plan(const ArrayParameter& place) const { return kernel_->parameters()[place.parameter]; }
+    const ParameterPlan& plan(const ArrayParameter& array_parameter) const {
+        return kernel_->parameters()[array_parameter.parameter];
+    }
 
     runtime::Device& device_of(nb::handle tensor) const {
         const auto text = [&] { return "the first tensor of kernel '" + kernel_->key + "'"; };
@@ -324,8 +331,8 @@ private:
 
     // A tensor as the kernel reads it; one that it cannot read in place is copied. `is_packed`: laid out without gaps,
     // as its gradient is.
-    Array array_of(nb::handle tensor, const ArrayParameter& place, runtime::Device& device, bool is_packed) {
-        const ParameterPlan& parameter = plan(place);
+    Array array_of(nb::handle tensor, const ArrayParameter& array_parameter, runtime::Device& device, bool is_packed) {
+        const ParameterPlan& parameter = plan(array_parameter);
         const auto text = [&] { return "argument '" + parameter.name + "' of kernel '" + kernel_->key + "'"; };
         const ForeignName name(kApi, text);
         nb::object plain = nb::borrow(tensor);
@@ -350,26 +357,29 @@ private:
     static runtime::Shape extents_of(nb::handle shape) { return shape_argument(shape.ptr(), kApi); }
 
     // Uninitialised memory of a result. On a GPU it is that of a new tensor, which `made` gets; `like`: any tensor.
-    Array new_result(const ArrayParameter& place, std::span<const std::int64_t> shape, runtime::Device& device,
-                     nb::handle like, nb::object& made) {
-        if (device.is_host_memory) return runtime::empty(plan(place).element, shape, device);
-        const auto text = [&] { return "a result '" + plan(place).name + "' of kernel '" + kernel_->key + "'"; };
-        NewTensor result = new_tensor(like, plan(place).element, shape, device, ForeignName(kApi, text));
+    Array new_result(const ArrayParameter& array_parameter, std::span<const std::int64_t> shape,
+                     runtime::Device& device, nb::handle like, nb::object& made) {
+        if (device.is_host_memory) return runtime::empty(plan(array_parameter).element, shape, device);
+        const auto text = [&] {
+            return "a result '" + plan(array_parameter).name + "' of kernel '" + kernel_->key + "'";
+        };
+        NewTensor result = new_tensor(like, plan(array_parameter).element, shape, device, ForeignName(kApi, text));
         made = std::move(result.tensor);
         return std::move(result.array);
     }
     // A copy in memory of a result.
-    Array result_like(const Array& array, const ArrayParameter& place, nb::handle like, nb::object& made) {
+    Array result_like(const Array& array, const ArrayParameter& array_parameter, nb::handle like, nb::object& made) {
         if (array.device->is_host_memory) return runtime::clone(array);
-        Array result = new_result(place, array.shape(), *array.device, like, made);
+        Array result = new_result(array_parameter, array.shape(), *array.device, like, made);
         runtime::copy(result, array);
         return result;
     }
 
     // The same as program::make_gradient(), in memory of a result.
-    void make_gradient(program::Variable& variable, const ArrayParameter& place, nb::handle like, nb::object& made) {
+    void make_gradient(program::Variable& variable, const ArrayParameter& array_parameter, nb::handle like,
+                       nb::object& made) {
         if (variable.array.device->is_host_memory) return program::make_gradient(variable);
-        const Array gradient = new_result(place, variable.array.shape(), *variable.array.device, like, made);
+        const Array gradient = new_result(array_parameter, variable.array.shape(), *variable.array.device, like, made);
         runtime::zero(gradient);
         set_gradient_memory(variable, gradient);
     }
@@ -381,14 +391,15 @@ private:
     }
 
     // Gives an output its gradient: PyTorch's own memory, or a copy if there is a result in the same place.
-    void set_gradient(program::Variable& variable, const ArrayParameter& place, nb::handle slope, nb::object& made) {
-        Array gradient = array_of(slope, place, *variable.array.device, /*is_packed=*/true);
+    void set_gradient(program::Variable& variable, const ArrayParameter& array_parameter, nb::handle slope,
+                      nb::object& made) {
+        Array gradient = array_of(slope, array_parameter, *variable.array.device, /*is_packed=*/true);
         if (!std::ranges::equal(gradient.shape(), variable.array.shape())) {
-            throw UsageError(kApi, "the gradient of output '" + plan(place).name + "' has the shape " +
+            throw UsageError(kApi, "the gradient of output '" + plan(array_parameter).name + "' has the shape " +
                                        runtime::shape_text(gradient.shape()) + ", expected " +
                                        runtime::shape_text(variable.array.shape()));
         }
-        if (place.is_input) gradient = result_like(gradient, place, slope, made);
+        if (array_parameter.is_input) gradient = result_like(gradient, array_parameter, slope, made);
         set_gradient_memory(variable, gradient);
     }
 
@@ -399,9 +410,9 @@ private:
             needs = program::launch_needs(kernel_->core(), call.device, *call.compiled, call.dims.span(),
                                           call.block.data(), kinds_);
         }
-        for (std::size_t i = 0; i < places_.size(); ++i) {
-            if (places_[i].is_input) continue;
-            if (!needs || !program::overwrites(*needs, places_[i].parameter, arrays[i].view, call.grid))
+        for (std::size_t i = 0; i < array_parameters_.size(); ++i) {
+            if (array_parameters_[i].is_input) continue;
+            if (!needs || !program::overwrites(*needs, array_parameters_[i].parameter, arrays[i].view, call.grid))
                 runtime::zero(arrays[i]);
         }
     }
@@ -410,8 +421,8 @@ private:
         if (program::settings().print_launches) print_launch(*kernel_, call.dims, call.device);
         program::NanCheck check;
         const bool checks = program::settings().verify_fp;
-        for (std::size_t i = 0; checks && i < places_.size(); ++i)
-            if (places_[i].is_output) check.watch(plan(places_[i]).name, arrays[i]);
+        for (std::size_t i = 0; checks && i < array_parameters_.size(); ++i)
+            if (array_parameters_[i].is_output) check.watch(plan(array_parameters_[i]).name, arrays[i]);
         program::launch(kernel_->core(), *call.compiled, call.device, call.block.data(), call.grid,
                         checks ? &check : nullptr);
     }
@@ -419,7 +430,7 @@ private:
     nb::object kernel_object_;
     PyKernel* kernel_;
     nb::tuple plain_types_;  // classes of tensors
-    std::vector<ArrayParameter> places_;
+    std::vector<ArrayParameter> array_parameters_;
     std::vector<std::size_t> values_;                                 // the other parameters
     std::vector<std::uint8_t> kinds_;                                 // by parameter, for launch_needs()
     std::size_t input_count_ = 0, output_count_ = 0, new_count_ = 0;  // tensors; outputs that are no inputs

@@ -284,18 +284,18 @@ void run_forward(const xla::CallFrame& frame, const Call& call, bool is_gpu) {
         const CallArray* array;
         const xla::Buffer *input, *output;
     };
-    std::vector<ForwardBuffers> places;
-    places.reserve(call.arrays.size());
+    std::vector<ForwardBuffers> all_buffers;
+    all_buffers.reserve(call.arrays.size());
     Batch batch;
     std::int64_t inputs = 0, outputs = 0;
     const std::vector<ParameterPlan>& parameters = call.kernel->parameters();
     for (const CallArray& array : call.arrays) {
-        ForwardBuffers place{parameters[array.parameter].offset, &array, nullptr, nullptr};
-        if (array.is_input) batch.add(*(place.input = &item(frame.arguments, inputs++)), array.rank);
-        if (array.is_output) batch.add(*(place.output = &item(frame.results, outputs++)), array.rank);
-        if (!is_gpu && place.output && !(place.input && place.input->data == place.output->data))
-            expect_first_write(*place.output, array.rank, array.size_bytes);
-        places.push_back(place);
+        ForwardBuffers buffers{parameters[array.parameter].offset, &array, nullptr, nullptr};
+        if (array.is_input) batch.add(*(buffers.input = &item(frame.arguments, inputs++)), array.rank);
+        if (array.is_output) batch.add(*(buffers.output = &item(frame.results, outputs++)), array.rank);
+        if (!is_gpu && buffers.output && !(buffers.input && buffers.input->data == buffers.output->data))
+            expect_first_write(*buffers.output, array.rank, array.size_bytes);
+        all_buffers.push_back(buffers);
     }
     program::Block block(call.block.size());
     std::memcpy(block.data(), call.block.data(), call.block.size());
@@ -303,13 +303,13 @@ void run_forward(const xla::CallFrame& frame, const Call& call, bool is_gpu) {
     if (!is_gpu) without.emplace();  // XLA needs the results now
     for (std::int64_t i = 0, count = batch.count(); i < count; ++i) {
         std::uintptr_t bits = 0;
-        for (const auto& [offset, array, input, output] : places) {
+        for (const auto& [offset, array, input, output] : all_buffers) {
             bits |= reinterpret_cast<std::uintptr_t>(
                 batch.sample(output ? *output : *input, array->rank, array->size_bytes, i));
         }
         const CallCode& code = code_on(call, on.device, bits % kAligned != 0);
-        for (std::size_t at = 0; at < places.size(); ++at) {
-            const auto& [offset, array, input, output] = places[at];
+        for (std::size_t at = 0; at < all_buffers.size(); ++at) {
+            const auto& [offset, array, input, output] = all_buffers[at];
             const auto sample = [&](const xla::Buffer& of) {
                 return batch.sample(of, array->rank, array->size_bytes, i);
             };
@@ -345,20 +345,20 @@ void run_adjoint(const xla::CallFrame& frame, const Call& call, bool is_gpu) {
         const xla::Buffer *input = nullptr, *gradient = nullptr, *result = nullptr;
     };
     Batch batch;
-    std::vector<AdjointBuffers> places;
+    std::vector<AdjointBuffers> all_buffers;
     std::int64_t arguments = 0, results = 0;
-    for (const CallArray& array : call.arrays) places.push_back({&array});
-    for (AdjointBuffers& place : places) {
-        if (!place.array->is_input) continue;
-        batch.add(*(place.input = &item(frame.arguments, arguments++)), place.array->rank);
+    for (const CallArray& array : call.arrays) all_buffers.push_back({&array});
+    for (AdjointBuffers& buffers : all_buffers) {
+        if (!buffers.array->is_input) continue;
+        batch.add(*(buffers.input = &item(frame.arguments, arguments++)), buffers.array->rank);
     }
-    for (AdjointBuffers& place : places) {
-        const bool is_smooth = info(place.array->element.scalar()).is_float();
-        if (place.array->is_output && is_smooth)
-            batch.add(*(place.gradient = &item(frame.arguments, arguments++)), place.array->rank);
-        if (place.array->is_input && is_smooth) {
-            batch.add(*(place.result = &item(frame.results, results++)), place.array->rank);
-            if (!is_gpu) expect_first_write(*place.result, place.array->rank, place.array->size_bytes);
+    for (AdjointBuffers& buffers : all_buffers) {
+        const bool is_smooth = info(buffers.array->element.scalar()).is_float();
+        if (buffers.array->is_output && is_smooth)
+            batch.add(*(buffers.gradient = &item(frame.arguments, arguments++)), buffers.array->rank);
+        if (buffers.array->is_input && is_smooth) {
+            batch.add(*(buffers.result = &item(frame.results, results++)), buffers.array->rank);
+            if (!is_gpu) expect_first_write(*buffers.result, buffers.array->rank, buffers.array->size_bytes);
         }
     }
     PyKernel& kernel = *call.kernel;
@@ -368,9 +368,9 @@ void run_adjoint(const xla::CallFrame& frame, const Call& call, bool is_gpu) {
     for (std::int64_t i = 0, count = batch.count(); i < count; ++i) {
         std::vector<std::byte> block = call.block;
         std::vector<AdjointArray> arrays;
-        arrays.reserve(places.size());
-        for (const AdjointBuffers& place : places) {
-            const CallArray& array = *place.array;
+        arrays.reserve(all_buffers.size());
+        for (const AdjointBuffers& buffers : all_buffers) {
+            const CallArray& array = *buffers.array;
             const std::int64_t size = array.size_bytes;
             const auto sample = [&](const xla::Buffer& of) {
                 return batch.sample(of, array.rank, array.size_bytes, i);
@@ -384,31 +384,32 @@ void run_adjoint(const xla::CallFrame& frame, const Call& call, bool is_gpu) {
             if (array.is_output) {
                 variable.array.buffer = runtime::allocate(array.size_bytes, device);
             } else {
-                variable.array.buffer = lent(device, sample(*place.input), size);
+                variable.array.buffer = lent(device, sample(*buffers.input), size);
             }
             void* const memory = size > 0 ? variable.array.buffer->data : nullptr;
             view.data = memory;
-            if (array.is_output && array.is_input && size > 0) copy_within(device, memory, sample(*place.input), size);
-            if (!place.gradient && !place.result) continue;
+            if (array.is_output && array.is_input && size > 0)
+                copy_within(device, memory, sample(*buffers.input), size);
+            if (!buffers.gradient && !buffers.result) continue;
             variable.requires_grad = true;
             if (is_output) {
-                variable.gradient = lent(device, sample(*place.gradient), size);
-            } else if (place.gradient) {  // the adjoint works on the gradient of overwritten arrays
+                variable.gradient = lent(device, sample(*buffers.gradient), size);
+            } else if (buffers.gradient) {  // the adjoint works on the gradient of overwritten arrays
                 variable.gradient = runtime::allocate(array.size_bytes, device);
-                if (size > 0) copy_within(device, variable.gradient->data, sample(*place.gradient), size);
+                if (size > 0) copy_within(device, variable.gradient->data, sample(*buffers.gradient), size);
             } else {
-                variable.gradient = lent(device, sample(*place.result), size);
-                if (size > 0) clear_within(device, sample(*place.result), size);
+                variable.gradient = lent(device, sample(*buffers.result), size);
+                if (size > 0) clear_within(device, sample(*buffers.result), size);
             }
             view.grad = size > 0 ? variable.gradient->data : nullptr;
         }
         const CallCode& code = code_on(call, device, are_misaligned(block.data(), call));
         run_one_adjoint(kernel, device, *code.compiled, code.grid, call.dims, block.data(), arrays, "jax_kernel()");
-        for (std::size_t at = 0; at < places.size(); ++at) {
-            const AdjointBuffers& place = places[at];
-            if (!place.result || !place.gradient || place.array->size_bytes == 0) continue;
-            copy_within(device, batch.sample(*place.result, place.array->rank, place.array->size_bytes, i),
-                        arrays[at].variable.gradient->data, place.array->size_bytes);
+        for (std::size_t at = 0; at < all_buffers.size(); ++at) {
+            const AdjointBuffers& buffers = all_buffers[at];
+            if (!buffers.result || !buffers.gradient || buffers.array->size_bytes == 0) continue;
+            copy_within(device, batch.sample(*buffers.result, buffers.array->rank, buffers.array->size_bytes, i),
+                        arrays[at].variable.gradient->data, buffers.array->size_bytes);
         }
     }
     on.finish();

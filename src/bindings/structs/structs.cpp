@@ -357,10 +357,10 @@ void require_arrays_on(runtime::Device& device, nb::handle value, const char* ap
     }
 }
 
-void keep_array(const PyArray& value, runtime::Buffer& holder, std::int64_t place) {
-    constexpr auto kAnywhere = runtime::References::kAnywhere;
+void keep_array(const PyArray& value, runtime::Buffer& holder, std::int64_t offset) {
+    constexpr auto kUnknownOffset = runtime::References::kUnknownOffset;
     const auto at = [&](std::size_t member) {
-        return place == kAnywhere ? kAnywhere : place + static_cast<std::int64_t>(member);
+        return offset == kUnknownOffset ? kUnknownOffset : offset + static_cast<std::int64_t>(member);
     };
     holder.references.add(value.array.buffer, holder, at(offsetof(ArrayView, data)));
     holder.references.add_extent(value.array.longest_extent(), holder);
@@ -370,15 +370,15 @@ void keep_array(const PyArray& value, runtime::Buffer& holder, std::int64_t plac
         value.array.buffer->marks |= kKeptWithoutGradient;
 }
 
-void keep_arrays(nb::handle value, runtime::Buffer& holder, std::int64_t place) {
-    constexpr auto kAnywhere = runtime::References::kAnywhere;
+void keep_arrays(nb::handle value, runtime::Buffer& holder, std::int64_t offset) {
+    constexpr auto kUnknownOffset = runtime::References::kUnknownOffset;
     StructValue* const given = struct_pointer(value);
     if (!given) return;
-    if (place != kAnywhere) holder.references.forget(place, place + given->type().size_bytes(), holder);
+    if (offset != kUnknownOffset) holder.references.forget(offset, offset + given->type().size_bytes(), holder);
     for (const StructValue::Slot& slot : given->slots()) {
         if (!slot.array.is_valid()) continue;
         keep_array(*array_pointer(slot.array), holder,
-                   place == kAnywhere ? kAnywhere : place + slot.offset - given->offset());
+                   offset == kUnknownOffset ? kUnknownOffset : offset + slot.offset - given->offset());
     }
 }
 

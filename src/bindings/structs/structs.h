@@ -97,11 +97,12 @@ bool write_struct(nb::handle value, Type type, void* to);
 // bytes, keeps alive. Without `memory` they are valid as long as other owners keep the arrays.
 nb::object struct_to_python(Type type, const void* from, const runtime::Buffer* memory);
 // To be called after `value`, an array or a struct, was written to memory of `holder`: its arrays live as long as the
-// holder. `place` is the offset of the write in the holder, if it is a single one.
-void keep_array(const PyArray& value, runtime::Buffer& holder, std::int64_t place = runtime::References::kAnywhere);
+// holder. `offset` is that of the write in the holder, if it is a single one.
+void keep_array(const PyArray& value, runtime::Buffer& holder,
+                std::int64_t offset = runtime::References::kUnknownOffset);
 // Throws unless a device has the arrays of a struct that is about to be stored in its memory.
 void require_arrays_on(runtime::Device& device, nb::handle value, const char* api);
-void keep_arrays(nb::handle value, runtime::Buffer& holder, std::int64_t place = runtime::References::kAnywhere);
+void keep_arrays(nb::handle value, runtime::Buffer& holder, std::int64_t offset = runtime::References::kUnknownOffset);
 
 nb::object get_field(nb::handle self, std::size_t index);
 void set_field(nb::handle self, std::size_t index, nb::handle value);

@@ -281,15 +281,15 @@ bool HostBuiltin::fill(const Plan& plan, PyObject* const* arguments, std::byte* 
     const program::HostFunction& function = *plan.function;
     function.prepare(block);
     for (std::size_t i = 0; i < plan.slots.size(); ++i) {
-        const program::HostFunction::ArgumentSlot& place = function.arguments()[i];
-        if (place.type.is_none() || plan.slots[i] < 0) continue;
+        const program::HostFunction::ArgumentSlot& slot = function.arguments()[i];
+        if (slot.type.is_none() || plan.slots[i] < 0) continue;
         PyObject* argument = arguments[plan.slots[i]];
-        if (place.type.is_array()) {
+        if (slot.type.is_array()) {
             const PyArray& array = *array_pointer(argument);
             require_memory_of_the_host(name_, static_cast<std::size_t>(plan.slots[i]), array.array);
-            std::memcpy(block + place.offset, &shown_view(array), sizeof(ArrayView));
-        } else if ((in_range && place.type.is_int() && wraps(argument, place.type)) ||
-                   !write_value(argument, place.type, block + place.offset)) {
+            std::memcpy(block + slot.offset, &shown_view(array), sizeof(ArrayView));
+        } else if ((in_range && slot.type.is_int() && wraps(argument, slot.type)) ||
+                   !write_value(argument, slot.type, block + slot.offset)) {
             return false;
         }
     }
@@ -310,21 +310,21 @@ nb::object HostBuiltin::run(const Plan& plan, PyObject* const* arguments, std::b
     std::vector<Outcome> several(function.gives_tuple() ? count : 0);
     const auto outcome = [&](std::size_t i) -> Outcome& { return function.gives_tuple() ? several[i] : single; };
     for (std::size_t i = 0; i < count; ++i) {
-        const program::HostFunction::ArgumentSlot& place = function.results()[i];
+        const program::HostFunction::ArgumentSlot& slot = function.results()[i];
         Outcome& result = outcome(i);
         void* memory = result.number;
-        if (place.type.is_struct()) {
-            result.bytes.resize(static_cast<std::size_t>(place.type.size_bytes()));
+        if (slot.type.is_struct()) {
+            result.bytes.resize(static_cast<std::size_t>(slot.type.size_bytes()));
             memory = result.bytes.data();
-        } else if (place.type != f32_type() && place.type != i32_type() && !place.type.is_bool()) {
-            result.object = new_value(place.type);
+        } else if (slot.type != f32_type() && slot.type != i32_type() && !slot.type.is_bool()) {
+            result.object = new_value(slot.type);
             memory = value_pointer(result.object)->data();
         }
-        program::HostFunction::set_target(block, place, memory);
+        program::HostFunction::set_target(block, slot, memory);
     }
     for (const auto& changed : function.changed()) {
         PyObject* argument = arguments[plan.slots[changed.argument]];
-        program::HostFunction::set_target(block, changed.place, value_pointer(argument)->data());
+        program::HostFunction::set_target(block, changed.slot, value_pointer(argument)->data());
     }
     function.run(block);
     program::flush_prints();
@@ -373,9 +373,9 @@ nb::object HostBuiltin::call_printf(PyObject* const* arguments, std::size_t coun
     std::vector<std::byte> block(function->block_bytes());
     function->prepare(block.data());
     for (std::size_t i = 0; i < count; ++i) {
-        const program::HostFunction::ArgumentSlot& place = function->arguments()[i];
-        if (place.type.is_none()) continue;
-        WEFT_CHECK(write_value(arguments[i], place.type, block.data() + place.offset), "a number of another type");
+        const program::HostFunction::ArgumentSlot& slot = function->arguments()[i];
+        if (slot.type.is_none()) continue;
+        WEFT_CHECK(write_value(arguments[i], slot.type, block.data() + slot.offset), "a number of another type");
     }
     function->run(block.data());
     program::flush_prints();

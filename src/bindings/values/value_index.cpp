@@ -82,7 +82,7 @@ struct Selection {
                           : Picked{.count = type.cols(), .is_single = false};
     }
     bool is_scalar() const { return rows.is_single && cols.is_single; }
-    int place(Py_ssize_t r, Py_ssize_t c, int width) const {
+    int component_at(Py_ssize_t r, Py_ssize_t c, int width) const {
         return static_cast<int>((rows.start + r * rows.step) * width + cols.start + c * cols.step);
     }
     Type type(Scalar scalar) const {
@@ -99,18 +99,18 @@ nb::object get_item(nb::handle handle, nb::handle index) {
     const Value& self = value_of_object(handle.ptr());
     const Selection selection(self, index);
     const int width = width_of(self);
-    if (selection.is_scalar()) return load_component(self, selection.place(0, 0, width));
+    if (selection.is_scalar()) return load_component(self, selection.component_at(0, 0, width));
     const Type type = selection.type(self.type().scalar());
     if (selection.is_matrix && selection.rows.is_single && selection.cols.step == 1) {
         const int bytes = info(self.type().scalar()).bytes();
-        return new_view(type, self.data() + selection.place(0, 0, width) * bytes, handle);
+        return new_view(type, self.data() + selection.component_at(0, 0, width) * bytes, handle);
     }
     nb::object made = new_value(type);
     Value& result = *value_pointer(made);
     int next = 0;
     for (Py_ssize_t r = 0; r < selection.rows.count; ++r) {
         for (Py_ssize_t c = 0; c < selection.cols.count; ++c) {
-            result.set_component(next++, self.component(selection.place(r, c, width)));
+            result.set_component(next++, self.component(selection.component_at(r, c, width)));
         }
     }
     return made;
@@ -120,7 +120,7 @@ void set_item(nb::handle handle, nb::handle index, nb::handle value) {
     Value& self = value_of_object(handle.ptr());
     const Selection selection(self, index);
     const int width = width_of(self);
-    if (selection.is_scalar()) return store_component(self, selection.place(0, 0, width), value);
+    if (selection.is_scalar()) return store_component(self, selection.component_at(0, 0, width), value);
     // Converted first, so that a value that does not fit changes nothing.
     Value part(selection.type(self.type().scalar()));
     alignas(8) std::byte splat[8];
@@ -135,13 +135,13 @@ void set_item(nb::handle handle, nb::handle index, nb::handle value) {
     int next = 0;
     for (Py_ssize_t r = 0; r < selection.rows.count; ++r) {
         for (Py_ssize_t c = 0; c < selection.cols.count; ++c) {
-            self.set_component(selection.place(r, c, width), part.component(next++));
+            self.set_component(selection.component_at(r, c, width), part.component(next++));
         }
     }
 }
 
 // A component of a vector, quaternion or transform by a plain int: the common case.
-int quick_place(const Value& self, PyObject* index) {
+int quick_index(const Value& self, PyObject* index) {
     if (!PyLong_CheckExact(index) || self.type().is_matrix()) return -1;
     const Py_ssize_t i = PyLong_AsSsize_t(index);
     if (i == -1 && PyErr_Occurred()) {
@@ -203,8 +203,10 @@ PyMethodDef kMatrixMethods[] = {
 
 PyObject* value_subscript(PyObject* self, PyObject* index) {
     return guarded([&] {
-        const int place = quick_place(value_of_object(self), index);
-        return (place >= 0 ? load_component(value_of_object(self), place) : get_item(self, index)).release().ptr();
+        const int component = quick_index(value_of_object(self), index);
+        return (component >= 0 ? load_component(value_of_object(self), component) : get_item(self, index))
+            .release()
+            .ptr();
     });
 }
 
@@ -219,9 +221,9 @@ int value_assign_subscript(PyObject* self, PyObject* index, PyObject* value) {
             if (!value)
                 throw UsageError(name_of(value_of_object(self)) + "[]", "components cannot be deleted",
                                  ErrorCategory::type);
-            const int place = quick_place(value_of_object(self), index);
-            if (place >= 0)
-                store_component(value_of_object(self), place, value);
+            const int component = quick_index(value_of_object(self), index);
+            if (component >= 0)
+                store_component(value_of_object(self), component, value);
             else
                 set_item(self, index, value);
             return 0;

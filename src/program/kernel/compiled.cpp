@@ -129,7 +129,7 @@ Compiled as_asked(Compiled compiled, const TransformedKernel& transformed, const
         ir::numbered_operations(*transformed.module->functions.front());
     for (const Remark& remark : entry.remarks) {
         const Span span = operations.at(static_cast<std::size_t>(remark.operation))->span;
-        own->remarks.push_back(span ? span.place() + ": " + remark.text : remark.text);
+        own->remarks.push_back(span ? span.location() + ": " + remark.text : remark.text);
     }
     if (!entry.sites.empty()) own->module = transformed.module;
     return own;

@@ -15,17 +15,17 @@
 namespace weft::program {
 
 // Axes in order of their strides: each step must lead past all that the axes before reach.
-bool shows_twice(const ArrayView& view, const BlockArray& place) {
+bool shows_twice(const ArrayView& view, const BlockArray& block_array) {
     std::array<std::pair<std::int64_t, std::int64_t>, kMaxDims> axes;  // (stride, extent), sorted
     std::size_t count = 0;
-    for (int axis = 0; axis < place.ndim; ++axis) {
+    for (int axis = 0; axis < block_array.ndim; ++axis) {
         if (view.shape[axis] <= 1) continue;
         const std::pair added{std::abs(view.strides[axis]), view.shape[axis]};
         std::size_t at = count++;
         for (; at > 0 && added < axes[at - 1]; --at) axes[at] = axes[at - 1];
         axes[at] = added;
     }
-    std::int64_t reach = place.element_bytes;
+    std::int64_t reach = block_array.element_bytes;
     for (std::size_t i = 0; i < count; ++i) {
         const auto [stride, extent] = axes[i];
         if (stride < reach) return true;
@@ -38,23 +38,23 @@ namespace {
 
 // Whether the innermost dimension of some array is not packed.
 bool has_gaps(const KernelFacts& kernel, const std::byte* block) {
-    for (const BlockArray& place : kernel.arrays) {
-        const int last = place.ndim - 1;
-        if (!place.is_parameter || last < 0) continue;
-        const ArrayView& view = view_at(block, place.offset);
-        if (view.strides[last] != place.element_bytes && view.shape[last] > 1) return true;
+    for (const BlockArray& block_array : kernel.arrays) {
+        const int last = block_array.ndim - 1;
+        if (!block_array.is_parameter || last < 0) continue;
+        const ArrayView& view = view_at(block, block_array.offset);
+        if (view.strides[last] != block_array.element_bytes && view.shape[last] > 1) return true;
     }
     return false;
 }
 
 // Whether an element is not aligned for the accesses of several numbers in code for GPUs.
 bool is_misaligned(const KernelFacts& kernel, const std::byte* block) {
-    for (const BlockArray& place : kernel.arrays) {
-        const std::int64_t alignment = cuda_alignment(place.element_bytes);
-        if (!place.is_parameter) continue;
-        const ArrayView& view = view_at(block, place.offset);
+    for (const BlockArray& block_array : kernel.arrays) {
+        const std::int64_t alignment = cuda_alignment(block_array.element_bytes);
+        if (!block_array.is_parameter) continue;
+        const ArrayView& view = view_at(block, block_array.offset);
         auto bits = reinterpret_cast<std::intptr_t>(view.data) | reinterpret_cast<std::intptr_t>(view.grad);
-        for (int axis = 0; axis < place.ndim; ++axis)
+        for (int axis = 0; axis < block_array.ndim; ++axis)
             if (view.shape[axis] > 1) bits |= view.strides[axis];
         if ((bits & (alignment - 1)) != 0) return true;
     }
@@ -65,16 +65,16 @@ bool is_misaligned(const KernelFacts& kernel, const std::byte* block) {
 bool is_huge(const KernelFacts& kernel, const std::byte* block) {
     if (kernel.reads_views && runtime::References::any_is_huge()) return true;
     std::int64_t bits = 0;
-    for (const BlockArray& place : kernel.arrays)
-        for (int axis = 0; axis < place.ndim; ++axis) bits |= view_at(block, place.offset).shape[axis];
+    for (const BlockArray& block_array : kernel.arrays)
+        for (int axis = 0; axis < block_array.ndim; ++axis) bits |= view_at(block, block_array.offset).shape[axis];
     return bits > std::numeric_limits<std::int32_t>::max();
 }
 
 bool repeats_elements(const KernelFacts& kernel, const std::byte* block) {
     const std::vector<int>& uncontended = kernel.uncontended_parameters;
-    return !uncontended.empty() && std::ranges::any_of(kernel.arrays, [&](const BlockArray& place) {
-        return std::ranges::find(uncontended, place.parameter) != uncontended.end() &&
-               shows_twice(view_at(block, place.offset), place);
+    return !uncontended.empty() && std::ranges::any_of(kernel.arrays, [&](const BlockArray& block_array) {
+        return std::ranges::find(uncontended, block_array.parameter) != uncontended.end() &&
+               shows_twice(view_at(block, block_array.offset), block_array);
     });
 }
 
@@ -115,8 +115,8 @@ bool any_pair_meets(std::span<const Touched> touched, std::size_t changed) {
 template <bool kWithGradients>
 bool has_shared_memory(const KernelFacts& kernel, const std::byte* block, std::span<Touched> room) {
     std::size_t count = 0, changed = 0;
-    const auto add = [&](const ArrayView& view, const BlockArray& place, bool changes) {
-        const Extent memory = extent(view, place);
+    const auto add = [&](const ArrayView& view, const BlockArray& block_array, bool changes) {
+        const Extent memory = extent(view, block_array);
         if (memory.begin == memory.end) return;
         std::size_t at = count++;
         if (changes) {
@@ -125,17 +125,17 @@ bool has_shared_memory(const KernelFacts& kernel, const std::byte* block, std::s
         }
         room[at] = {memory.begin, memory.end, changes};
     };
-    for (const BlockArray& place : kernel.arrays) {
-        const auto parameter = static_cast<std::size_t>(place.parameter);
+    for (const BlockArray& block_array : kernel.arrays) {
+        const auto parameter = static_cast<std::size_t>(block_array.parameter);
         if (parameter >= kernel.effects.size())
             break;  // implicit parameters: copies, which are apart, and data that is only read
-        const ArrayView& view = view_at(block, place.offset);
-        add(view, place, kernel.effects[parameter].writes);
+        const ArrayView& view = view_at(block, block_array.offset);
+        add(view, block_array, kernel.effects[parameter].writes);
         if (!kWithGradients || !view.grad) continue;
-        if (shows_twice(view, place)) return true;
+        if (shows_twice(view, block_array)) return true;
         ArrayView of_gradient = view;
         of_gradient.data = view.grad;
-        add(of_gradient, place, true);
+        add(of_gradient, block_array, true);
     }
     constexpr std::size_t kFewPairs = 200;
     const std::span<Touched> touched = room.first(count);
@@ -171,17 +171,17 @@ LaunchLayout launch_layout(const KernelFacts& kernel, const std::byte* block, bo
 
 std::optional<CutExtent> cut_extent(const KernelFacts& kernel, const std::byte* block) {
     for (const transform::NarrowExtent& narrow : kernel.narrow_extents) {
-        for (const BlockArray& place : kernel.arrays) {
-            if (narrow.parameter >= 0 && place.parameter != narrow.parameter) continue;
-            if (narrow.parameter < 0 && place.holds_arrays)
+        for (const BlockArray& block_array : kernel.arrays) {
+            if (narrow.parameter >= 0 && block_array.parameter != narrow.parameter) continue;
+            if (narrow.parameter < 0 && block_array.holds_arrays)
                 if (const std::int64_t within =
-                        runtime::References::huge_extent_around(view_at(block, place.offset).data))
-                    return CutExtent{place.parameter, -1, within, narrow.span};
-            for (int axis = 0; axis < place.ndim; ++axis) {
-                const std::int64_t extent = view_at(block, place.offset).shape[axis];
-                const bool is_meant = narrow.axis < 0 || !place.is_parameter || axis == narrow.axis;
+                        runtime::References::huge_extent_around(view_at(block, block_array.offset).data))
+                    return CutExtent{block_array.parameter, -1, within, narrow.span};
+            for (int axis = 0; axis < block_array.ndim; ++axis) {
+                const std::int64_t extent = view_at(block, block_array.offset).shape[axis];
+                const bool is_meant = narrow.axis < 0 || !block_array.is_parameter || axis == narrow.axis;
                 if (is_meant && extent > std::numeric_limits<std::int32_t>::max())
-                    return CutExtent{place.parameter, axis, extent, narrow.span};
+                    return CutExtent{block_array.parameter, axis, extent, narrow.span};
             }
         }
     }

@@ -37,13 +37,13 @@ void require_narrow_extents(const KernelFacts& kernel, const std::byte* block, c
 
 // Whether some array of the block has no memory: it is None, or empty.
 inline bool has_null(std::span<const BlockArray> arrays, const std::byte* block) {
-    for (const BlockArray& place : arrays)
-        if (!view_at(block, place.offset).data) return true;
+    for (const BlockArray& block_array : arrays)
+        if (!view_at(block, block_array.offset).data) return true;
     return false;
 }
 
 // Whether different indices may reach one element, as in a broadcast array.
-bool shows_twice(const ArrayView& view, const BlockArray& place);
+bool shows_twice(const ArrayView& view, const BlockArray& block_array);
 
 // The memory that one array argument touches.
 struct Extent {
@@ -51,16 +51,17 @@ struct Extent {
     const std::byte* end = nullptr;
 };
 // Inline, as a launch asks it for each array: a call that returns two words costs 4 ns more.
-inline Extent extent(const ArrayView& view, const BlockArray& place) {
+inline Extent extent(const ArrayView& view, const BlockArray& block_array) {
     auto low = reinterpret_cast<std::intptr_t>(view.data);
     auto high = low;
-    for (int axis = 0; axis < place.ndim; ++axis) {
+    for (int axis = 0; axis < block_array.ndim; ++axis) {
         if (view.shape[axis] == 0) return {};
         const std::int64_t reach = (view.shape[axis] - 1) * view.strides[axis];
         (reach < 0 ? low : high) += reach;
     }
     if (view.data == nullptr) return {};
-    return {reinterpret_cast<const std::byte*>(low), reinterpret_cast<const std::byte*>(high + place.element_bytes)};
+    return {reinterpret_cast<const std::byte*>(low),
+            reinterpret_cast<const std::byte*>(high + block_array.element_bytes)};
 }
 
 }  // namespace weft::program

@@ -38,13 +38,13 @@ void dump_ir(std::string_view stage, const std::string& kernel, const ir::Module
     if (is_dumped(stage)) dump(stage, kernel, ir::print(module, /*names=*/true));
 }
 
-void add_arrays(Type type, std::int64_t offset, int parameter, bool is_parameter, std::vector<BlockArray>& places) {
+void add_arrays(Type type, std::int64_t offset, int parameter, bool is_parameter, std::vector<BlockArray>& arrays) {
     if (type.is_array()) {
-        places.push_back({offset, type, parameter, is_parameter, ir::holds_array(type.element()), type.ndim(),
+        arrays.push_back({offset, type, parameter, is_parameter, ir::holds_array(type.element()), type.ndim(),
                           type.element().size_bytes()});
     } else if (type.is_struct()) {
         for (const Type::Field& field : type.fields())
-            add_arrays(field.type, offset + field.offset, parameter, /*is_parameter=*/false, places);
+            add_arrays(field.type, offset + field.offset, parameter, /*is_parameter=*/false, arrays);
     }
 }
 
@@ -120,8 +120,8 @@ std::vector<GridQuery> placed(const std::vector<transform::OwnQuery>& queries, c
         to.id = of_block(query.id, id);
         to.points = of_block(query.points, points);
         Type element = points.element();
-        to.place = offset_of(element, query.fields);
-        to.scalar = query.place.scalar();
+        to.point = offset_of(element, query.fields);
+        to.scalar = query.point_type.scalar();
     }
     return result;
 }
@@ -157,10 +157,10 @@ transform::PipelineOptions pipeline_options(const PassOptions& options) {
 }  // namespace
 
 std::vector<BlockArray> block_arrays(const ArgumentLayout& layout, std::span<const Type> types) {
-    std::vector<BlockArray> places;
+    std::vector<BlockArray> arrays;
     for (std::size_t i = 0; i < types.size(); ++i)
-        add_arrays(types[i], layout.offsets[i], static_cast<int>(i), /*is_parameter=*/true, places);
-    return places;
+        add_arrays(types[i], layout.offsets[i], static_cast<int>(i), /*is_parameter=*/true, arrays);
+    return arrays;
 }
 
 KernelFacts::KernelFacts(std::vector<Type> types, std::vector<ParameterEffects> effects_of)
@@ -211,7 +211,7 @@ TransformedKernel transform_kernel(std::unique_ptr<ir::Module> module, const Pas
     TransformedKernel transformed{{std::move(types), std::move(effects)}, nullptr, 0.0};
     transformed.shows_gradients |= looks_at_gradients;
     transformed.tid_rank = kernel.tid_rank;
-    if (span) transformed.place = span.place();
+    if (span) transformed.location = span.location();
     transformed.overwritten = std::move(overwritten);
     transformed.uncontended_parameters = kernel.uncontended_parameters;
     transformed.implicit_parameters = used_implicit_parameters(kernel);

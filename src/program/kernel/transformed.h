@@ -43,7 +43,7 @@ std::vector<BlockArray> block_arrays(const ArgumentLayout& layout, std::span<con
 struct GridQuery {
     std::int64_t id;      // offset of the grid's id
     std::int64_t points;  // offset of the array
-    std::int64_t place;   // offset of the vector in an element
+    std::int64_t point;   // offset of the vector in an element
     Scalar scalar;
 };
 
@@ -63,7 +63,7 @@ struct KernelFacts {
     // keeps_arrays.
     bool shows_gradients = false;
     int tid_rank = 0;
-    std::string place;                                       // of the user's definition: "path:line:column"
+    std::string location;                                    // of the user's definition: "path:line:column"
     std::vector<std::vector<int>> overwritten;               // transform::overwritten(), of the kernel itself
     std::vector<transform::NarrowExtent> narrow_extents;     // with PassProperties::huge
     std::vector<int> uncontended_parameters;                 // ir::Function::uncontended_parameters

@@ -39,10 +39,10 @@ public:
         runtime::Recording* const recording = stream.recording();
         const std::shared_ptr<runtime::Stream> own(std::shared_ptr<runtime::Stream>(), &stream);
         const runtime::UseStream use(stream.device().geometry() ? own : nullptr);
-        for (const std::int64_t place : ids_) {
+        for (const std::int64_t offset : ids_) {
             std::uint64_t id = 0;
-            if (place != kUnknown) std::memcpy(&id, arguments.data() + place, sizeof id);
-            if (place != kUnknown && id == 0) continue;
+            if (offset != kUnknown) std::memcpy(&id, arguments.data() + offset, sizeof id);
+            if (offset != kUnknown && id == 0) continue;
             runtime::spatial::keep_apart_in(recording, id);
         }
         return kernel_.launch(arguments, grid, options, stream);

@@ -43,10 +43,10 @@ Claims* claims = [] {
 
 std::vector<Extent> gradients_in(const KernelFacts& kernel, const std::byte* block) {
     std::vector<Extent> found;
-    for (const BlockArray& place : kernel.arrays) {
-        ArrayView view = view_at(block, place.offset);
+    for (const BlockArray& block_array : kernel.arrays) {
+        ArrayView view = view_at(block, block_array.offset);
         view.data = view.grad;
-        if (const Extent memory = extent(view, place); memory.begin != memory.end) found.push_back(memory);
+        if (const Extent memory = extent(view, block_array); memory.begin != memory.end) found.push_back(memory);
     }
     return found;
 }

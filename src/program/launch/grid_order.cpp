@@ -117,7 +117,7 @@ public:
         for (const GridQuery& query : kernel.grid_queries) {
             const std::uint64_t id = id_at(block, query.id);
             if (const auto* found =
-                    spatial::order_for(id, grid.count, {view_at(block, query.points), query.place, query.scalar}))
+                    spatial::order_for(id, grid.count, {view_at(block, query.points), query.point, query.scalar}))
                 return std::make_unique<GridOrder>(std::move(read_lease), FoundGrid{id, found}, device, has_host);
         }
         return nullptr;

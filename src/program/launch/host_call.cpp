@@ -121,8 +121,8 @@ HostFunction::HostFunction(const builtins::Match& match, const std::vector<bool>
     for (const Type type : results) add_target(type);
     for (const std::size_t i : inout) add_target(match.parameter_types[i]);
     std::int64_t components = 0;
-    for (const ArgumentSlot& place : arguments_)
-        if (!place.type.is_none()) components += components_of(place.type);
+    for (const ArgumentSlot& slot : arguments_)
+        if (!slot.type.is_none()) components += components_of(slot.type);
     for (const Type type : results) components += components_of(type);
     check_size(name_, "components in arguments and results", components, kMostHostComponents);
 
@@ -194,18 +194,18 @@ void HostFunction::lay_out(const std::vector<Type>& parameters) {
     const ArgumentLayout layout = argument_layout(parameters);
     block_.resize(static_cast<std::size_t>(layout.size_bytes));
     std::size_t next = 0;
-    for (ArgumentSlot& place : arguments_) {
-        if (!place.type.is_none()) place.offset = layout.offsets[next++];
+    for (ArgumentSlot& slot : arguments_) {
+        if (!slot.type.is_none()) slot.offset = layout.offsets[next++];
     }
-    const auto place_view = [&](ArgumentSlot& place) {
-        place.offset = layout.offsets[next++];
+    const auto fill_view = [&](ArgumentSlot& slot) {
+        slot.offset = layout.offsets[next++];
         ArrayView view;
         view.shape[0] = 1;
-        view.strides[0] = place.type.size_bytes();
-        std::memcpy(block_.data() + place.offset, &view, sizeof view);
+        view.strides[0] = slot.type.size_bytes();
+        std::memcpy(block_.data() + slot.offset, &view, sizeof view);
     };
-    for (ArgumentSlot& place : results_) place_view(place);
-    for (Changed& changed : changed_) place_view(changed.place);
+    for (ArgumentSlot& slot : results_) fill_view(slot);
+    for (Changed& changed : changed_) fill_view(changed.slot);
 }
 
 void HostFunction::compile_for_host(std::unique_ptr<ir::Module> module, bool cache) {
@@ -220,8 +220,8 @@ void HostFunction::compile_for_host(std::unique_ptr<ir::Module> module, bool cac
 
 void HostFunction::prepare(std::byte* block) const { std::memcpy(block, block_.data(), block_.size()); }
 
-void HostFunction::set_target(std::byte* block, const ArgumentSlot& place, void* memory) {
-    std::memcpy(block + place.offset + offsetof(ArrayView, data), &memory, sizeof memory);
+void HostFunction::set_target(std::byte* block, const ArgumentSlot& slot, void* memory) {
+    std::memcpy(block + slot.offset + offsetof(ArrayView, data), &memory, sizeof memory);
 }
 
 void HostFunction::run(const std::byte* block) const {

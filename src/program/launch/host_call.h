@@ -49,14 +49,14 @@ public:
     // The arguments that the call changes: indices into arguments(), and the views of their new values.
     struct Changed {
         std::size_t argument;
-        ArgumentSlot place;
+        ArgumentSlot slot;
     };
     const std::vector<Changed>& changed() const { return changed_; }
 
     std::size_t block_bytes() const { return block_.size(); }
     // The block before a call: the caller fills the arguments and points the views to memory (set_target).
     void prepare(std::byte* block) const;
-    static void set_target(std::byte* block, const ArgumentSlot& place, void* memory);
+    static void set_target(std::byte* block, const ArgumentSlot& slot, void* memory);
     // Throws UsageError if a check failed.
     void run(const std::byte* block) const;
 

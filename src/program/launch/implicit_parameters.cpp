@@ -31,8 +31,8 @@ void point_implicit_parameters(const KernelFacts& kernel, std::byte* block, cons
         std::memcpy(to, from, static_cast<std::size_t>(type.size_bytes()));
     }
     // Arrays beside the arguments have no gradient.
-    for (const BlockArray& place : kernel.arrays)
-        if (static_cast<std::size_t>(place.parameter) >= own) view_at(block, place.offset).grad = nullptr;
+    for (const BlockArray& block_array : kernel.arrays)
+        if (static_cast<std::size_t>(block_array.parameter) >= own) view_at(block, block_array.offset).grad = nullptr;
 }
 
 std::vector<runtime::BufferPtr> make_copies(const KernelFacts& kernel, std::byte* block, runtime::Device& device) {
@@ -42,13 +42,13 @@ std::vector<runtime::BufferPtr> make_copies(const KernelFacts& kernel, std::byte
     };
     std::vector<Copied> all;
     const std::size_t own = kernel.own_count();
-    for (const BlockArray& place : kernel.arrays) {
-        const auto parameter = static_cast<std::size_t>(place.parameter);
+    for (const BlockArray& block_array : kernel.arrays) {
+        const auto parameter = static_cast<std::size_t>(block_array.parameter);
         if (parameter < own) continue;
         const ir::ImplicitParameter& implicit = kernel.implicit_parameters[parameter - own];
         if (implicit.of < 0 || implicit.kind != ir::ImplicitParameter::Kind::copy) continue;
-        ArrayView& view = view_at(block, place.offset);
-        const Extent memory = extent(view, place);
+        ArrayView& view = view_at(block, block_array.offset);
+        const Extent memory = extent(view, block_array);
         if (memory.begin != memory.end) all.push_back({&view, memory});
     }
     std::sort(all.begin(), all.end(), [](const Copied& a, const Copied& b) { return a.extent.begin < b.extent.begin; });

@@ -18,34 +18,35 @@ constexpr std::int64_t kPieceBytes = 256 << 10;
 
 // An array argument of a launch.
 struct ArrayUse {
-    BlockArray place;
+    BlockArray block_array;
     const ArrayView& view;
     bool is_written, is_own;
 };
 
-ArrayUse given(const FixedLaunch& launch, const BlockArray& place) {
+ArrayUse given(const FixedLaunch& launch, const BlockArray& block_array) {
     const std::vector<std::int32_t>& own = launch.kernel->description.cpu().own_arrays;
-    return {place, view_at(launch.block, place.offset),
-            launch.kernel->effects[static_cast<std::size_t>(place.parameter)].writes,
-            std::ranges::find(own, place.parameter) != own.end()};
+    return {block_array, view_at(launch.block, block_array.offset),
+            launch.kernel->effects[static_cast<std::size_t>(block_array.parameter)].writes,
+            std::ranges::find(own, block_array.parameter) != own.end()};
 }
 
 bool overlap(const ArrayUse& a, const ArrayUse& b) {
-    const Extent one = extent(a.view, a.place), other = extent(b.view, b.place);
+    const Extent one = extent(a.view, a.block_array), other = extent(b.view, b.block_array);
     const std::less<> before;
     return one.begin && other.begin && before(one.begin, other.end) && before(other.begin, one.end);
 }
 
 bool is_same_array(const ArrayUse& a, const ArrayUse& b) {
-    return a.view.data == b.view.data && a.place.ndim == b.place.ndim && a.place.type == b.place.type &&
-           std::equal(a.view.shape, a.view.shape + a.place.ndim, b.view.shape) &&
-           std::equal(a.view.strides, a.view.strides + a.place.ndim, b.view.strides);
+    return a.view.data == b.view.data && a.block_array.ndim == b.block_array.ndim &&
+           a.block_array.type == b.block_array.type &&
+           std::equal(a.view.shape, a.view.shape + a.block_array.ndim, b.view.shape) &&
+           std::equal(a.view.strides, a.view.strides + a.block_array.ndim, b.view.strides);
 }
 
 bool may_run_apart(const ArrayUse& a, const ArrayUse& b) {
     if (!a.is_written && !b.is_written) return true;
     if (!overlap(a, b)) return true;
-    return a.is_own && b.is_own && is_same_array(a, b) && !shows_twice(a.view, a.place);
+    return a.is_own && b.is_own && is_same_array(a, b) && !shows_twice(a.view, a.block_array);
 }
 
 bool is_joinable(const FixedLaunch& launch) {
@@ -76,12 +77,12 @@ std::int64_t fused_piece(std::span<const FixedLaunch> launches) {
     std::int64_t bytes = 0;
     for (const FixedLaunch& launch : launches) {
         const int axis = launch.kernel->tid_rank - 1;
-        for (const BlockArray& place : launch.kernel->arrays) {
-            const ArrayUse one = given(launch, place);
-            if (!one.is_own || axis >= place.ndim) continue;
+        for (const BlockArray& block_array : launch.kernel->arrays) {
+            const ArrayUse one = given(launch, block_array);
+            if (!one.is_own || axis >= block_array.ndim) continue;
             if (std::ranges::any_of(seen, [&](const ArrayUse& other) { return is_same_array(one, other); })) continue;
             seen.push_back(one);
-            bytes += std::max(place.element_bytes, std::abs(one.view.strides[axis]));
+            bytes += std::max(block_array.element_bytes, std::abs(one.view.strides[axis]));
         }
     }
     constexpr std::int64_t kLeast = 1024;

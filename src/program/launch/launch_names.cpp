@@ -28,7 +28,7 @@ std::optional<std::size_t> coordinate(const Value* value) {
 }
 
 // The line at which the kernel, or a function that it calls, asks for this coordinate.
-Span place_of(const ir::Module& module, std::size_t axis) {
+Span location_of(const ir::Module& module, std::size_t axis) {
     Span found;
     for (const auto& function : module.functions)
         ir::for_each_operation(function->body, [&](const Operation& operation) {
@@ -88,7 +88,7 @@ std::optional<LeftOut> left_out(Kernel& kernel, const ir::Function& function, st
 void check_names(Kernel& kernel, bool debug, std::span<const std::int64_t> dims, const std::byte* block) {
     const std::vector<std::int64_t> ones(static_cast<std::size_t>(kernel.tid_names()) - dims.size(), 1);
     if (debug)
-        throw UsageError("launch()", place_of(kernel.code(debug).analysed(), dims.size()),
+        throw UsageError("launch()", location_of(kernel.code(debug).analysed(), dims.size()),
                          mismatch(kernel, dims) + ": the last would be 0 in each thread",
                          {Note{Note::Kind::help,
                                "give dim an extent for each name; " + completed(dims, ones) + " says that 0 is meant",
@@ -99,10 +99,10 @@ void check_names(Kernel& kernel, bool debug, std::span<const std::int64_t> dims,
     const ir::Module& module = kernel.code(debug).analysed();
     const std::optional<LeftOut> found = left_out(kernel, *module.functions.front(), dims.size(), block);
     if (!found) return;
-    const Span place = place_of(module, dims.size());
+    const Span span = location_of(module, dims.size());
     const std::span shape(found->view.shape, static_cast<std::size_t>(kernel.types()[found->parameter].ndim()));
     host().log(LogLevel::warning,
-               mismatch(kernel, dims) + (place ? " (" + place.place() + ")" : "") +
+               mismatch(kernel, dims) + (span ? " (" + span.location() + ")" : "") +
                    ": the last is 0 in each thread, and of '" + kernel.parameter_name(found->parameter) +
                    "', which has shape " + runtime::shape_text(shape) + ", only index 0 along axis " +
                    std::to_string(found->axis) + " is written. help: give dim an extent for each name; " +

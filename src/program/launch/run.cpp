@@ -21,7 +21,7 @@ void verify(const CompiledKernel& kernel, runtime::Stream& stream) {
     } catch (const UsageError& error) {
         throw UsageError("launch()",
                          "kernel '" + kernel.description.name + "'" +
-                             (kernel.place.empty() ? "" : " (" + kernel.place + ")") + " failed on '" +
+                             (kernel.location.empty() ? "" : " (" + kernel.location + ")") + " failed on '" +
                              stream.device().alias + "', or earlier work of its stream: " + error.what(),
                          error.category);
     }

@@ -17,9 +17,9 @@ using transform::Gradient;
 RecordedLaunch::RecordedLaunch(const DifferentiableKernel& kernel, runtime::Device& device, const std::byte* block,
                                std::span<const std::int64_t> dims, std::vector<Argument> arrays)
     : kernel_(&kernel), signature_(&kernel.signature()), device_(&device), dims_(dims), arrays_(std::move(arrays)) {
-    const std::vector<BlockArray>& places = signature_->arrays;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-        if (arrays_[i].array || !view_at(block, places[i].offset).data) continue;
+    const std::vector<BlockArray>& block_arrays = signature_->arrays;
+    for (std::size_t i = 0; i < block_arrays.size(); ++i) {
+        if (arrays_[i].array || !view_at(block, block_arrays[i].offset).data) continue;
         numbers_.assign(block, block + signature_->layout.size_bytes);
         return;
     }
@@ -113,9 +113,9 @@ std::shared_ptr<const LaunchNeeds> RecordedLaunch::needs_with(const KernelFacts&
     if (count > kFew) many.resize(count);
     const std::span<std::uint8_t> arguments(count > kFew ? many.data() : few, count);
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
-        const BlockArray& place = signature_->arrays[i];
-        if (!arrays_[i].array || !place.is_parameter) continue;
-        arguments[static_cast<std::size_t>(place.parameter)] =
+        const BlockArray& block_array = signature_->arrays[i];
+        if (!arrays_[i].array || !block_array.is_parameter) continue;
+        arguments[static_cast<std::size_t>(block_array.parameter)] =
             kIsArray | (arrays_[i].array->array.view.grad ? kHasGradient : 0);
     }
     const bool found_gradients = objects_ && objects_->have_gradients();
@@ -145,11 +145,11 @@ void RecordedLaunch::find_needs(const KernelFacts& facts, const std::byte* block
 }
 
 void RecordedLaunch::record(TapeMemory& memory) {
-    const std::vector<BlockArray>& places = signature_->arrays;
+    const std::vector<BlockArray>& block_arrays = signature_->arrays;
     const auto contents = [&](std::size_t i) {
-        return needs_->contents[static_cast<std::size_t>(places[i].parameter)];
+        return needs_->contents[static_cast<std::size_t>(block_arrays[i].parameter)];
     };
-    for (std::size_t i = 0; needs_->has_adjoint && i < places.size(); ++i)
+    for (std::size_t i = 0; needs_->has_adjoint && i < block_arrays.size(); ++i)
         if (arrays_[i].array && contents(i).before) arrays_[i].before = memory.save(*arrays_[i].array);
     for (Nested& nested : nested_) {
         if (!needs_->contents[nested.parameter].within) continue;
@@ -165,14 +165,14 @@ void RecordedLaunch::record(TapeMemory& memory) {
             for (SavedPrimalPtr& primal : nested.primals) all.push_back(&primal);
         memory.join_overlapping(all);
     }
-    for (std::size_t i = 0; i < places.size(); ++i)
+    for (std::size_t i = 0; i < block_arrays.size(); ++i)
         if (is_written(i)) memory.write(*arrays_[i].array, /*counts=*/true);
     for (const Nested& nested : nested_)
         if (needs_->writes_within[nested.parameter])
             for (const Variable* array : nested.arrays) memory.write(*array);
-    for (std::size_t i = 0; needs_->has_adjoint && i < places.size(); ++i)
-        if (arrays_[i].array && contents(i).after && places[i].is_parameter)
-            after_.emplace_back(places[i].parameter, memory.save(*arrays_[i].array));
+    for (std::size_t i = 0; needs_->has_adjoint && i < block_arrays.size(); ++i)
+        if (arrays_[i].array && contents(i).after && block_arrays[i].is_parameter)
+            after_.emplace_back(block_arrays[i].parameter, memory.save(*arrays_[i].array));
     for (const Nested& nested : nested_)
         if (needs_->writes_within[nested.parameter]) memory.count_writes(nested.arrays);
 }
@@ -230,13 +230,13 @@ std::vector<TapeEntry::Use> RecordedLaunch::uses() const {
     return found;
 }
 
-std::size_t RecordedLaunch::parameter_at(std::size_t place) const {
-    if (place >= arrays_.size()) return nested_[place - arrays_.size()].parameter;
-    return static_cast<std::size_t>(signature_->arrays[place].parameter);
+std::size_t RecordedLaunch::parameter_at(std::size_t index) const {
+    if (index >= arrays_.size()) return nested_[index - arrays_.size()].parameter;
+    return static_cast<std::size_t>(signature_->arrays[index].parameter);
 }
 
 bool RecordedLaunch::has_derivative(const Use& written, const Use& read) const {
-    return kernel_->has_derivative(launch(block().data()), parameter_at(written.place), parameter_at(read.place));
+    return kernel_->has_derivative(launch(block().data()), parameter_at(written.index), parameter_at(read.index));
 }
 
 bool RecordedLaunch::any_nested_kept() const {
@@ -264,7 +264,7 @@ void RecordedLaunch::backward(const Backward& backward) {
 
 // False if there are gradients that the needs did not expect.
 bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const SuppliedGradient> supplied) {
-    const std::vector<BlockArray>& places = signature_->arrays;
+    const std::vector<BlockArray>& block_arrays = signature_->arrays;
     for (const auto& [array, primal] : arrays_) {
         if (!array) continue;
         const auto is_gone = [](const runtime::BufferPtr& buffer) { return buffer && buffer->is_gone(); };
@@ -274,10 +274,10 @@ bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const Suppl
     std::vector<std::byte> before = block();
     DerivedLaunch what;
     what.derivation.gradients.resize(signature_->types.size(), Gradient::none);
-    for (std::size_t i = 0; i < places.size(); ++i) {
-        const auto parameter = static_cast<std::size_t>(places[i].parameter);
-        ArrayView& view = view_at(before.data(), places[i].offset);
-        if (!places[i].is_parameter) continue;
+    for (std::size_t i = 0; i < block_arrays.size(); ++i) {
+        const auto parameter = static_cast<std::size_t>(block_arrays[i].parameter);
+        ArrayView& view = view_at(before.data(), block_arrays[i].offset);
+        if (!block_arrays[i].is_parameter) continue;
         Gradient& gradient = what.derivation.gradients[parameter];
         for (const SuppliedGradient& one : supplied) {
             if (one.parameter != parameter) continue;
@@ -293,12 +293,12 @@ bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const Suppl
         if (view.grad && needs_->gradients[parameter] == Gradient::none) return false;
     }
     std::vector<std::byte> after = before;
-    for (std::size_t i = 0; i < places.size(); ++i) {
+    for (std::size_t i = 0; i < block_arrays.size(); ++i) {
         const SavedPrimalPtr& primal = arrays_[i].before;
         if (!primal || !primal->copy) continue;
         void* const data = primal->copy->view.data;
-        view_at(before.data(), places[i].offset).data = data;
-        if (!places[i].is_parameter) view_at(after.data(), places[i].offset).data = data;
+        view_at(before.data(), block_arrays[i].offset).data = data;
+        if (!block_arrays[i].is_parameter) view_at(after.data(), block_arrays[i].offset).data = data;
     }
     for (const auto& [parameter, primal] : after_)
         view_at(after.data(), signature_->layout.offsets[parameter]).data = primal->contents().view.data;
@@ -308,13 +308,14 @@ bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const Suppl
     // Other threads may give arrays other gradients meanwhile; this keeps the memory of the present ones.
     GradientWrites writes(arrays_.size());
     const Grid grid = make_grid(dims_.span(), needs_->tid_rank, signature_->name);
-    for (std::size_t i = 0; i < places.size(); ++i) {
-        const auto parameter = static_cast<std::size_t>(places[i].parameter);
+    for (std::size_t i = 0; i < block_arrays.size(); ++i) {
+        const auto parameter = static_cast<std::size_t>(block_arrays[i].parameter);
         const Variable* const array = arrays_[i].array;
         if (!array || !array->gradient) continue;
-        const bool is_own = view_at(before.data(), places[i].offset).grad == array->array.view.grad;
+        const bool is_own = view_at(before.data(), block_arrays[i].offset).grad == array->array.view.grad;
         if (is_own)
-            writes.begin(*array, places[i].is_parameter && overwrites(*needs_, parameter, array->array.view, grid));
+            writes.begin(*array,
+                         block_arrays[i].is_parameter && overwrites(*needs_, parameter, array->array.view, grid));
     }
     what.dims = dims_.span();
     what.before = before.data();
@@ -337,13 +338,13 @@ bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const Suppl
 }
 
 std::string RecordedLaunch::use_text(const Use& use) const {
-    const bool is_argument = use.place < arrays_.size();
+    const bool is_argument = use.index < arrays_.size();
     const std::string name =
-        is_argument ? signature_->array_names()[use.place] : signature_->parameter_names[parameter_at(use.place)];
-    std::string place = kernel_->facts(launch(block().data())).place;  // "path:line:column"
-    place.resize(std::min(place.rfind(':'), place.size()));
+        is_argument ? signature_->array_names()[use.index] : signature_->parameter_names[parameter_at(use.index)];
+    std::string location = kernel_->facts(launch(block().data())).location;  // "path:line:column"
+    location.resize(std::min(location.rfind(':'), location.size()));
     return (is_argument ? "argument '" : "an array in the elements of argument '") + name + "' of kernel '" +
-           signature_->name + "'" + (place.empty() ? "" : " (" + place + ")");
+           signature_->name + "'" + (location.empty() ? "" : " (" + location + ")");
 }
 
 void RecordedLaunch::watch_gradients(NanCheck& check, const std::byte* block) const {
@@ -359,9 +360,9 @@ void RecordedLaunch::watch_gradients(NanCheck& check, const std::byte* block) co
 }
 
 bool RecordedLaunch::has_new_gradients() const {
-    const std::vector<BlockArray>& places = signature_->arrays;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-        if (is_written(i) && arrays_[i].array->requires_grad && places[i].is_parameter) return true;
+    const std::vector<BlockArray>& block_arrays = signature_->arrays;
+    for (std::size_t i = 0; i < block_arrays.size(); ++i) {
+        if (is_written(i) && arrays_[i].array->requires_grad && block_arrays[i].is_parameter) return true;
     }
     return false;
 }
@@ -369,7 +370,7 @@ bool RecordedLaunch::has_new_gradients() const {
 // Gradients have come since the launch was recorded, and with them further contents that the adjoint reads. These must
 // still be there.
 void RecordedLaunch::catch_up(TapeMemory& memory, const Group& written_after) {
-    const std::vector<BlockArray>& places = signature_->arrays;
+    const std::vector<BlockArray>& block_arrays = signature_->arrays;
     const std::vector<std::byte> block = this->block();
     const bool had_atomic_results = !needs_->returned.empty();
     needs_ = needs_with(kernel_->facts(launch(block.data())), block.data());
@@ -383,13 +384,13 @@ void RecordedLaunch::catch_up(TapeMemory& memory, const Group& written_after) {
                          " that it reads was overwritten since");
         return memory.save(of);
     };
-    for (std::size_t i = 0; i < places.size(); ++i) {
-        const auto parameter = static_cast<std::size_t>(places[i].parameter);
+    for (std::size_t i = 0; i < block_arrays.size(); ++i) {
+        const auto parameter = static_cast<std::size_t>(block_arrays[i].parameter);
         auto& [array, before] = arrays_[i];
         if (!array) continue;
         if (needs_->contents[parameter].before && !before) before = late_primal(*array, written);
         const bool is_known = std::ranges::any_of(after_, [&](const auto& one) { return one.first == parameter; });
-        if (needs_->contents[parameter].after && places[i].is_parameter && !is_known)
+        if (needs_->contents[parameter].after && block_arrays[i].is_parameter && !is_known)
             after_.emplace_back(parameter, late_primal(*array, written_after));
     }
     for (Nested& nested : nested_) {

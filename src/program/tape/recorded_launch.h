@@ -107,7 +107,7 @@ private:
     bool run_adjoint(const TapeMemory& memory, std::span<const SuppliedGradient> supplied);
     bool has_new_gradients() const;
     void catch_up(TapeMemory& memory, const Group& written_after);
-    std::size_t parameter_at(std::size_t place) const;
+    std::size_t parameter_at(std::size_t index) const;
     void watch_gradients(NanCheck& check, const std::byte* block) const;
     DifferentiableKernel::Launch launch(const std::byte* block) const { return {*device_, dims_.span(), block}; }
     [[noreturn]] void too_late(const std::string& why) const;

@@ -86,7 +86,7 @@ std::vector<TapeEntry::Use> RecordedWrite::uses() const {
 }
 
 std::string RecordedWrite::use_text(const Use& use) const {
-    return use.place == 0 ? "the destination of a copy" : "the source of a copy";
+    return use.index == 0 ? "the destination of a copy" : "the source of a copy";
 }
 
 std::string RecordedWrite::text() const {

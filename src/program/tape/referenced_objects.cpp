@@ -56,11 +56,11 @@ ReferencedObjects::ReferencedObjects(const KernelSignature& kernel, const Kernel
         are_all_known &= may_hold_ids(types[i]);
     }
     for (std::size_t k = 0; k < arrays.size(); ++k) {
-        const BlockArray& place = kernel.arrays[k];
-        if (!facts.effects[static_cast<std::size_t>(place.parameter)].names_objects) continue;
-        if (!view_at(block, place.offset).data) continue;
-        const bool is_read = arrays[k] && read_array(arrays[k]->array, place.is_parameter, ids);
-        are_all_known &= is_read && !ir::holds_array(place.type.element());
+        const BlockArray& block_array = kernel.arrays[k];
+        if (!facts.effects[static_cast<std::size_t>(block_array.parameter)].names_objects) continue;
+        if (!view_at(block, block_array.offset).data) continue;
+        const bool is_read = arrays[k] && read_array(arrays[k]->array, block_array.is_parameter, ids);
+        are_all_known &= is_read && !ir::holds_array(block_array.type.element());
         if (arrays[k]) ids_.push_back({arrays[k], nullptr, 0});
     }
     if (!are_all_known) ids = spatial::all_ids();

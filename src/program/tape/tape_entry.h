@@ -44,10 +44,10 @@ public:
     virtual const std::string* left_out() const { return nullptr; }
     // Whether its backward pass is a function of the user's.
     virtual bool is_unknown() const { return false; }
-    // Its arrays for stopped_gradients.h; `place` tells them apart. Empty if they are not known.
+    // Its arrays for stopped_gradients.h; `index` tells them apart. Empty if they are not known.
     struct Use {
         const Variable* array = nullptr;
-        std::size_t place = 0;
+        std::size_t index = 0;
         bool is_read = false, is_written = false, is_overwritten = false;
     };
     virtual std::vector<Use> uses() const { return {}; }

@@ -21,16 +21,16 @@ public:
         std::int64_t thread = -1;
         std::int32_t site = 0;
     };
-    struct Place {
+    struct AccessedBytes {
         std::uintptr_t address;
         std::int64_t bytes;
         std::int64_t unit;  // bytes of a number
     };
     // The earlier access that this one races with; null if there is none.
-    const Access* read(const Place& place, Access by);
-    const Access* written(const Place& place, Access by);
-    // Keeps the bytes of the place until written().
-    void before_write(const Place& place);
+    const Access* read(const AccessedBytes& range, Access by);
+    const Access* written(const AccessedBytes& range, Access by);
+    // Keeps the bytes until written().
+    void before_write(const AccessedBytes& range);
 
 private:
     static constexpr std::uintptr_t kPageBytes = 4096;
@@ -45,7 +45,7 @@ private:
     };
     Page& page_of(std::uintptr_t address, std::uintptr_t unit);
     template <class Visit>
-    const Access* visit(const Place& place, Visit&& visit);
+    const Access* visit(const AccessedBytes& range, Visit&& visit);
 
     std::unordered_map<std::uintptr_t, Page> pages_;
     std::vector<std::byte> before_;

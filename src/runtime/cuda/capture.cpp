@@ -395,30 +395,30 @@ void* CudaRecording::keep_zeros(std::int64_t size_bytes) {
 
 // ---- graphs in graphs, and conditions ----
 
-CudaRecording::InsertionPoint CudaRecording::place_in(CUstream handle) const {
+CudaRecording::InsertionPoint CudaRecording::insertion_point(CUstream handle) const {
     if (!driver().cuStreamGetCaptureInfo_v3)
         throw UsageError("capture_launch()",
                          "the CUDA driver is too old for graphs inside of graphs: expected one of "
                          "CUDA 12.3 or later");
     CUstreamCaptureStatus status = kCaptureNone;
     cuuint64_t id = 0;
-    InsertionPoint place{};
+    InsertionPoint point{};
     const CUgraphNode* last = nullptr;
     std::size_t count = 0;
-    cuda_.check(driver().cuStreamGetCaptureInfo_v3(handle, &status, &id, &place.graph, &last, nullptr, &count),
+    cuda_.check(driver().cuStreamGetCaptureInfo_v3(handle, &status, &id, &point.graph, &last, nullptr, &count),
                 "cuStreamGetCaptureInfo");
     if (status != kCaptureActive)
         throw UsageError("capture_launch()", "the capture on '" + cuda_.alias +
                                                  "' was ended by an error before. help: capture_end(), and capture "
                                                  "again");
-    place.last.assign(last, last + count);
-    return place;
+    point.last.assign(last, last + count);
+    return point;
 }
 
 void CudaRecording::add_child(CudaGraph& graph, CudaStream& stream) {
     if (graph.has_conditions_) {
         const CudaContext::Inside inside(cuda_);
-        const auto count = [&] { return nodes_of(cuda_, place_in(handle(stream)).graph); };
+        const auto count = [&] { return nodes_of(cuda_, insertion_point(handle(stream)).graph); };
         const std::size_t before = count();
         const UseStream use({std::shared_ptr<Stream>(), &stream});
         graph.enqueue_into(stream);
@@ -430,10 +430,10 @@ void CudaRecording::add_child(CudaGraph& graph, CudaStream& stream) {
     }
     const CudaContext::Inside inside(cuda_);
     const CUstream into = handle(stream);
-    const InsertionPoint place = place_in(into);
+    const InsertionPoint point = insertion_point(into);
     CUgraphNode node = nullptr;
     cuda_.check(
-        driver().cuGraphAddChildGraphNode(&node, place.graph, place.last.data(), place.last.size(), graph.graph_),
+        driver().cuGraphAddChildGraphNode(&node, point.graph, point.last.data(), point.last.size(), graph.graph_),
         "cuGraphAddChildGraphNode");
     cuda_.check(driver().cuStreamUpdateCaptureDependencies_v2(into, &node, nullptr, 1, kSetDependencies),
                 "cuStreamUpdateCaptureDependencies");
@@ -473,12 +473,12 @@ void CudaRecording::begin_condition(const Array& condition, ConditionKind kind, 
     require_conditions(kind);
     auto& stream = static_cast<CudaStream&>(current_stream(cuda_));
     const CudaContext::Inside inside(cuda_);
-    const InsertionPoint place = place_in(handle(stream));
+    const InsertionPoint point = insertion_point(handle(stream));
     Condition made{&stream, kind, condition.view.data};
     const bool is_there[] = {branches.on_true, branches.on_false};
     for (std::size_t i = 0; i < 2; ++i)
         if (is_there[i])
-            cuda_.check(driver().cuGraphConditionalHandleCreate(&made.handles[i], place.graph, cuda_.context(), 0, 0),
+            cuda_.check(driver().cuGraphConditionalHandleCreate(&made.handles[i], point.graph, cuda_.context(), 0, 0),
                         "cuGraphConditionalHandleCreate");
     set_condition(made, /*for_all=*/true);
     conditions_.push_back(made);
@@ -489,7 +489,7 @@ void CudaRecording::begin_branch(bool on_true) {
     const CudaContext::Inside inside(cuda_);
     const Condition& condition = conditions_.back();
     const CUstream outer = handle(*condition.stream);
-    const InsertionPoint place = place_in(outer);
+    const InsertionPoint point = insertion_point(outer);
     CUgraphNodeParams wanted{};
     wanted.type = kConditionalNode;
     wanted.conditional = {condition.handles[on_true ? 0 : 1],
@@ -497,7 +497,7 @@ void CudaRecording::begin_branch(bool on_true) {
                           cuda_.context()};
     Body body{condition.stream, nullptr, nullptr, {}};
     cuda_.check(
-        driver().cuGraphAddNode_v2(&body.node, place.graph, place.last.data(), nullptr, place.last.size(), &wanted),
+        driver().cuGraphAddNode_v2(&body.node, point.graph, point.last.data(), nullptr, point.last.size(), &wanted),
         "cuGraphAddNode");
     cuda_.check(driver().cuStreamUpdateCaptureDependencies_v2(outer, &body.node, nullptr, 1, kSetDependencies),
                 "cuStreamUpdateCaptureDependencies");
@@ -530,8 +530,8 @@ std::shared_ptr<Graph> CudaRecording::end_branch() {
     if ((problem || ended != kSuccess) && lost_.empty()) lost_ = "the body of a condition could not be captured";
     if (problem) std::rethrow_exception(problem);
     cuda_.check(ended, "cuStreamEndCapture");
-    const InsertionPoint place = place_in(handle(*body.stream));
-    if (place.last != std::vector<CUgraphNode>{body.node}) {
+    const InsertionPoint point = insertion_point(handle(*body.stream));
+    if (point.last != std::vector<CUgraphNode>{body.node}) {
         lost_ = "another library has put work into the stream while the body of a condition was captured";
         throw UsageError("capture_if()", lost_ +
                                              ", which would be done outside of it. help: only Weft's work in bodies "

@@ -136,7 +136,7 @@ private:
         cuda::CUgraph graph;
         std::vector<cuda::CUgraphNode> last;  // predecessors of the next node
     };
-    InsertionPoint place_in(cuda::CUstream handle) const;
+    InsertionPoint insertion_point(cuda::CUstream handle) const;
     void set_condition(const Condition& condition, bool for_all);
     BufferPtr buffer_of(void* data, std::int64_t size_bytes);
     void hold(void* data, std::int64_t size_bytes);

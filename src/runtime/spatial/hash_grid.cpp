@@ -111,7 +111,7 @@ struct CellCoordinates {
     std::int64_t cell[3];
 };
 
-CellCoordinates place_of(const Grid& grid, std::uint32_t cell) {
+CellCoordinates cell_coordinates(const Grid& grid, std::uint32_t cell) {
     const std::int64_t row = cell / grid.dims[0];
     return {{cell % grid.dims[0], row % grid.dims[1], row / grid.dims[1]}};
 }
@@ -132,7 +132,7 @@ bool are_in_no_order(const Grid& grid, const std::uint32_t* cell_of, std::int64_
     for (std::int64_t sample = 0; sample < kSamples; ++sample) {
         const std::uint32_t* const first = cell_of + (count - kWindow) * sample / (kSamples - 1);
         CellCoordinates places[kWindow];
-        for (std::int64_t i = 0; i < kWindow; ++i) places[i] = place_of(grid, first[i]);
+        for (std::int64_t i = 0; i < kWindow; ++i) places[i] = cell_coordinates(grid, first[i]);
         for (std::int64_t i = kBefore; i < kWindow; ++i)
             alone += std::none_of(places + i - kBefore, places + i,
                                   [&](const CellCoordinates& before) { return are_near(grid, before, places[i]); });

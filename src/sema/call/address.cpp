@@ -82,7 +82,7 @@ Value FunctionAnalyzer::address_of(const syntax::Call& call, Span span) {
              ErrorCategory::type);
     };
     if (!may_be_place(argument)) no_address("a value that is computed");
-    AssignmentTarget found = place(argument);
+    AssignmentTarget found = assignment_target(argument);
     if (found.array == nullptr) {
         const Value value = expression(argument);
         if (!type_of(value).is_array()) no_address(describe(value));

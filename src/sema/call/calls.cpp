@@ -48,7 +48,7 @@ std::optional<Type> FunctionAnalyzer::type_of_place(const syntax::Expression& e)
 Actual FunctionAnalyzer::argument(const syntax::Expression& e, bool by_reference) {
     Actual actual{{}, e.span, {}, &e, nullptr};
     if (by_reference && type_of_place(e)) {
-        auto found = std::make_shared<const AssignmentTarget>(place(e));
+        auto found = std::make_shared<const AssignmentTarget>(assignment_target(e));
         actual.value = read(*found);
         actual.place = std::move(found);
     } else {

@@ -93,7 +93,7 @@ void FunctionAnalyzer::assign_to(const syntax::Expression& target, const Value& 
         fail(target.span, "'*' can only stand in a tuple of targets", {help("write a, *rest = values")},
              ErrorCategory::syntax);
     }
-    const AssignmentTarget to = place(target);
+    const AssignmentTarget to = assignment_target(target);
     reject_frozen(to);
     write(to, value, value_span);
 }
@@ -192,7 +192,7 @@ void FunctionAnalyzer::augmented_assign(const syntax::AugmentedAssign& assign, S
         locals_.assign(name->id, std::move(after), assign.target->span);
         return;
     }
-    const AssignmentTarget to = place(*assign.target);
+    const AssignmentTarget to = assignment_target(*assign.target);
     reject_frozen(to);
     if (const std::optional<ir::Op> atomic = atomic_for(assign.op, to)) return update(to, *atomic, assign, span);
     const Value before = read(to);  // as in Python before the operand, which may change it

@@ -17,7 +17,7 @@ bool is_memory(const AssignmentTarget& place) { return place.array != nullptr; }
 
 }  // namespace
 
-AssignmentTarget FunctionAnalyzer::place(const syntax::Expression& expression_node) {
+AssignmentTarget FunctionAnalyzer::assignment_target(const syntax::Expression& expression_node) {
     const Span span = expression_node.span;
     if (const auto* name = std::get_if<syntax::Name>(&expression_node.node)) {
         const Value value = this->name(*name, span);
@@ -30,7 +30,7 @@ AssignmentTarget FunctionAnalyzer::place(const syntax::Expression& expression_no
     }
     if (const auto* attribute = std::get_if<syntax::Attribute>(&expression_node.node)) {
         // Module attributes and the like cannot be assigned; reading them gives the message.
-        AssignmentTarget base = place(*attribute->object);
+        AssignmentTarget base = assignment_target(*attribute->object);
         const std::optional<PartStep> step = part_attribute(base.type, attribute->name);
         if (!step) {
             const Value value = attribute_of(read(base), attribute->name, span);
@@ -57,7 +57,7 @@ AssignmentTarget FunctionAnalyzer::place(const syntax::Expression& expression_no
 
 AssignmentTarget FunctionAnalyzer::target_of_subscript(const syntax::Subscript& subscript, Span span) {
     if (const std::optional<Binding> fixed = names_.static_binding(*subscript.object)) reject_adjoint(*fixed, span);
-    AssignmentTarget base = place(*subscript.object);
+    AssignmentTarget base = assignment_target(*subscript.object);
     if (base.type.is_tile()) return target_in_tile(base, subscript.indices, span);
     if (base.type.is_array()) {
         // The target so far is either the array itself, or a view that waits for more indices.

@@ -25,7 +25,7 @@ std::optional<Value> type_attribute(Type type, const std::string& name) {
 
 Value FunctionAnalyzer::attribute(const syntax::Attribute& attribute, Span span) {
     if (gradient_ && gradient_->is_field_of_adjoint(attribute)) {
-        AssignmentTarget base = place(*attribute.object);
+        AssignmentTarget base = assignment_target(*attribute.object);
         if (const std::optional<PartStep> step = part_attribute(base.type, attribute.name))
             return read(target_of_part(std::move(base), *step));
     }

@@ -24,27 +24,27 @@ struct BaseOffset {
 
 // The value that an index is counted from, without clamps and counting from the end. Code that uses the result tests
 // whether these really had no effect.
-BaseOffset place_of(const ir::Function& kernel, const Value* index) {
+BaseOffset base_and_offset(const ir::Function& kernel, const Value* index) {
     const Operation* definition = index->definition;
     if (!definition || !index->type.is_scalar() || !index->type.is_int()) return {index, 0};
     const auto& operands = definition->operands;
-    if (const Value* written = ir::as_written(index)) return place_of(kernel, written);
+    if (const Value* written = ir::as_written(index)) return base_and_offset(kernel, written);
     switch (definition->op) {
         case Op::cast:
-            return operands[0]->type.is_int() ? place_of(kernel, operands[0]) : BaseOffset{index, 0};
+            return operands[0]->type.is_int() ? base_and_offset(kernel, operands[0]) : BaseOffset{index, 0};
         case Op::add:
         case Op::sub: {
             const bool swaps = definition->op == Op::add && constant_integer(operands[0]);
             const std::optional<std::int64_t> by = constant_integer(operands[swaps ? 0 : 1]);
             if (!by || std::abs(*by) > kFurthestNeighbour) return {index, 0};
-            BaseOffset place = place_of(kernel, operands[swaps ? 1 : 0]);
-            place.offset += definition->op == Op::add ? *by : -*by;
-            return place;
+            BaseOffset split = base_and_offset(kernel, operands[swaps ? 1 : 0]);
+            split.offset += definition->op == Op::add ? *by : -*by;
+            return split;
         }
         case Op::max:
         case Op::min:
             for (std::size_t i : {std::size_t{0}, std::size_t{1}})
-                if (is_launch_invariant(kernel, operands[1 - i])) return place_of(kernel, operands[i]);
+                if (is_launch_invariant(kernel, operands[1 - i])) return base_and_offset(kernel, operands[i]);
             return {index, 0};
         default:
             return {index, 0};
@@ -87,20 +87,20 @@ private:
     // Additions commute: one that fits no open group may stand between the members of a group.
     void add(std::vector<Open>& open, const Operation& operation) {
         const std::vector<Value*>& operands = operation.operands;
-        const BaseOffset place = place_of(kernel_, operands[operands.size() - 2]);
+        const BaseOffset split = base_and_offset(kernel_, operands[operands.size() - 2]);
         for (Open& one : open) {
             const std::vector<Value*>& first = one.group.members[0].add->operands;
             const auto& members = one.group.members;
             const bool is_near =
                 std::all_of(members.begin(), members.end(), [&](const AdjacentAdditions::Member& member) {
-                    return std::abs(member.offset - place.offset) <= kFurthestNeighbour;
+                    return std::abs(member.offset - split.offset) <= kFurthestNeighbour;
                 });
-            if (one.base != place.base || !is_near || operands.size() != first.size()) continue;
+            if (one.base != split.base || !is_near || operands.size() != first.size()) continue;
             if (!std::equal(operands.begin(), operands.end() - 2, first.begin())) continue;
-            one.group.members.push_back({&operation, place.offset});
+            one.group.members.push_back({&operation, split.offset});
             return;
         }
-        open.push_back({memory_of(kernel_, operands[0]), place.base, {{{&operation, place.offset}}}});
+        open.push_back({memory_of(kernel_, operands[0]), split.base, {{{&operation, split.offset}}}});
     }
 
     template <class Test>

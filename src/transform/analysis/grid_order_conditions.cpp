@@ -115,7 +115,7 @@ std::optional<OwnQuery::ParameterField> part_of(const ir::Function& kernel, cons
 
 namespace {
 
-bool is_place(Type type) { return type.is_vector() && type.components() == 3 && ir::is_smooth(type); }
+bool is_point_type(Type type) { return type.is_vector() && type.components() == 3 && ir::is_smooth(type); }
 
 // The id of the hash grid, if the value is a field of a hash grid's descriptor; else null.
 const Value* grid_with(const Value* field) {
@@ -154,7 +154,7 @@ private:
     // The query position among the values that `value` is computed from.
     std::optional<OwnQuery> own_place(const Value* value) {
         if (!visited_.insert(value).second || !value->definition) return {};
-        if (auto found = place_of(value)) return found;
+        if (auto found = query_at(value)) return found;
         const Operation& made = *value->definition;
         if (!made.regions.empty()) return {};
         for (const Value* operand : made.operands)
@@ -164,7 +164,7 @@ private:
     }
 
     // Set if `value` is a vector in the thread's own element, or a component of one.
-    std::optional<OwnQuery> place_of(const Value* value) const {
+    std::optional<OwnQuery> query_at(const Value* value) const {
         std::vector<std::int64_t> path;
         while (value->definition && value->definition->op == Op::extract) {
             const auto& step = value->definition->ints;
@@ -174,16 +174,16 @@ private:
         const Operation* const load = value->definition;
         if (!load || load->op != Op::load || load->operands.size() != 2 || !is_coordinate(load->operands[1])) return {};
         OwnQuery query;
-        query.place = value->type;
+        query.point_type = value->type;
         const Value* array = load->operands[0];
         for (; array->definition && array->definition->op == Op::member; array = array->definition->operands[0])
             query.fields.insert(query.fields.begin(), array->definition->ints.begin(), array->definition->ints.end());
-        for (std::size_t i = 0; query.place.is_struct() && i < path.size(); ++i) {
-            query.place = query.place.fields()[static_cast<std::size_t>(path[i])].type;
+        for (std::size_t i = 0; query.point_type.is_struct() && i < path.size(); ++i) {
+            query.point_type = query.point_type.fields()[static_cast<std::size_t>(path[i])].type;
             query.fields.push_back(path[i]);
         }
         const std::optional<OwnQuery::ParameterField> points = part_of(kernel_, array);
-        if (!points || !array->type.is_array() || !is_place(query.place)) return {};
+        if (!points || !array->type.is_array() || !is_point_type(query.point_type)) return {};
         query.points = *points;
         return query;
     }

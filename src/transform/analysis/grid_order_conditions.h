@@ -28,7 +28,7 @@ struct OwnQuery {
     };
     ParameterField id, points;
     std::vector<std::int64_t> fields;  // from an element of `points` to the vector
-    Type place;                        // vec3 of some float
+    Type point_type;                   // vec3 of some float
 
     bool operator==(const OwnQuery&) const = default;
 };

@@ -90,8 +90,8 @@ public:
             const Value* number = without_sign(operation.operands[1]);
             if (number == own_) {
                 loads.push_back({&operation, *array, kOfOrder, own_->definition->operands[1]});
-            } else if (const auto place = place_of(number, operation)) {
-                loads.push_back({&operation, *array, grids_.size() == 1 ? kOfOrder : place->grid, place->at});
+            } else if (const auto position = grid_position(number, operation)) {
+                loads.push_back({&operation, *array, grids_.size() == 1 ? kOfOrder : position->grid, position->at});
                 at_neighbours_.insert(*array);
             }
         });
@@ -151,13 +151,14 @@ private:
                 !is_added_up(to->type.element()))
                 return;
             const Value* number = without_sign(operation.operands[1]);
-            const auto place = number == own_ ? GridPosition{kOfOrder, own_->definition->operands[1]}
-                                              : place_of(number, operation).value_or(GridPosition{kOfOrder, nullptr});
-            if (!place.at) return;
-            const std::size_t grid = grids_.size() == 1 ? kOfOrder : place.grid;
+            const auto position = number == own_
+                                      ? GridPosition{kOfOrder, own_->definition->operands[1]}
+                                      : grid_position(number, operation).value_or(GridPosition{kOfOrder, nullptr});
+            if (!position.at) return;
+            const std::size_t grid = grids_.size() == 1 ? kOfOrder : position.grid;
             if (!sorted_.contains({*array, grid})) return;
             if (number != own_) at_neighbours.insert(*array);
-            additions.push_back({&operation, *array, grid, place.at});
+            additions.push_back({&operation, *array, grid, position.at});
         });
         std::erase_if(additions, [&](const Access& one) {
             return looked_at.contains(one.array) || !at_neighbours.contains(one.array);
@@ -227,22 +228,23 @@ private:
 
     // The position of the number in the order. Set if the number is a point that a query gives, and `use` runs only if
     // the query gave one.
-    std::optional<GridPosition> place_of(const Value* number, const Operation& use) const {
+    std::optional<GridPosition> grid_position(const Value* number, const Operation& use) const {
         const Operation* made = number->definition;
-        if (!made || made->op != Op::if_) return place_of_point(number);
+        if (!made || made->op != Op::if_) return grid_position_of_point(number);
         const auto which = static_cast<std::size_t>(number->index);
-        const std::optional<GridPosition> place = place_of_point(made->body(0).terminator()->operands[which]);
-        if (!place || !is_seen(place->at, *made)) return {};
+        const std::optional<GridPosition> position =
+            grid_position_of_point(made->body(0).terminator()->operands[which]);
+        if (!position || !is_seen(position->at, *made)) return {};
         for (const Region* region = use.parent; region->owner; region = region->owner->parent) {
             const Operation& around = *region->owner;
             if (around.op == Op::if_ && region == &around.body(0) && around.operands[0] == made->operands[0])
-                return place;
+                return position;
         }
         return {};
     }
 
     // The index of a load from the grid's points by cells.
-    std::optional<GridPosition> place_of_point(const Value* number) const {
+    std::optional<GridPosition> grid_position_of_point(const Value* number) const {
         const Operation* load = number->definition;
         if (!load || load->op != Op::load) return {};
         const Operation* object = object_behind(load->operands[0]);

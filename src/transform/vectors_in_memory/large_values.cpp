@@ -131,7 +131,7 @@ Value* VectorsInMemory::whole(Value* value) {
 void VectorsInMemory::move(const Value* to, Value* from) {
     if (!is_placed(to)) return;
     if (is_in_registers(from)) return store_whole(memory(to), map_[from]);
-    if (is_placed(from) && storage_.place(to) == storage_.place(from)) return;
+    if (is_placed(from) && storage_.slot(to) == storage_.slot(from)) return;
     copy(memory(to), from);
 }
 
@@ -145,18 +145,17 @@ void VectorsInMemory::copy(Value* to, Value* from) {
 // Does the moves one after the other. Sources that an earlier move would overwrite are copied first.
 void VectorsInMemory::move_all(const std::vector<Move>& moves) {
     const auto sources = [&](Value* from) {
-        std::vector<int> places;
-        if (is_placed(from)) places.push_back(storage_.place(from));
-        for (const LargeOperations::Source& source : large_.sources(from))
-            places.push_back(storage_.place(source.value));
-        return places;
+        std::vector<int> slots;
+        if (is_placed(from)) slots.push_back(storage_.slot(from));
+        for (const LargeOperations::Source& source : large_.sources(from)) slots.push_back(storage_.slot(source.value));
+        return slots;
     };
     std::unordered_map<std::size_t, Value*> copies;
     for (std::size_t i = 0; i < moves.size(); ++i) {
-        const int written = storage_.place(moves[i].to);
-        if (written < 0 || (is_placed(moves[i].from) && storage_.place(moves[i].from) == written)) continue;
+        const int written = storage_.slot(moves[i].to);
+        if (written < 0 || (is_placed(moves[i].from) && storage_.slot(moves[i].from) == written)) continue;
         for (std::size_t later = i + 1; later < moves.size(); ++later) {
-            const int to = storage_.place(moves[later].to);
+            const int to = storage_.slot(moves[later].to);
             if (to < 0 || copies.contains(later) || is_in_registers(moves[later].from)) continue;
             const std::vector<int> read = sources(moves[later].from);
             if (std::find(read.begin(), read.end(), written) == read.end()) continue;

@@ -33,9 +33,9 @@ private:
     };
 
     // ---- large_values.cpp: memory ----
-    Value* memory(const Value* value) const { return memories_[static_cast<std::size_t>(storage_.place(value))]; }
+    Value* memory(const Value* value) const { return memories_[static_cast<std::size_t>(storage_.slot(value))]; }
     Value* make_memory(Type type);
-    bool is_placed(const Value* value) const { return storage_.place(value) >= 0; }
+    bool is_placed(const Value* value) const { return storage_.slot(value) >= 0; }
     bool is_in_registers(const Value* value) const { return !is_placed(value) && !large_.in_loops(value); }
     void store_whole(Value* to, Value* value);
     void store_numbers(Value* to, Type type, const std::vector<Number>& numbers);

@@ -97,7 +97,7 @@ public:
             for (const Value* b : function_.body.arguments) separate(a, b);
         walk(function_.body, Set(values_.size()));
         coalesce();
-        return places();
+        return slots();
     }
 
 private:
@@ -356,24 +356,24 @@ private:
     }
 
     // Values that are never live at the same time share a place.
-    MemorySlots places() {
+    MemorySlots slots() {
         MemorySlots storage;
-        std::vector<Set> of_place;
-        std::unordered_map<std::size_t, int> place;  // of groups
+        std::vector<Set> in_slot;
+        std::unordered_map<std::size_t, int> slot;  // of groups
         for (std::size_t n = 0; n < values_.size(); ++n) {
             const std::size_t group = leader(n);
-            if (place.contains(group)) continue;
+            if (slot.contains(group)) continue;
             const Type type = values_[n]->type;
             std::size_t at = 0;
-            while (at < of_place.size() && (storage.types[at] != type || of_place[at].meets(interferes_[group]))) ++at;
-            if (at == of_place.size()) {
+            while (at < in_slot.size() && (storage.types[at] != type || in_slot[at].meets(interferes_[group]))) ++at;
+            if (at == in_slot.size()) {
                 storage.types.push_back(type);
-                of_place.emplace_back(values_.size());
+                in_slot.emplace_back(values_.size());
             }
-            of_place[at].add(members_[group]);
-            place.emplace(group, static_cast<int>(at));
+            in_slot[at].add(members_[group]);
+            slot.emplace(group, static_cast<int>(at));
         }
-        for (std::size_t n = 0; n < values_.size(); ++n) storage.of.emplace(values_[n], place.at(leader(n)));
+        for (std::size_t n = 0; n < values_.size(); ++n) storage.of.emplace(values_[n], slot.at(leader(n)));
         return storage;
     }
 

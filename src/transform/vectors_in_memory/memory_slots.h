@@ -21,7 +21,7 @@ struct MemorySlots {
     std::unordered_map<const ir::Value*, int> of;
 
     // -1 for values that stay in registers.
-    int place(const ir::Value* value) const {
+    int slot(const ir::Value* value) const {
         const auto found = of.find(value);
         return found == of.end() ? -1 : found->second;
     }

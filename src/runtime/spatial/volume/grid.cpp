@@ -36,7 +36,7 @@ public:
         Tree tree;
         const std::byte* header = grid_.data() + grid::kBytes;
         const auto root_offset = read<std::uint64_t>(header + tree::kOffsets + 24);
-        tree.root = place(grid::kBytes, root_offset, layout_.root_bytes, "the root");
+        tree.root = checked_offset(grid::kBytes, root_offset, layout_.root_bytes, "the root");
         for (unsigned level = 0; level < 3; ++level)
             tree.nodes[level] = read<std::uint32_t>(header + tree::kNodeCounts + 4 * level);
         tree.tiles = read<std::uint32_t>(at(tree.root) + root::kTileCount);
@@ -54,15 +54,15 @@ public:
             const auto child = read<std::uint64_t>(tile + root::tile::kChild);
             if (child == 0) continue;
             count(2, "upper nodes");
-            const auto upper = place(tree.root, child, layout_.upper_bytes, "an upper node");
+            const auto upper = checked_offset(tree.root, child, layout_.upper_bytes, "an upper node");
             const auto key = read<std::uint64_t>(tile + root::tile::kKey);
             const Coordinate corner{from_key(key >> 42), from_key(key >> 21), from_key(key)};
             children(upper, kUpper, layout_.upper_table, corner, [&](std::uint64_t offset, Coordinate lower_corner) {
                 count(1, "lower nodes");
-                const auto lower = place(upper, offset, layout_.lower_bytes, "a lower node");
+                const auto lower = checked_offset(upper, offset, layout_.lower_bytes, "a lower node");
                 children(lower, kLower, layout_.lower_table, lower_corner, [&](std::uint64_t leaf, Coordinate origin) {
                     count(0, "leaves");
-                    visit(LeafLocation{place(lower, leaf, layout_.leaf_bytes, "a leaf"), origin});
+                    visit(LeafLocation{checked_offset(lower, leaf, layout_.leaf_bytes, "a leaf"), origin});
                 });
             });
         }
@@ -82,7 +82,7 @@ private:
     }
 
     // The offset of a node `offset` bytes after the one at `from`, or before it (modulo 2^64).
-    std::uint64_t place(std::uint64_t from, std::uint64_t offset, std::uint64_t size, const char* what) const {
+    std::uint64_t checked_offset(std::uint64_t from, std::uint64_t offset, std::uint64_t size, const char* what) const {
         const std::uint64_t result = from + offset;
         if (result % kAlignment != 0 || result < grid::kBytes + tree::kBytes || result > grid_.size() ||
             size > grid_.size() - result) {
@@ -127,12 +127,12 @@ public:
           value_count_(value_count),
           wrong_(std::move(wrong)) {}
 
-    void operator()(const LeafLocation& place) const {
-        const std::byte* at = grid_.data() + place.offset;
+    void operator()(const LeafLocation& leaf) const {
+        const std::byte* at = grid_.data() + leaf.offset;
         if (type_ == GridType::fpn) {
             const auto flags = read<unsigned char>(at + leaf::kFlags);
             if (flags >> 5 > 4) wrong_("a leaf of quantised values has 2^" + std::to_string(flags >> 5) + " bits");
-            if (fpn_leaf_bytes(flags) > grid_.size() - place.offset) wrong_("a leaf reaches beyond the end");
+            if (fpn_leaf_bytes(flags) > grid_.size() - leaf.offset) wrong_("a leaf reaches beyond the end");
         }
         if (kind_ == LeafKind::on_index) sums(at);
         if (kind_ == LeafKind::index) indices(read<std::uint64_t>(at + leaf::kFirstIndex), kLeafVoxels);
@@ -179,10 +179,10 @@ std::vector<BlindData> blind_data(Bytes grid, const Walk::Wrong& wrong) {
               std::to_string(offset) + " on, and " + std::to_string(grid.size()) + " bytes");
     std::vector<BlindData> result;
     for (std::uint32_t n = 0; n < count; ++n) {
-        const std::uint64_t place = offset + n * blind::kBytes;
-        const std::byte* at = grid.data() + place;
+        const std::uint64_t header = offset + n * blind::kBytes;
+        const std::byte* at = grid.data() + header;
         BlindData data;
-        data.offset = place + read<std::uint64_t>(at + blind::kDataOffset);
+        data.offset = header + read<std::uint64_t>(at + blind::kDataOffset);
         data.value_count = read<std::uint64_t>(at + blind::kValueCount);
         data.value_size = read<std::uint32_t>(at + blind::kValueSize);
         const auto type = read<std::uint32_t>(at + blind::kType);
@@ -308,7 +308,7 @@ std::vector<LeafLocation> leaves_of(Bytes grid) {
     result.reserve(read<std::uint32_t>(grid.data() + grid::kBytes + tree::kNodeCounts));
     Walk(grid, type, [](const std::string& what) {
         throw InternalError("a checked grid: " + what);
-    }).run([&](const LeafLocation& place) { result.push_back(place); });
+    }).run([&](const LeafLocation& leaf) { result.push_back(leaf); });
     return result;
 }
 
