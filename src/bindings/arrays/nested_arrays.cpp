@@ -116,7 +116,7 @@ public:
             if (found == copies_.end()) return false;
             PyArray& to = value_of(found->second.ptr());
             view.data = to.array.view.data;
-            if (to.requires_grad) view.grad = shown_view(to).grad;
+            if (to.requires_grad) view.grad = escaping_view(to).grad;
             keep_array(to, *buffer);
             return true;
         });

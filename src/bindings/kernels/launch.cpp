@@ -336,10 +336,10 @@ nb::object launch(const Slots& slots, Form form) {
     if (program::settings().print_launches) {
         print_launch(*kernel, dims, device);
     }
-    if (compiled.shows_gradients) {
+    if (compiled.gradients_escape) {
         values.open_all();
         if (compiled.keeps_arrays && !outlives) hold_arguments(*kernel, {values.data(), values.count()}, holders);
-        show_arrays(compiled, values.data(), holders);
+        mark_arrays_escaped(compiled, values.data(), holders);
     }
     if (program::runs_without_host(compiled, grid) || compiled.loaded->may_be_long()) values.keep();
     if (streams) streams->begin();

@@ -142,7 +142,7 @@ public:
 
 private:
     void enqueue() {
-        if (!launch_recorder() && !compiled_->shows_gradients && !program::settings().verify_fp) {
+        if (!launch_recorder() && !compiled_->gradients_escape && !program::settings().verify_fp) {
             program::launch(kernel_->core(), *compiled_, *device_, block_.data(), grid_);
             for (const nb::object& array : written_) count_write(*array_pointer(array));
             for (const nb::object& holder : written_within_) count_nested_writes(holder);
@@ -150,7 +150,7 @@ private:
         }
         std::vector<PyObject*> values;
         for (const nb::object& argument : arguments_) values.push_back(argument.ptr());
-        if (compiled_->shows_gradients) show_arrays(*compiled_, values.data(), holders_);
+        if (compiled_->gradients_escape) mark_arrays_escaped(*compiled_, values.data(), holders_);
         run(launch_recorder(), *compiled_,
             {kernel_object_, *kernel_, block_.data(), grid_, dims_, values, holders_, *device_});
     }

@@ -57,7 +57,7 @@ Packed::Packed(nb::handle object, nb::list given, nb::handle device_object, cons
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         values.push_back(nb::handle(given[i]).ptr());
         pack_argument(kernel, parameters[i], i, values.back(), device, block.data(), holders, /*outlives=*/true);
-        if (const PyArray* array = array_pointer(values.back())) program::show_gradient(*array);
+        if (const PyArray* array = array_pointer(values.back())) program::mark_gradient_escaped(*array);
     }
 }
 

@@ -15,7 +15,7 @@ namespace weft::bindings {
 
 class Packed {
 public:
-    // Any run with the block may write to gradients of the arrays (program::show_gradient()).
+    // Any run with the block may write to gradients of the arrays (program::mark_gradient_escaped()).
     Packed(nb::handle kernel_object, nb::list given, nb::handle device_object, const char* api);
 
     // The gradients that exist, by parameter.

@@ -185,10 +185,10 @@ static void keep_stored_arrays(const program::CompiledKernel& compiled, PyObject
     }
 }
 
-void show_arrays(const program::CompiledKernel& compiled, PyObject* const* values,
-                 std::span<const runtime::Array> holders) {
+void mark_arrays_escaped(const program::CompiledKernel& compiled, PyObject* const* values,
+                         std::span<const runtime::Array> holders) {
     for (std::size_t i = 0; i < compiled.effects.size(); ++i)
-        if (const PyArray* array = array_pointer(values[i])) program::show_gradient(*array);
+        if (const PyArray* array = array_pointer(values[i])) program::mark_gradient_escaped(*array);
     if (compiled.keeps_arrays) keep_stored_arrays(compiled, values, holders);
 }
 

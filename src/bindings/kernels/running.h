@@ -55,11 +55,11 @@ bool tensor_requires_grad(nb::handle tensor);
 void check_written(PyKernel& kernel, const program::CompiledKernel& compiled, PyObject* const* values,
                    const std::byte* block, const std::vector<runtime::Array>& holders);
 
-// To be called before a launch with KernelFacts::shows_gradients. A kernel that stores structs with array fields makes
+// To be called before a launch with KernelFacts::gradients_escape. A kernel that stores structs with array fields makes
 // memory point to arrays from any of its arguments: those of the right type, and those that other structs point to. All
 // of them live from now on as long as that memory.
-void show_arrays(const program::CompiledKernel& compiled, PyObject* const* values,
-                 std::span<const runtime::Array> holders);
+void mark_arrays_escaped(const program::CompiledKernel& compiled, PyObject* const* values,
+                         std::span<const runtime::Array> holders);
 
 // A tape, as far as launches know it.
 class LaunchRecorder {

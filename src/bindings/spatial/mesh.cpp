@@ -138,8 +138,8 @@ struct PyMesh {
     ~PyMesh();
     // Arrays may have got gradients, which kernels find through the descriptor.
     std::uint64_t current_id() {
-        program::show_gradient(value_of(points.ptr()));
-        if (!velocities.is_none()) program::show_gradient(value_of(velocities.ptr()));
+        program::mark_gradient_escaped(value_of(points.ptr()));
+        if (!velocities.is_none()) program::mark_gradient_escaped(value_of(velocities.ptr()));
         object->mesh.set_gradients(value_of(points.ptr()).array,
                                    velocities.is_none() ? nullptr : &value_of(velocities.ptr()).array);
         return id;

@@ -90,7 +90,7 @@ nb::object array_for(const StructValue& self, std::size_t index, nb::handle valu
 
 void set_array(StructValue& self, std::int64_t field_offset, nb::object array) {
     ArrayView view;
-    if (PyArray* given = array.is_valid() ? array_pointer(array) : nullptr) view = shown_view(*given);
+    if (PyArray* given = array.is_valid() ? array_pointer(array) : nullptr) view = escaping_view(*given);
     std::memcpy(self.data() + field_offset, &view, sizeof view);
     slot_at(self, field_offset).array = std::move(array);
 }
@@ -165,7 +165,7 @@ void StructValue::pack(void* to) {
     // An array may have got a gradient since it was assigned.
     for (const Slot& slot : slots()) {
         if (!slot.array.is_valid()) continue;
-        std::memcpy(data_ + (slot.offset - offset()), &shown_view(*array_pointer(slot.array)), sizeof(ArrayView));
+        std::memcpy(data_ + (slot.offset - offset()), &escaping_view(*array_pointer(slot.array)), sizeof(ArrayView));
     }
     std::memcpy(to, data_, size_of(type_));
 }

@@ -54,8 +54,8 @@ private:
 };
 
 // For structs and code that may do anything with the addresses in it, the gradient's included.
-inline const ArrayView& shown_view(const PyArray& array) {
-    program::show_gradient(array);
+inline const ArrayView& escaping_view(const PyArray& array) {
+    program::mark_gradient_escaped(array);
     return array.array.view;
 }
 

@@ -287,7 +287,7 @@ bool HostBuiltin::fill(const Plan& plan, PyObject* const* arguments, std::byte* 
         if (slot.type.is_array()) {
             const PyArray& array = *array_pointer(argument);
             require_memory_of_the_host(name_, static_cast<std::size_t>(plan.slots[i]), array.array);
-            std::memcpy(block + slot.offset, &shown_view(array), sizeof(ArrayView));
+            std::memcpy(block + slot.offset, &escaping_view(array), sizeof(ArrayView));
         } else if ((in_range && slot.type.is_int() && wraps(argument, slot.type)) ||
                    !write_value(argument, slot.type, block + slot.offset)) {
             return false;

@@ -133,7 +133,7 @@ bool may_have_grid_order(const PassOptions& options) {
 }
 
 // The user's C++ gets arrays with the addresses of their gradients.
-bool may_look_at_gradients(const ir::Module& module) {
+bool may_expose_gradients(const ir::Module& module) {
     bool found = false;
     for (const auto& function : module.functions)
         ir::for_each_operation(function->body, [&](const ir::Operation& operation) {
@@ -174,7 +174,7 @@ KernelFacts::KernelFacts(std::vector<Type> types, std::vector<ParameterEffects> 
         if (effect.writes || effect.writes_itself || effect.writes_within)
             written.push_back(static_cast<std::uint32_t>(i));
     }
-    shows_gradients = keeps_arrays;
+    gradients_escape = keeps_arrays;
     reads_views = std::ranges::any_of(arrays, &BlockArray::holds_arrays);
 }
 
@@ -192,7 +192,7 @@ TransformedKernel transform_kernel(std::unique_ptr<ir::Module> module, const Pas
     std::vector<ParameterEffects> effects;
     std::vector<std::vector<int>> overwritten;
     std::vector<transform::OwnQuery> queries;
-    bool is_known = false, looks_at_gradients = false;
+    bool is_known = false, lets_gradients_escape = false;
     transform::PipelineOptions pipeline = pipeline_options(options);
     pipeline.after_pass = [&](std::string_view pass, const ir::Module& after) {
         dump_ir(pass, name, after);
@@ -200,7 +200,7 @@ TransformedKernel transform_kernel(std::unique_ptr<ir::Module> module, const Pas
         is_known = true;
         effects = ir::effects(*after.functions.front());
         overwritten = transform::overwritten(*after.functions.front());
-        looks_at_gradients = may_look_at_gradients(after);
+        lets_gradients_escape = may_expose_gradients(after);
         if (may_have_grid_order(options)) queries = transform::own_queries(*after.functions.front());
     };
     transform::run_pipeline(*module, pipeline);
@@ -209,7 +209,7 @@ TransformedKernel transform_kernel(std::unique_ptr<ir::Module> module, const Pas
     std::vector<Type> types;
     for (const ir::Value* parameter : kernel.parameters()) types.push_back(parameter->type);
     TransformedKernel transformed{{std::move(types), std::move(effects)}, nullptr, 0.0};
-    transformed.shows_gradients |= looks_at_gradients;
+    transformed.gradients_escape |= lets_gradients_escape;
     transformed.tid_rank = kernel.tid_rank;
     if (span) transformed.location = span.location();
     transformed.overwritten = std::move(overwritten);

@@ -59,9 +59,9 @@ struct KernelFacts {
     std::vector<std::uint32_t> written;     // parameters that these call written, in any way
     bool reads_views = false;               // elements of some parameter hold arrays
     bool keeps_arrays = false;  // of some parameter: the launch must keep the targets of pointers in its memory alive
-    // Its own code may look at gradients of its arrays: it names them, passes arrays to the user's C++, or
-    // keeps_arrays.
-    bool shows_gradients = false;
+    // Its own code may learn the addresses of its arrays' gradients: it names them, passes arrays to the user's C++,
+    // or keeps_arrays.
+    bool gradients_escape = false;
     int tid_rank = 0;
     std::string location;                                    // of the user's definition: "path:line:column"
     std::vector<std::vector<int>> overwritten;               // transform::overwritten(), of the kernel itself

@@ -2,8 +2,8 @@
 // are not cleared again.
 //
 // That ends for ever when other code may learn of the memory: gradient_of() gives the array of a gradient out, and
-// show_gradient() announces that its address is given out (variable.h). A recorded launch and its adjoint do neither;
-// the adjoint reports its writes here.
+// mark_gradient_escaped() announces that its address escapes (variable.h). A recorded launch and its adjoint do
+// neither; the adjoint reports its writes here.
 #pragma once
 
 #include <vector>

@@ -155,7 +155,7 @@ std::optional<std::vector<ArrayView>> ReferencedObjects::views(const ReferencedO
         view = part.array->array.view;
         if (part.primal) view.data = part.primal->contents().view.data;
         if (with_gradient(*part.array))
-            show_gradient(*part.array);
+            mark_gradient_escaped(*part.array);
         else
             view.grad = nullptr;
     }

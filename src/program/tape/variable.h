@@ -22,15 +22,15 @@ inline runtime::Array gradient_to_read(const Variable& of) {
     return gradient;
 }
 
-// To be called before the address of its gradient is given out, if it has one: its contents are no longer known
-// (gradient_memory.h).
-inline void show_gradient(const Variable& of) {
+// To be called before the address of its gradient, if it has one, escapes to other code: its contents are no longer
+// known (gradient_memory.h).
+inline void mark_gradient_escaped(const Variable& of) {
     if (of.gradient) of.gradient->zeros.forget();
 }
 
 // The array of its gradient, which must exist, for any use.
 inline runtime::Array gradient_of(const Variable& of) {
-    show_gradient(of);
+    mark_gradient_escaped(of);
     return gradient_to_read(of);
 }
 
