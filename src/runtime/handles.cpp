@@ -21,7 +21,7 @@ namespace weft::runtime::spatial {
 
 namespace {
 
-// Number of launches with former objects: if it is 0, kernels skip the thread-local lookup.
+// Number of launches with previous objects: if it is 0, kernels skip the thread-local lookup.
 std::atomic<int> finding_count{0};
 constinit thread_local const PreviousObjectsPtr* snapshot_scope = nullptr;
 constinit thread_local const PreviousObjects* thread_snapshot = nullptr;
@@ -135,7 +135,7 @@ void set_free(std::size_t slot) {
 // False if the id has no meaning.
 bool remove(std::uint64_t id) {
     Slots& own = owners();
-    Contents former;
+    Contents previous;
     {
         const std::lock_guard lock(own.mutex);
         if (!is_present(id)) return false;
@@ -143,17 +143,17 @@ bool remove(std::uint64_t id) {
         slot.id = 0;
         slot.descriptor = kEmpty;
         slot.table_device = nullptr;
-        former = std::exchange(own.uses[slot_of(id)].contents, {});
+        previous = std::exchange(own.uses[slot_of(id)].contents, {});
     }
-    if (former.table) {
-        former.table->remove(slot_of(id), [slot = slot_of(id), object = std::move(former.object)]() mutable {
+    if (previous.table) {
+        previous.table->remove(slot_of(id), [slot = slot_of(id), object = std::move(previous.object)]() mutable {
             object.reset();
             set_free(slot);
         });
         return true;
     }
     set_free(slot_of(id));
-    retire(std::move(former.object));
+    retire(std::move(previous.object));
     return true;
 }
 
@@ -205,17 +205,17 @@ std::uint64_t publish(ObjectKind kind, Contents contents) {
 void replace(std::uint64_t id, Contents contents) {
     DeviceTable* const table = contents.table;
     if (table) table->change(slot_of(id), contents.descriptor);
-    std::shared_ptr<const Object> former;
+    std::shared_ptr<const Object> previous;
     {
         const std::lock_guard lock(owners().mutex);
         if (!table) slots[slot_of(id)].descriptor = contents.descriptor;
-        former = std::exchange(owners().uses[slot_of(id)].contents, std::move(contents)).object;
+        previous = std::exchange(owners().uses[slot_of(id)].contents, std::move(contents)).object;
     }
     ++change_count;
     if (table)
-        former.reset();  // its memory is freed in the order of the stream
+        previous.reset();  // its memory is freed in the order of the stream
     else
-        retire(std::move(former));
+        retire(std::move(previous));
 }
 
 void count_change() { ++change_count; }
@@ -447,18 +447,18 @@ const void* find_descriptor(std::uint64_t id, ObjectKind kind) {
 
 std::uint64_t find_object(std::uint64_t id, std::int32_t kind) {
     const auto of = static_cast<ObjectKind>(kind);
-    const bool is_former = finding_count.load(std::memory_order_relaxed) != 0 && thread_snapshot;
-    return reinterpret_cast<std::uintptr_t>(is_former ? thread_snapshot->find(id, of) : find_descriptor(id, of));
+    const bool finds_previous = finding_count.load(std::memory_order_relaxed) != 0 && thread_snapshot;
+    return reinterpret_cast<std::uintptr_t>(finds_previous ? thread_snapshot->find(id, of) : find_descriptor(id, of));
 }
 
 std::int32_t has_object(std::uint64_t id, std::int32_t kind) {
     const auto of = static_cast<ObjectKind>(kind);
-    const bool is_former = finding_count.load(std::memory_order_relaxed) != 0 && thread_snapshot;
+    const bool finds_previous = finding_count.load(std::memory_order_relaxed) != 0 && thread_snapshot;
     id = without_tangents(id, of);
-    return is_former ? thread_snapshot->has(id, of) : is_object(id, of) && table_device(id) == nullptr;
+    return finds_previous ? thread_snapshot->has(id, of) : is_object(id, of) && table_device(id) == nullptr;
 }
 
-// ---- former objects ----
+// ---- previous objects ----
 
 void PreviousObjects::add(std::uint64_t id, const void* descriptor, std::shared_ptr<const void> holder,
                           const DeviceTable* table) {

@@ -133,18 +133,18 @@ spatial::PreviousObjectsPtr previous_objects(Packed& packed, bool of_adjoint, co
     const auto moves = [&](const program::Variable& of) { return moving.tangent(of) != nullptr; };
     if (!entry.is_none()) {
         const auto& launch = nb::cast<const PyRecordedLaunch&>(entry);
-        auto former = launch.previous_objects(nb::cast<PyTape&>(tape).tape.memory(), moves);
-        if (former) launch.objects()->add_tangents(tangent, *former);
-        return former;
+        auto previous = launch.previous_objects(nb::cast<PyTape&>(tape).tape.memory(), moves);
+        if (previous) launch.objects()->add_tangents(tangent, *previous);
+        return previous;
     }
     if (!of_adjoint && !moving.any()) return nullptr;
     const std::unique_ptr<program::ReferencedObjects> found = referenced_objects(packed);
     if (!found) return nullptr;
     found->keep(packed.device);
-    auto former = of_adjoint ? found->former({}, /*reads=*/false, moves)
-                             : std::make_shared<spatial::PreviousObjects>(/*are_all=*/false);
-    found->add_tangents(tangent, *former);
-    return former;
+    auto previous = of_adjoint ? found->previous({}, /*reads=*/false, moves)
+                               : std::make_shared<spatial::PreviousObjects>(/*are_all=*/false);
+    found->add_tangents(tangent, *previous);
+    return previous;
 }
 
 // bind_adjoint() describes the other lists; a kernel that is no adjoint fills `returned`.
@@ -179,7 +179,8 @@ void run_jvp(nb::handle kernel, nb::handle dim, nb::list values, nb::list tangen
         watch_written(check, packed.kernel, effects, moved.data(), "the tangent of ");
     }
     std::optional<spatial::SnapshotScope> snapshot_scope;
-    if (auto former = previous_objects(packed, of_adjoint, moving_arrays, entry, tape)) snapshot_scope.emplace(former);
+    if (auto previous = previous_objects(packed, of_adjoint, moving_arrays, entry, tape))
+        snapshot_scope.emplace(previous);
     const program::CompiledKernel& compiled =
         program::launch_derived(packed.kernel.core(), what, checks ? &check : nullptr);
     snapshot_scope.reset();

@@ -11,23 +11,23 @@ constexpr UInt64 kTreeOfMesh = UInt64(1) << 63, kTangentsOfMesh = UInt64(1) << 6
 
 UInt64 without_tangents(UInt64 id, Int32 kind) { return kind == kMesh ? id & ~kTangentsOfMesh : id; }
 
-const ObjectSlot* find_former(const ObjectTable& table, UInt64 id) {
-    Int32 first = 0, last = table.former_count;
+const ObjectSlot* find_previous(const ObjectTable& table, UInt64 id) {
+    Int32 first = 0, last = table.previous_count;
     while (first < last) {
         const Int32 middle = first + (last - first) / 2;
-        if (table.former[middle].id < id)
+        if (table.previous[middle].id < id)
             first = middle + 1;
         else
             last = middle;
     }
-    return first < table.former_count && table.former[first].id == id ? table.former + first : nullptr;
+    return first < table.previous_count && table.previous[first].id == id ? table.previous + first : nullptr;
 }
 
 // The address of the descriptor; 0 if the id names no object of this kind.
 UInt64 find(const ObjectTable& table, UInt64 id, Int32 kind) {
     if (Int32(without_tangents(id, kind) >> 56) != kind) return 0;
-    if (table.former_count != 0 || table.are_all != 0) {
-        if (const ObjectSlot* former = find_former(table, id)) return former->descriptor;
+    if (table.previous_count != 0 || table.are_all != 0) {
+        if (const ObjectSlot* previous = find_previous(table, id)) return previous->descriptor;
         if (table.are_all != 0) {
             if (id == without_tangents(id, kind)) *table.missed = 1;
             return 0;

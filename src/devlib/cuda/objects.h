@@ -18,9 +18,9 @@ struct ObjectTable {
     Int64 slot_count;
     UInt64 empty;  // the address of the descriptor of an empty object; kDescriptorBytes after it, that of a hash grid
     // Ids that have another meaning in this launch, ascending; descriptor 0: none.
-    const ObjectSlot* former;
-    Int32 former_count;
-    Int32 are_all;  // ids that are not among `former` have no meaning
+    const ObjectSlot* previous;
+    Int32 previous_count;
+    Int32 are_all;  // ids that are not among `previous` have no meaning
     Int32* missed;  // set when such an id is looked up
 };
 

@@ -26,9 +26,9 @@ namespace {
 constexpr std::int64_t kMostPointsOfThread = 32;
 
 const spatial::HashGridDescriptor& grid_with(std::uint64_t id) {
-    const spatial::PreviousObjectsPtr& former = spatial::SnapshotScope::current();
+    const spatial::PreviousObjectsPtr& previous = spatial::SnapshotScope::current();
     return *static_cast<const spatial::HashGridDescriptor*>(
-        former ? former->find(id, ObjectKind::hash_grid) : spatial::find_descriptor(id, ObjectKind::hash_grid));
+        previous ? previous->find(id, ObjectKind::hash_grid) : spatial::find_descriptor(id, ObjectKind::hash_grid));
 }
 
 std::uint64_t id_at(const std::byte* block, std::int64_t offset) {

@@ -194,8 +194,8 @@ void record_run(runtime::Recording& recording, const CompiledKernel& kernel, run
                                          "' is launched in a graph capture, which verify_fp cannot check. help: "
                                          "wp.config.verify_fp = False around the capture");
     }
-    const runtime::spatial::PreviousObjectsPtr& former = runtime::spatial::SnapshotScope::current();
-    if (kernel.description.finds_objects() && former && !former->are_of_graph()) {
+    const runtime::spatial::PreviousObjectsPtr& previous = runtime::spatial::SnapshotScope::current();
+    if (kernel.description.finds_objects() && previous && !previous->are_of_graph()) {
         throw UsageError("hvp()",
                          "kernel '" + name +
                              "' looked into a mesh, a BVH, a grid or a volume, and in a graph capture derivatives of "

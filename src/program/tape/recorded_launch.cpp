@@ -77,24 +77,24 @@ void RecordedLaunch::throw_written_objects() const {
 std::shared_ptr<runtime::spatial::PreviousObjects> RecordedLaunch::previous_objects(
     const TapeMemory& memory, const ReferencedObjects::WithGradient& with_gradient) const {
     if (!objects_) return nullptr;
-    auto former = objects_->former(memory, reads_objects(), with_gradient);
-    if (!former) throw_written_objects();
-    return former;
+    auto previous = objects_->previous(memory, reads_objects(), with_gradient);
+    if (!previous) throw_written_objects();
+    return previous;
 }
 
 runtime::spatial::PreviousObjectsPtr RecordedLaunch::objects_for_adjoint(const TapeMemory& memory) const {
     if (!objects_ || !runtime::current_recording(*device_))
         return previous_objects(memory, [](const Variable&) { return true; });
-    auto former = objects_->former_in_graph(memory, reads_objects(), signature_->name);
-    if (!former) throw_written_objects();
-    return former;
+    auto previous = objects_->previous_in_graph(memory, reads_objects(), signature_->name);
+    if (!previous) throw_written_objects();
+    return previous;
 }
 
-void RecordedLaunch::check_found(const runtime::spatial::PreviousObjectsPtr& former) const {
+void RecordedLaunch::check_found(const runtime::spatial::PreviousObjectsPtr& previous) const {
     // In a graph, ids that are not among them have their present meaning.
-    if (!former || former->are_of_graph()) return;
+    if (!previous || previous->are_of_graph()) return;
     device_->default_stream().synchronize();
-    if (former->has_missed())
+    if (previous->has_missed())
         throw UsageError(
             "Tape.backward()",
             "kernel '" + signature_->name +
@@ -302,7 +302,7 @@ bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const Suppl
     }
     for (const auto& [parameter, primal] : after_)
         view_at(after.data(), signature_->layout.offsets[parameter]).data = primal->contents().view.data;
-    const runtime::spatial::PreviousObjectsPtr former = objects_for_adjoint(memory);
+    const runtime::spatial::PreviousObjectsPtr previous = objects_for_adjoint(memory);
     std::vector<runtime::BufferPtr> holders;
     if (any_nested_kept()) holders = show_nested(before.data(), after.data());
     // Other threads may give arrays other gradients meanwhile; this keeps the memory of the present ones.
@@ -329,11 +329,11 @@ bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const Suppl
     if (checks) watch_gradients(check, before.data());
     {
         std::optional<runtime::spatial::SnapshotScope> snapshot_scope;
-        if (former) snapshot_scope.emplace(former);
+        if (previous) snapshot_scope.emplace(previous);
         kernel_->launch_adjoint(what, checks ? &check : nullptr);
     }
     writes.done();
-    check_found(former);
+    check_found(previous);
     return true;
 }
 

@@ -83,7 +83,7 @@ public:
     std::shared_ptr<runtime::spatial::PreviousObjects> previous_objects(
         const TapeMemory& memory, const ReferencedObjects::WithGradient& with_gradient) const;
     // To be called after an adjoint that was given these objects.
-    void check_found(const runtime::spatial::PreviousObjectsPtr& former) const;
+    void check_found(const runtime::spatial::PreviousObjectsPtr& previous) const;
     const std::vector<Nested>& nested() const { return nested_; }
     // Its arguments, with the present gradients of arrays.
     std::vector<std::byte> block() const;

@@ -162,14 +162,14 @@ std::optional<std::vector<ArrayView>> ReferencedObjects::views(const ReferencedO
     return views;
 }
 
-std::shared_ptr<spatial::PreviousObjects> ReferencedObjects::former(const TapeMemory& memory, bool reads,
-                                                                    const WithGradient& with_gradient) const {
-    auto former = std::make_shared<spatial::PreviousObjects>();
+std::shared_ptr<spatial::PreviousObjects> ReferencedObjects::previous(const TapeMemory& memory, bool reads,
+                                                                      const WithGradient& with_gradient) const {
+    auto previous = std::make_shared<spatial::PreviousObjects>();
     for (const ObjectArray& part : ids_)
         if (!is_as_it_was(part, memory)) return nullptr;
     for (const ReferencedObject& found : found_) {
         if (found.kept.is_empty()) {
-            former->add(found.id, nullptr, nullptr);
+            previous->add(found.id, nullptr, nullptr);
             continue;
         }
         if (reads && !found.kept.is_current()) return nullptr;
@@ -178,24 +178,24 @@ std::shared_ptr<spatial::PreviousObjects> ReferencedObjects::former(const TapeMe
         if (!arrays) return nullptr;
         std::shared_ptr<const void> descriptor = arrays->empty() ? nullptr : contents.object->descriptor_with(*arrays);
         if (descriptor)
-            former->add(found.id, descriptor.get(),
-                        std::make_shared<std::pair<decltype(descriptor), spatial::Contents>>(descriptor, contents),
-                        contents.table);
+            previous->add(found.id, descriptor.get(),
+                          std::make_shared<std::pair<decltype(descriptor), spatial::Contents>>(descriptor, contents),
+                          contents.table);
         else
-            former->add(found.id, contents.descriptor, contents.object, contents.table);
+            previous->add(found.id, contents.descriptor, contents.object, contents.table);
     }
-    return former;
+    return previous;
 }
 
-std::shared_ptr<spatial::PreviousObjects> ReferencedObjects::former_in_graph(const TapeMemory& memory, bool reads,
-                                                                             const std::string& kernel) const {
-    auto former = std::make_shared<spatial::PreviousObjects>(/*are_all=*/false);
-    former->set_of_graph();
+std::shared_ptr<spatial::PreviousObjects> ReferencedObjects::previous_in_graph(const TapeMemory& memory, bool reads,
+                                                                               const std::string& kernel) const {
+    auto previous = std::make_shared<spatial::PreviousObjects>(/*are_all=*/false);
+    previous->set_of_graph();
     for (const ObjectArray& part : ids_)
         if (!is_as_it_was(part, memory)) return nullptr;
     for (const ReferencedObject& found : found_) {
         if (found.kept.is_empty()) {
-            former->add(found.id, nullptr, nullptr);
+            previous->add(found.id, nullptr, nullptr);
             continue;
         }
         if (reads && !found.kept.is_current()) return nullptr;
@@ -209,16 +209,16 @@ std::shared_ptr<spatial::PreviousObjects> ReferencedObjects::former_in_graph(con
                                  "' has looked into, and the graph would find the later one. help: a grid of its own "
                                  "for each build, or call backward() in the capture before the next build");
         if (is_present || found.kept_in_graph) {
-            former->follow(found.id, std::move(*arrays), found.kept_in_graph);
+            previous->follow(found.id, std::move(*arrays), found.kept_in_graph);
             continue;
         }
         // The copy that the graph makes before it changes the object.
         auto held = std::make_shared<std::pair<std::shared_ptr<const void>, spatial::Contents>>(nullptr, contents);
         if (!arrays->empty()) held->first = contents.object->descriptor_with(*arrays);
         const void* const descriptor = held->first ? held->first.get() : contents.descriptor;
-        former->add(found.id, descriptor, std::move(held), contents.table);
+        previous->add(found.id, descriptor, std::move(held), contents.table);
     }
-    return former;
+    return previous;
 }
 
 void ReferencedObjects::add_tangents(const TangentOf& tangent, spatial::PreviousObjects& to) const {

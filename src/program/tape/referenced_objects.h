@@ -64,12 +64,12 @@ public:
     // The objects for the adjoint. Gradients that it adds arrive at the arrays for which with_gradient(array) holds.
     // Null if memory was written outside the tape since then; `reads` says whether the contents of their arrays matter.
     using WithGradient = std::function<bool(const Variable&)>;
-    std::shared_ptr<runtime::spatial::PreviousObjects> former(const TapeMemory& memory, bool reads,
-                                                              const WithGradient& with_gradient) const;
+    std::shared_ptr<runtime::spatial::PreviousObjects> previous(const TapeMemory& memory, bool reads,
+                                                                const WithGradient& with_gradient) const;
     // The same for an adjoint that is captured: it finds each object as the launch does when the graph runs. Throws
     // UsageError if the capture has built an object again since, so that this is not known.
-    std::shared_ptr<runtime::spatial::PreviousObjects> former_in_graph(const TapeMemory& memory, bool reads,
-                                                                       const std::string& kernel) const;
+    std::shared_ptr<runtime::spatial::PreviousObjects> previous_in_graph(const TapeMemory& memory, bool reads,
+                                                                         const std::string& kernel) const;
     // For forward mode, after keep(): meshes get tangents that consist of those of their arrays. tangent(array) is null
     // for an array that does not move.
     using TangentOf = std::function<const ArrayView*(const Variable&)>;

@@ -104,8 +104,8 @@ bool CpuKernel::run(KernelEntryPoint entry, const void* arguments, const Grid& g
     if (options.serial) context.accesses = &accesses;
     std::optional<spatial::ReadLease> reading;
     if (code.finds_objects) {
-        if (const spatial::PreviousObjectsPtr& former = spatial::SnapshotScope::current())
-            return run_finding(*former, entry, arguments, grid, options);
+        if (const spatial::PreviousObjectsPtr& previous = spatial::SnapshotScope::current())
+            return run_finding(*previous, entry, arguments, grid, options);
         reading.emplace();
     }
     std::optional<AtomicsLock> lock;
@@ -125,9 +125,9 @@ bool CpuKernel::run(KernelEntryPoint entry, const void* arguments, const Grid& g
     return !interrupts.is_stopped();
 }
 
-bool CpuKernel::run_finding(const spatial::PreviousObjects& former, KernelEntryPoint entry, const void* arguments,
+bool CpuKernel::run_finding(const spatial::PreviousObjects& previous, KernelEntryPoint entry, const void* arguments,
                             const Grid& grid, const LaunchOptions& options) const {
-    const FindingEntry finding{entry, arguments, former};
+    const FindingEntry finding{entry, arguments, previous};
     const spatial::SnapshotScope none(nullptr);
     return run(&FindingEntry::run, &finding, grid, options);
 }
@@ -195,13 +195,13 @@ bool CpuKernel::launch_apart(std::span<const std::byte> arguments, const Grid& g
                              Stream& stream) const {
     auto& device = static_cast<CpuDevice&>(stream.device());
     if (DeferredStream* const late = device.deferred()) {
-        late->put([this, &stream, grid, options = options, former = spatial::SnapshotScope::current(),
+        late->put([this, &stream, grid, options = options, previous = spatial::SnapshotScope::current(),
                    bytes = std::vector<std::byte>(arguments.begin(), arguments.end()),
                    gradients = std::vector<PrivateGradient>(options.private_gradients.begin(),
                                                             options.private_gradients.end())]() mutable {
             options.private_gradients = gradients;
             options.interrupted = nullptr;
-            const spatial::SnapshotScope finding(former);
+            const spatial::SnapshotScope finding(previous);
             const CpuDevice::Access access(stream.device());
             launch(bytes, grid, options, stream);
         });

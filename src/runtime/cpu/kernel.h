@@ -29,7 +29,7 @@ private:
     bool launch_apart(std::span<const std::byte> arguments, const Grid& grid, const LaunchOptions& options,
                       Stream& stream) const;
     bool run(KernelEntryPoint entry, const void* arguments, const Grid& grid, const LaunchOptions& options) const;
-    bool run_finding(const spatial::PreviousObjects& former, KernelEntryPoint entry, const void* arguments,
+    bool run_finding(const spatial::PreviousObjects& previous, KernelEntryPoint entry, const void* arguments,
                      const Grid& grid, const LaunchOptions& options) const;
     bool is_quicker_exclusive(std::int64_t threads) const;
     void run_exclusive(KernelEntryPoint entry, const void* arguments, LaunchContext& context, std::int64_t count) const;

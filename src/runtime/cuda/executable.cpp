@@ -369,13 +369,13 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
     }
     std::unique_ptr<CudaMemory> objects;
     if (entry.finds_objects) {
-        const spatial::PreviousObjectsPtr& former = spatial::SnapshotScope::current();
-        if (!former)
+        const spatial::PreviousObjectsPtr& previous = spatial::SnapshotScope::current();
+        if (!previous)
             launch.objects = device.objects().table();
         else if (recording)
-            launch.objects = device.objects().table_in_graph(former, *recording);
+            launch.objects = device.objects().table_in_graph(previous, *recording);
         else
-            objects = device.objects().table_with(*former, stream);
+            objects = device.objects().table_with(*previous, stream);
         if (objects) launch.objects = objects->data();
     }
     launch.together = shape.together;

@@ -119,7 +119,7 @@ void Bvh::refit() { contents_->refit(lowers_, uppers_); }
 
 void Bvh::rebuild(const TreeOptions& options) {
     std::shared_ptr<Contents> made = make(options);
-    former_ = std::exchange(contents_, std::move(made));
+    previous_ = std::exchange(contents_, std::move(made));
 }
 
 bool Bvh::is_packed() const { return contents_->is_packed(); }

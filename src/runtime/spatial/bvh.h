@@ -22,7 +22,7 @@ public:
     Bvh& operator=(const Bvh&) = delete;
 
     // Updates the tree to the present boxes: refit() keeps its structure, rebuild() makes a new one. The descriptor()
-    // from before a rebuild lives as long as former().
+    // from before a rebuild lives as long as previous().
     void refit();
     void rebuild(const TreeOptions& options);
     // Whether a device built the tree, so that it can do so again in the same memory, also in a graph.
@@ -33,7 +33,7 @@ public:
     const Array& uppers() const { return uppers_; }
     // A devlib::BvhDescriptor<float> or <double>.
     const void* descriptor() const;
-    std::shared_ptr<const void> former() const { return former_; }
+    std::shared_ptr<const void> previous() const { return previous_; }
 
 private:
     struct Contents;
@@ -47,7 +47,7 @@ private:
     Array lowers_, uppers_;
     std::optional<Array> groups_;
     std::shared_ptr<Contents> contents_;
-    std::shared_ptr<const void> former_;
+    std::shared_ptr<const void> previous_;
 };
 
 }  // namespace weft::runtime::spatial

@@ -68,28 +68,28 @@ DeviceGrid::MemoryPtr DeviceGrid::memory_for(std::int64_t points, bool with_grou
                                                                  : make_memory(points, with_groups);
     std::vector<MemoryPtr> unused;  // freed without the lock
     const std::lock_guard lock(mutex_);
-    const MemoryPtr former = std::exchange(present_, next);
+    const MemoryPtr previous = std::exchange(present_, next);
     is_shared_ = false;
     const auto note = [&](const MemoryPtr& memory) {
         if (memory && std::ranges::find(of_graphs_, memory) == of_graphs_.end()) of_graphs_.push_back(memory);
     };
     if (current_recording(device_)) {
-        // Until the graph is launched, the descriptor points to the former memory.
-        note(former);
+        // Until the graph is launched, the descriptor points to the previous memory.
+        note(previous);
         note(next);
     } else {
         // The descriptor will point to the memory of this build, so that only graphs need others.
         const auto is_unused = [&](const MemoryPtr& each) { return each != next && each.use_count() == 1; };
         std::ranges::copy_if(of_graphs_, std::back_inserter(unused), is_unused);
         std::erase_if(of_graphs_, [&](const MemoryPtr& each) { return std::ranges::count(unused, each) > 0; });
-        unused.push_back(former);
+        unused.push_back(previous);
     }
     return next;
 }
 
 // Gives the snapshots of tapes a copy. A build that is captured changes nothing yet: the version tells a backward pass
 // after a launch of the graph that the grid has changed.
-void DeviceGrid::keep_former(std::uint64_t id) {
+void DeviceGrid::keep_previous(std::uint64_t id) {
     if (!is_kept(id) || current_recording(device_)) return;
     keep_apart(id);
     is_shared_ = true;
@@ -107,7 +107,7 @@ devlib::HashGridFields DeviceGrid::describe(const Sorted& sorted, std::int64_t c
 }
 
 void DeviceGrid::build(const Array& points, double inverse_width, const Array* groups, std::uint64_t id) {
-    keep_former(id);
+    keep_previous(id);
     const std::int64_t count = points.size();
     const MemoryPtr memory = memory_for(count, groups != nullptr);
 

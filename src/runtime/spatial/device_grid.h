@@ -51,7 +51,7 @@ private:
     void show_groups();
     MemoryPtr make_memory(std::int64_t points, bool with_groups) const;
     MemoryPtr memory_for(std::int64_t points, bool with_groups);
-    void keep_former(std::uint64_t id);
+    void keep_previous(std::uint64_t id);
     devlib::HashGridFields describe(const Sorted& sorted, std::int64_t count, double inverse_width) const;
 
     Device& device_;

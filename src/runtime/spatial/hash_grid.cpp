@@ -411,9 +411,9 @@ bool follow(const HashGridDescriptor& descriptor, const PositionField& places) {
 bool may_need_order(std::int64_t count) { return count >= kFewestToOrder; }
 
 const HashGridDescriptor* order_for(std::uint64_t id, std::int64_t count, const PositionField& places) {
-    const PreviousObjectsPtr& former = SnapshotScope::current();
-    const auto& grid = *static_cast<const HashGridDescriptor*>(former ? former->find(id, ObjectKind::hash_grid)
-                                                                      : find_descriptor(id, ObjectKind::hash_grid));
+    const PreviousObjectsPtr& previous = SnapshotScope::current();
+    const auto& grid = *static_cast<const HashGridDescriptor*>(previous ? previous->find(id, ObjectKind::hash_grid)
+                                                                        : find_descriptor(id, ObjectKind::hash_grid));
     if (!grid.in_no_order || grid.count != count || places.array.shape[0] != count || !places.array.data)
         return nullptr;
     return follow(grid, places) ? &grid : nullptr;

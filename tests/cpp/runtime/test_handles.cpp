@@ -99,25 +99,25 @@ TEST(SpatialHandles, snapshots_are_parted_from_what_is_written_in_place) {
     withdraw(other);
 }
 
-TEST(SpatialHandles, a_launch_finds_former_objects_and_nothing_else) {
-    auto number = std::make_shared<Number>(1), former_number = std::make_shared<Number>(7);
+TEST(SpatialHandles, a_launch_finds_previous_objects_and_nothing_else) {
+    auto number = std::make_shared<Number>(1), previous_number = std::make_shared<Number>(7);
     const std::uint64_t id = publish_number(number), unknown = publish_number(number);
-    auto former = std::make_shared<PreviousObjects>();
-    former->add(id, &former_number->value, former_number);
-    former->add(id + (std::uint64_t{1} << 32), nullptr, nullptr);
+    auto previous = std::make_shared<PreviousObjects>();
+    previous->add(id, &previous_number->value, previous_number);
+    previous->add(id + (std::uint64_t{1} << 32), nullptr, nullptr);
     {
-        const SnapshotScope finding(former);
-        EXPECT_EQ(SnapshotScope::current(), former);
+        const SnapshotScope finding(previous);
+        EXPECT_EQ(SnapshotScope::current(), previous);
         EXPECT_EQ(found(id), 1);  // it is for launches, and none runs here
         std::thread([&] {
             EXPECT_EQ(SnapshotScope::current(), nullptr);
-            const ThreadSnapshotScope here(*former);
+            const ThreadSnapshotScope here(*previous);
             EXPECT_EQ(found(id), 7);
             EXPECT_EQ(at(reinterpret_cast<const void*>(find_object(id, int(ObjectKind::mesh)))), 0);
             EXPECT_EQ(found(id + (std::uint64_t{1} << 32)), 0);
-            EXPECT_FALSE(former->has_missed());
+            EXPECT_FALSE(previous->has_missed());
             EXPECT_EQ(found(unknown), 0);
-            EXPECT_TRUE(former->has_missed());
+            EXPECT_TRUE(previous->has_missed());
         }).join();
         EXPECT_EQ(found(unknown), 1);
     }

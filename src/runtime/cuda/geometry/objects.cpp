@@ -102,23 +102,24 @@ void CudaObjects::make_slots(std::size_t least) {
         if (slots_.size() >= least) return show_header();
     }
     CudaMemory made = take(bytes_of(count));
-    void* former = nullptr;
-    std::size_t former_count = 0;
+    void* previous = nullptr;
+    std::size_t previous_count = 0;
     {
         const std::lock_guard lock(mutex_);
         if (slots_.size() >= count) return show_header();
         std::vector<devlib::ObjectSlot> slots = slots_;
         slots.resize(count);
         write(made.data(), slots.data(), bytes_of(count));
-        former = const_cast<devlib::ObjectSlot*>(header_.slots);
-        former_count = std::exchange(slots_, std::move(slots)).size();
+        previous = const_cast<devlib::ObjectSlot*>(header_.slots);
+        previous_count = std::exchange(slots_, std::move(slots)).size();
         header_.slots = static_cast<const devlib::ObjectSlot*>(made.release());
         header_.slot_count = static_cast<devlib::Int64>(count);
         is_shown_ = false;
         show_header();
     }
-    if (former == nullptr) return;
-    free_when_idle(device_, [this, former, bytes = bytes_of(former_count)] { device_.free(former, bytes, *own_); });
+    if (previous == nullptr) return;
+    free_when_idle(device_,
+                   [this, previous, bytes = bytes_of(previous_count)] { device_.free(previous, bytes, *own_); });
 }
 
 void CudaObjects::write_slot(std::size_t slot) {
@@ -159,10 +160,10 @@ void CudaObjects::remove(std::size_t slot, std::function<void()> done) {
 }
 
 std::vector<std::byte> CudaObjects::table_bytes(const spatial::PreviousObjects& objects, const void* at) {
-    std::vector<devlib::ObjectSlot> former;  // sorted by id, as the entries are
+    std::vector<devlib::ObjectSlot> previous;  // sorted by id, as the entries are
     for (const auto& entry : objects.entries()) {
         const bool is_here = entry.table == this || entry.descriptor == nullptr;
-        former.push_back({entry.id, is_here ? address(entry.descriptor) : 0});
+        previous.push_back({entry.id, is_here ? address(entry.descriptor) : 0});
     }
     devlib::ObjectTable table{};
     {
@@ -170,14 +171,14 @@ std::vector<std::byte> CudaObjects::table_bytes(const spatial::PreviousObjects& 
         table = header_;
     }
     const auto* const begin = static_cast<const std::byte*>(at);
-    table.former = reinterpret_cast<const devlib::ObjectSlot*>(begin + 2 * kHeaderBytes);
-    table.former_count = static_cast<devlib::Int32>(former.size());
+    table.previous = reinterpret_cast<const devlib::ObjectSlot*>(begin + 2 * kHeaderBytes);
+    table.previous_count = static_cast<devlib::Int32>(previous.size());
     table.are_all = objects.are_all();
     table.missed = reinterpret_cast<devlib::Int32*>(const_cast<std::byte*>(begin) + kHeaderBytes);
-    const std::size_t former_bytes = former.size() * sizeof(devlib::ObjectSlot);
-    std::vector<std::byte> bytes(2 * kHeaderBytes + former_bytes);
+    const std::size_t previous_bytes = previous.size() * sizeof(devlib::ObjectSlot);
+    std::vector<std::byte> bytes(2 * kHeaderBytes + previous_bytes);
     std::memcpy(bytes.data(), &table, sizeof table);
-    if (former_bytes > 0) std::memcpy(bytes.data() + 2 * kHeaderBytes, former.data(), former_bytes);
+    if (previous_bytes > 0) std::memcpy(bytes.data() + 2 * kHeaderBytes, previous.data(), previous_bytes);
     return bytes;
 }
 

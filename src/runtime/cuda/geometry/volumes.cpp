@@ -132,11 +132,11 @@ private:
 
     // Replaces the tiles of the leaves, which are places in a box, by their numbers among those that exist.
     void number_tiles(Topology& topology) const {
-        std::uint64_t former = ~std::uint64_t{0};
+        std::uint64_t previous = ~std::uint64_t{0};
         for (std::uint64_t& leaf : topology.leaves) {
             std::uint64_t tile = leaf >> kNodeBits;
-            if (tile != former) {
-                former = tile;
+            if (tile != previous) {
+                previous = tile;
                 std::int32_t at[3];
                 for (int axis = 3; axis-- > 0; tile >>= plan_.bits[axis]) {
                     const std::uint64_t part = tile & ((std::uint64_t{1} << plan_.bits[axis]) - 1);

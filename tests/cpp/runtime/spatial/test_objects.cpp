@@ -153,7 +153,7 @@ TEST(SpatialObjects, boxes_can_be_refitted_and_rebuilt) {
     static_cast<float*>(uppers.view.data)[0] = 70;
     bvh.rebuild({TreeMethod::linear, 2});
     EXPECT_NE(bvh.descriptor(), old);
-    EXPECT_NE(bvh.former(), nullptr);
+    EXPECT_NE(bvh.previous(), nullptr);
     EXPECT_EQ(tree().upper[0], 70);
     EXPECT_EQ(static_cast<const devlib::BvhDescriptor<float>*>(old)->tree.upper[0], 50);
 }

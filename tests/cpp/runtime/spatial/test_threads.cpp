@@ -59,9 +59,9 @@ const void* look_up(std::uint64_t id, ObjectKind kind) {
 template <typename Look>
 auto in_snapshot(std::uint64_t id, const Snapshot& kept, const Look& look) {
     const Contents contents = kept.is_empty() ? Contents{} : kept.contents();
-    PreviousObjects former;
-    former.add(id, contents.descriptor, contents.object);
-    const ThreadSnapshotScope here(former);
+    PreviousObjects previous;
+    previous.add(id, contents.descriptor, contents.object);
+    const ThreadSnapshotScope here(previous);
     return look(id);
 }
 
