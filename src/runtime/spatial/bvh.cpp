@@ -51,7 +51,7 @@ struct Bvh::DeviceContents final : Bvh::Contents {
           memory(allocate(sizeof described, device)) {
         described.lowers = fields_of(lowers), described.uppers = fields_of(uppers);
         described.scalar_bytes = sizeof(T);
-        show();
+        write_descriptor();
     }
     // A packed tree, built on the device.
     DeviceContents(const Array& lowers, const Array& uppers, const DeviceItems& items, const TreeOptions& options,
@@ -61,12 +61,12 @@ struct Bvh::DeviceContents final : Bvh::Contents {
           memory(allocate(sizeof described, device)) {
         described.lowers = fields_of(lowers), described.uppers = fields_of(uppers);
         described.scalar_bytes = sizeof(T);
-        show();
+        write_descriptor();
         rebuild(lowers, uppers);
     }
     DeviceContents(const DeviceContents& of)
         : device(of.device), tree(of.tree), described(of.described), memory(allocate(sizeof described, device)) {
-        show();
+        write_descriptor();
         copy_box(device, *tree_there(), *of.tree_there());
     }
     std::shared_ptr<Contents> copy() const override { return std::make_shared<DeviceContents>(*this); }
@@ -81,7 +81,7 @@ struct Bvh::DeviceContents final : Bvh::Contents {
 
 private:
     devlib::Tree<T>* tree_there() const { return &static_cast<devlib::BvhDescriptor<T>*>(memory->data)->tree; }
-    void show() {
+    void write_descriptor() {
         described.tree = tree.tree();
         device.geometry()->write(memory->data, &described, sizeof described);
     }

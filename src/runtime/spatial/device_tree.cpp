@@ -7,6 +7,7 @@
 
 #include "runtime/bytes.h"
 #include "runtime/spatial/packed_topology.h"
+#include "runtime/spatial/tree_descriptor.h"
 
 namespace weft::runtime::spatial {
 
@@ -83,7 +84,7 @@ DeviceTree<T, Block>::DeviceTree(Device& device, const devlib::Tree<T>& from, st
         group_roots_ = upload(device, std::span(from.group_roots, count));
     }
     set_nodes(nodes);
-    show();
+    update_descriptor();
 }
 
 template <typename T, template <typename> typename Block>
@@ -141,7 +142,7 @@ DeviceTree<T, Block>::DeviceTree(Device& device, const DeviceItems& items, std::
     tree_.node_count = static_cast<std::int32_t>(nodes.size());
     tree_.group_count = static_cast<std::int32_t>(numbers.size());
     set_nodes(nodes);
-    show();
+    update_descriptor();
 }
 
 template <typename T, template <typename> typename Block>
@@ -163,19 +164,14 @@ DeviceTree<T, Block>::DeviceTree(const DeviceTree& of)
       is_packed_(of.is_packed_),
       level_ends_(of.level_ends_),
       tree_(of.tree_) {
-    show();
+    update_descriptor();
 }
 
 template <typename T, template <typename> typename Block>
-void DeviceTree<T, Block>::show() {
-    tree_.nodes = data_of<devlib::Node<T>>(nodes_);
-    if constexpr (std::is_same_v<Block<T>, devlib::TriangleBlock<T>>)
-        tree_.triangles = data_of<Block<T>>(blocks_);
-    else
-        tree_.boxes = data_of<Block<T>>(blocks_);
+void DeviceTree<T, Block>::update_descriptor() {
+    set_addresses<T, Block>(tree_, data_of<devlib::Node<T>>(nodes_), data_of<Block<T>>(blocks_),
+                            data_of<std::int32_t>(groups_), data_of<std::int32_t>(group_roots_));
     tree_.moments = data_of<devlib::Moments<T>>(moments_);
-    tree_.groups = data_of<std::int32_t>(groups_);
-    tree_.group_roots = data_of<std::int32_t>(group_roots_);
 }
 
 template <typename T, template <typename> typename Block>

@@ -58,7 +58,7 @@ public:
 private:
     // Uploads the nodes, and the order in which refits visit them.
     void set_nodes(std::span<const devlib::Node<T>> nodes);
-    void show();
+    void update_descriptor();  // tree_ describes the present memory
 
     Device& device_;
     std::int64_t blocks_count_ = 0;

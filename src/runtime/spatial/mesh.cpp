@@ -118,7 +118,7 @@ struct Mesh::DeviceContents final : Mesh::Contents {
           tree(on, from.tree(), from.block_count(), from.corners()),
           memory(allocate(sizeof described, on)) {
         described.mesh.scalar_bytes = described.bvh.scalar_bytes = sizeof(T);
-        show();
+        write_descriptor();
     }
     // A packed tree, built on the device.
     DeviceContents(const Array& points, const DeviceItems& items, std::span<const std::int32_t> groups,
@@ -127,12 +127,12 @@ struct Mesh::DeviceContents final : Mesh::Contents {
           tree(device, items, groups, options.tree.leaf_size, options.support_winding_number),
           memory(allocate(sizeof described, device)) {
         described.mesh.scalar_bytes = described.bvh.scalar_bytes = sizeof(T);
-        show();
+        write_descriptor();
         tree.rebuild(points.view.data, nullptr, trees());
     }
     DeviceContents(const DeviceContents& of)
         : device(of.device), tree(of.tree), described(of.described), memory(allocate(sizeof described, device)) {
-        show();
+        write_descriptor();
         of.copy_boxes(memory);
     }
     std::unique_ptr<Contents> copy() const override { return std::make_unique<DeviceContents>(*this); }
@@ -171,7 +171,7 @@ private:
     void write(const BufferPtr& to, const Described& from) const {
         device.geometry()->write(to->data, &from, sizeof from);
     }
-    void show() {
+    void write_descriptor() {
         described.mesh.tree = described.bvh.tree = tree.tree();
         described.mesh.bvh = bvh_at(memory);
         write(memory, described);

@@ -7,6 +7,7 @@
 
 #include "devlib/spatial/refit.h"
 #include "runtime/spatial/parallel.h"
+#include "runtime/spatial/tree_descriptor.h"
 
 namespace weft::runtime::spatial {
 
@@ -101,7 +102,7 @@ void TreeMemory<T, Block>::build(TreeBuffer<BuildItem<T>> items, const TreeOptio
     groups_ = std::move(topology.groups);
     group_roots_ = std::move(topology.group_roots);
     tree_.item_count = item_count;
-    show();
+    update_descriptor();
 }
 
 template <typename T, template <typename> typename Block>
@@ -113,18 +114,12 @@ TreeMemory<T, Block>::TreeMemory(const TreeMemory& of)
       groups_(of.groups_),
       group_roots_(of.group_roots_),
       tree_(of.tree_) {
-    show();
+    update_descriptor();
 }
 
 template <typename T, template <typename> typename Block>
-void TreeMemory<T, Block>::show() {
-    tree_.nodes = nodes_.data();
-    if constexpr (std::is_same_v<Block<T>, devlib::BoxBlock<T>>)
-        tree_.boxes = blocks_.data();
-    else
-        tree_.triangles = blocks_.data();
-    tree_.groups = groups_.data();
-    tree_.group_roots = group_roots_.data();
+void TreeMemory<T, Block>::update_descriptor() {
+    set_addresses<T, Block>(tree_, nodes_.data(), blocks_.data(), groups_.data(), group_roots_.data());
     tree_.group_count = static_cast<std::int32_t>(groups_.size());
     tree_.node_count = static_cast<std::int32_t>(nodes_.size());
 }

@@ -47,7 +47,7 @@ protected:
     void refit_with(const Fill& fill);
     // Called by refit_with() for each node, after those below it.
     virtual void sum_up(std::int32_t node) { static_cast<void>(node); }
-    void show();  // updates tree_ to the present memory
+    void update_descriptor();  // tree_ describes the present memory
     ~TreeMemory() = default;
 
     TreeBuffer<devlib::Node<T>> nodes_;
