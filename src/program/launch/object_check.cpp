@@ -26,19 +26,12 @@ namespace {
 void check_objects(const Kernel& kernel, const CompiledKernel& compiled, const runtime::Device& device,
                    const std::byte* block) {
     const bool has_table = device.geometry() != nullptr;
-    for (std::size_t i = 0; i < kernel.types().size(); ++i) {
-        const Type type = kernel.types()[i];
-        if (!compiled.effects[i].names_objects || type.is_array() || !may_hold_ids(type)) continue;
-        std::vector<std::int64_t> offsets;
-        std::vector<std::uint64_t> ids;
-        add_id_offsets(type, kernel.layout().offsets[i], offsets);
-        read_ids(block, offsets, ids);
-        for (const std::uint64_t id : ids) {
-            if (!spatial::is_object(id, static_cast<ObjectKind>(id >> 56))) continue;
-            const runtime::Device* const found = spatial::table_device(id);
-            if (has_table ? found != &device : found != nullptr) refuse(kernel, i, id, device);
-        }
-    }
+    const auto check = [&](std::size_t parameter, std::uint64_t id) {
+        if (!spatial::is_object(id, static_cast<ObjectKind>(id >> 56))) return;
+        const runtime::Device* const found = spatial::table_device(id);
+        if (has_table ? found != &device : found != nullptr) refuse(kernel, parameter, id, device);
+    };
+    for_each_argument_id(kernel.types(), kernel.layout(), compiled.effects, block, check);
 }
 
 }  // namespace weft::program

@@ -157,17 +157,15 @@ void add_addresses(Type type, const std::byte* at, std::vector<const void*>& add
 // ids if it may have them from an array or from elsewhere. Empty if it finds no objects.
 std::vector<std::uint64_t> ids_for(const CompiledKernel& kernel, const std::byte* block) {
     if (!kernel.description.finds_objects()) return {};
-    std::vector<std::uint64_t> ids;
-    const std::vector<ParameterEffects>& effects = kernel.description.effects;
-    for (std::size_t i = 0; i < kernel.parameter_types.size() && i < effects.size(); ++i) {
-        if (!effects[i].names_objects) continue;
+    for (std::size_t i = 0; i < kernel.parameter_types.size() && i < kernel.effects.size(); ++i) {
+        if (!kernel.effects[i].names_objects) continue;
         const Type type = kernel.parameter_types[i];
         // A parameter that cannot hold ids is marked when the source of an id is unknown (ir::effects()).
         if (!may_hold_ids(type) || type.is_array() || ir::holds_array(type)) return runtime::spatial::all_ids();
-        std::vector<std::int64_t> offsets;
-        add_id_offsets(type, kernel.layout.offsets[i], offsets);
-        read_ids(block, offsets, ids);
     }
+    std::vector<std::uint64_t> ids;
+    for_each_argument_id(kernel.parameter_types, kernel.layout, kernel.effects, block,
+                         [&](std::size_t, std::uint64_t id) { ids.push_back(id); });
     return ids;
 }
 

@@ -21,18 +21,16 @@ constexpr std::int64_t kMostRead = 1 << 16;
 
 // False if the array is too long, or has no ids although `has_ids` says so.
 bool read_array(const runtime::Array& array, bool has_ids, std::vector<std::uint64_t>& ids) {
-    std::vector<std::int64_t> offsets;
-    add_id_offsets(array.dtype, 0, offsets);
-    if (has_ids && offsets.empty()) return false;
-    const std::int64_t count = array.size();
-    if (count * static_cast<std::int64_t>(offsets.size()) > kMostRead) return false;
-    if (offsets.empty() || count == 0) return true;
+    const std::int64_t ids_each = id_count(array.dtype), count = array.size();
+    if (has_ids && ids_each == 0) return false;
+    if (count * ids_each > kMostRead) return false;
+    if (ids_each == 0 || count == 0) return true;
     const runtime::Array host = runtime::on_host(array);
     std::vector<std::int64_t> index(static_cast<std::size_t>(host.ndim), 0);
     for (std::int64_t i = 0; i < count; ++i) {
         std::int64_t offset = 0;
         for (std::size_t axis = 0; axis < index.size(); ++axis) offset += index[axis] * host.strides()[axis];
-        read_ids(runtime::host_data(host) + offset, offsets, ids);
+        for_each_id(array.dtype, runtime::host_data(host) + offset, [&](std::uint64_t id) { ids.push_back(id); });
         for (std::size_t axis = index.size(); axis-- > 0 && ++index[axis] == host.shape()[axis];) index[axis] = 0;
     }
     return true;
@@ -44,17 +42,12 @@ ReferencedObjects::ReferencedObjects(const KernelSignature& kernel, const Kernel
                                      std::span<const Variable* const> arrays, const ArraysOf& arrays_of)
     : changes_(spatial::changes()) {
     std::vector<std::uint64_t> ids;
+    for_each_argument_id(kernel.types, kernel.layout, facts.effects, block,
+                         [&](std::size_t, std::uint64_t id) { ids.push_back(id); });
+    // If the source of an id is unknown, all parameters are marked (ir::effects()), also those that cannot hold ids.
     bool are_all_known = true;
-    const std::vector<Type>& types = kernel.types;
-    for (std::size_t i = 0; i < types.size(); ++i) {
-        if (!facts.effects[i].names_objects) continue;
-        std::vector<std::int64_t> offsets;
-        add_id_offsets(types[i], kernel.layout.offsets[i], offsets);
-        read_ids(block, offsets, ids);
-        // If the source of an id is unknown, all parameters are marked (ir::effects()), also those that cannot hold
-        // ids.
-        are_all_known &= may_hold_ids(types[i]);
-    }
+    for (std::size_t i = 0; i < kernel.types.size(); ++i)
+        are_all_known &= !facts.effects[i].names_objects || may_hold_ids(kernel.types[i]);
     for (std::size_t k = 0; k < arrays.size(); ++k) {
         const BlockArray& block_array = kernel.arrays[k];
         if (!facts.effects[static_cast<std::size_t>(block_array.parameter)].names_objects) continue;
