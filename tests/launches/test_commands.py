@@ -97,6 +97,16 @@ def test_a_command_of_an_adjoint():
         command.set_param_at_index(2, 1)
 
 
+@pytest.mark.parametrize("record_cmd", [False, True])
+def test_more_gradients_than_arguments_are_an_error_of_an_adjoint_launch(record_cmd):
+    x, y = wp.ones(2), wp.zeros(2)
+    with pytest.raises(ValueError, match="adj_inputs has 2 entries for 1 arguments"):
+        wp.launch(
+            square, dim=2, inputs=[x], outputs=[y], adj_inputs=[wp.zeros(2), wp.ones(2)], adjoint=True,
+            record_cmd=record_cmd,
+        )  # fmt: skip
+
+
 @wp.kernel
 def scale(x: wp.array[float], n: int, y: wp.array[float]):
     i = wp.tid()

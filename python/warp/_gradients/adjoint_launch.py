@@ -12,48 +12,61 @@ from typing import Any
 import warp._weft as _weft
 from warp._weft import array, usage_error
 
-__all__ = ["launch_adjoint"]
+__all__ = ["AdjointLaunch"]
 
 
-def launch_adjoint(
-    kernel: Any,
-    dim: Any,
-    inputs: Any,
-    outputs: Any,
-    adj_inputs: Any,
-    adj_outputs: Any,
-    device: Any,
-    blocks: tuple[int, int] = (0, 0),
-) -> None:
-    """``wp.launch(..., adjoint=True)``: adds to the gradients of the inputs. Those of outputs are read only.
+class AdjointLaunch:
+    """A launch of a kernel's adjoint: its arguments, and for each a gradient or None.
 
     ``blocks``: block_dim and max_blocks.
     """
-    inputs, outputs = list(inputs or ()), list(outputs or ())
-    values = inputs + outputs
-    given = _padded("adj_inputs", adj_inputs, len(inputs)) + _padded("adj_outputs", adj_outputs, len(outputs))
-    missing = kernel.func.__code__.co_argcount - len(values)
-    defaults = kernel.func.__defaults__ or ()
-    if 0 < missing <= len(defaults):
-        values += defaults[-missing:]
-        given += [None] * missing
-    gradients: list[Any] = []
-    work = _Work()
-    for i, (value, gradient) in enumerate(zip(values, given, strict=True)):
-        what = f"argument {i + 1} of kernel {kernel.__name__!r}"
-        is_output = i >= len(inputs)
-        if gradient is None or (gradient is value and not isinstance(value, array)):
-            gradients.append(None)
-        elif isinstance(value, array):
-            gradients.append(work.on_array(value, gradient, what, is_output))
-            if _weft.holds_arrays(value):
-                values[i] = _weft.with_nested_gradients(value, gradient)
-        elif value is not None and _weft.field_names(value):
-            gradients.append(work.on_struct(value, gradient, what, is_output))
-        else:
-            gradients.append(None if is_output else work.on_number(gradient))
-    _weft.run_adjoint(kernel, dim, values, gradients, device, *blocks)
-    work.finish()
+
+    def __init__(
+        self,
+        kernel: Any,
+        dim: Any,
+        inputs: Any,
+        outputs: Any,
+        adj_inputs: Any,
+        adj_outputs: Any,
+        device: Any,
+        blocks: tuple[int, int],
+    ):
+        inputs, outputs = list(inputs or ()), list(outputs or ())
+        self.kernel = kernel
+        self.dim = dim
+        self.device = device
+        self.values = inputs + outputs
+        self.gradients = _padded("adj_inputs", adj_inputs, len(inputs))
+        self.gradients += _padded("adj_outputs", adj_outputs, len(outputs))
+        self._input_count = len(inputs)
+        self._blocks = blocks
+
+    def run(self) -> None:
+        """Adds to the gradients of the inputs. Those of outputs are read only."""
+        values, given = list(self.values), list(self.gradients)
+        missing = self.kernel.func.__code__.co_argcount - len(values)
+        defaults = self.kernel.func.__defaults__ or ()
+        if 0 < missing <= len(defaults):
+            values += defaults[-missing:]
+            given += [None] * missing
+        gradients: list[Any] = []
+        work = _Work()
+        for i, (value, gradient) in enumerate(zip(values, given, strict=True)):
+            what = f"argument {i + 1} of kernel {self.kernel.__name__!r}"
+            is_output = i >= self._input_count
+            if gradient is None or (gradient is value and not isinstance(value, array)):
+                gradients.append(None)
+            elif isinstance(value, array):
+                gradients.append(work.on_array(value, gradient, what, is_output))
+                if _weft.holds_arrays(value):
+                    values[i] = _weft.with_nested_gradients(value, gradient)
+            elif value is not None and _weft.field_names(value):
+                gradients.append(work.on_struct(value, gradient, what, is_output))
+            else:
+                gradients.append(None if is_output else work.on_number(gradient))
+        _weft.run_adjoint(self.kernel, self.dim, values, gradients, self.device, *self._blocks)
+        work.finish()
 
 
 class _Work:

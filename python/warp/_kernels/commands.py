@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from warp._weft import Kernel, Launch
+from warp._weft import Launch
 from warp._weft import usage_error as _usage_error
+
+if TYPE_CHECKING:
+    from warp._gradients.adjoint_launch import AdjointLaunch
 
 __all__ = ["AdjointLaunchCommand", "LaunchBounds", "value_of_ctype"]
 
@@ -36,51 +39,25 @@ class AdjointLaunchCommand(Launch):
     The methods are those of ``wp.Launch``; with ``adjoint=True`` they set the gradient of a parameter.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        dim: Any,
-        inputs: Any,
-        outputs: Any,
-        adj_inputs: Any,
-        adj_outputs: Any,
-        device: Any,
-        blocks: tuple[int, int],
-    ):
-        super().__init__(kernel, device)
-        self._blocks = blocks
-        inputs, outputs = list(inputs or ()), list(outputs or ())
-        self._dim = dim
-        self._inputs = len(inputs)
-        self._values = inputs + outputs
-        self._gradients = _padded(adj_inputs, len(inputs)) + _padded(adj_outputs, len(outputs))
+    def __init__(self, launch: AdjointLaunch):
+        super().__init__(launch.kernel, launch.device)
+        launch.device = self.device.alias
+        self._launch = launch
 
     def launch(self, stream: Any = None) -> None:
         """Adds to the gradients of the inputs."""
-        from warp._gradients.adjoint_launch import launch_adjoint
-
-        n = self._inputs
-        values, gradients = self._values, self._gradients
-        launch_adjoint(
-            self.kernel,
-            self._dim,
-            values[:n],
-            values[n:],
-            gradients[:n],
-            gradients[n:],
-            self.device.alias,
-            self._blocks,
-        )
+        self._launch.run()
 
     __call__ = launch
 
     @property
     def params(self) -> list:
-        return [self.bounds, *self._values]
+        return [self.bounds, *self._launch.values]
 
     @property
     def dim(self) -> Any:
-        return self._dim if isinstance(self._dim, tuple) else (self._dim,)
+        dim = self._launch.dim
+        return dim if isinstance(dim, tuple) else (dim,)
 
     @property
     def bounds(self) -> LaunchBounds:
@@ -88,11 +65,11 @@ class AdjointLaunchCommand(Launch):
 
     def set_dim(self, dim: Any) -> None:
         """Changes the grid."""
-        self._dim = dim
+        self._launch.dim = dim
 
     def set_param_at_index(self, index: int, value: Any, adjoint: bool = False) -> None:
         """Changes one argument, or its gradient, counted from 0."""
-        values = self._gradients if adjoint else self._values
+        values = self._launch.gradients if adjoint else self._launch.values
         if not -len(values) <= index < len(values):
             message = f"kernel {self.kernel.key!r} has {len(values)} parameters, there is no index {index}"
             raise _usage_error(f"Launch.set_param_at_index(): {message}", IndexError)
@@ -110,10 +87,11 @@ class AdjointLaunchCommand(Launch):
     def set_params(self, values: Any) -> None:
         """Changes all arguments."""
         values = list(values)
-        if len(values) != len(self._values):
-            message = f"got {len(values)} values, kernel {self.kernel.key!r} takes {len(self._values)}"
+        expected = len(self._launch.values)
+        if len(values) != expected:
+            message = f"got {len(values)} values, kernel {self.kernel.key!r} takes {expected}"
             raise _usage_error(f"Launch.set_params(): {message}", TypeError)
-        self._values = values
+        self._launch.values = values
 
     def set_param_at_index_from_ctype(self, index: int, value: Any, adjoint: bool = False) -> None:
         """The same as ``set_param_at_index``, with a number of ctypes."""
@@ -126,8 +104,3 @@ class AdjointLaunchCommand(Launch):
     def set_params_from_ctypes(self, values: Any) -> None:
         """The same as ``set_params``, with numbers of ctypes."""
         self.set_params([value_of_ctype(value) for value in values])
-
-
-def _padded(given: Any, count: int) -> list:
-    given = list(given or ())
-    return given + [None] * (count - len(given))

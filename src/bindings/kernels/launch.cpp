@@ -231,18 +231,14 @@ program::Grid read_blocks(const Slots& slots, Form form, const runtime::Device& 
 
 // adjoint=True: python/warp/_gradients/adjoint_launch.py chooses the gradients.
 nb::object launch_adjoint(const Slots& slots, const program::Grid& blocks) {
-    static PyObject* module = nullptr;
+    static PyObject *launches = nullptr, *commands = nullptr;
     const auto given = [&](Slot slot) { return slots[slot] ? nb::borrow(slots[slot]) : nb::none(); };
-    const nb::tuple shape = nb::make_tuple(blocks.block_dim, blocks.max_blocks);
-    if (flag(slots[kRecordCmd], false)) {
-        static PyObject* commands = nullptr;
-        return function_of("warp._kernels.commands", commands, "AdjointLaunchCommand")(
-            given(kKernel), given(kDim), given(kInputs), given(kOutputs), given(kAdjInputs), given(kAdjOutputs),
-            given(kDevice), shape);
-    }
-    return function_of("warp._gradients.adjoint_launch", module, "launch_adjoint")(
+    const nb::object made = function_of("warp._gradients.adjoint_launch", launches, "AdjointLaunch")(
         given(kKernel), given(kDim), given(kInputs), given(kOutputs), given(kAdjInputs), given(kAdjOutputs),
-        given(kDevice), shape);
+        given(kDevice), nb::make_tuple(blocks.block_dim, blocks.max_blocks));
+    if (flag(slots[kRecordCmd], false))
+        return function_of("warp._kernels.commands", commands, "AdjointLaunchCommand")(made);
+    return made.attr("run")();
 }
 
 // deterministic: a wp.DeterministicMode, its name, or a bool.
