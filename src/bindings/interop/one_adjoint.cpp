@@ -9,6 +9,7 @@
 #include "program/tape/launch_needs.h"
 #include "program/tape/recorded_launch.h"
 #include "program/tape/tape.h"
+#include "program/tape/tape_start.h"
 #include "runtime/array_copies.h"
 #include "runtime/device.h"
 #include "runtime/recording.h"
@@ -40,22 +41,14 @@ void run_one_adjoint(PyKernel& kernel, runtime::Device& device, const program::C
     if (needs.is_left_out) throw_without_gradient(kernel, api);
     const bool runs_again = !needs.returned.empty() ||
                             std::ranges::any_of(needs.contents, [](const auto& contents) { return contents.after; });
-    std::vector<program::SuppliedGradient> read_only;
+    std::vector<program::SuppliedGradient> supplied;
     for (std::size_t i = 0; i < arrays.size(); ++i) {
         if (!arrays[i].is_output) continue;
         program::Variable& variable = arrays[i].variable;
-        const auto parameter = static_cast<std::size_t>(core.arrays()[i].parameter);
-        const bool is_overwritten = program::overwrites(needs, parameter, variable.array.view, grid);
-        if (needs.contents[parameter].before || (runs_again && !is_overwritten)) runtime::zero(variable.array);
+        const bool reads_contents = needs.contents[static_cast<std::size_t>(core.arrays()[i].parameter)].before;
+        if (reads_contents || (runs_again && entry->overwritten(variable) < 0)) runtime::zero(variable.array);
         if (!variable.requires_grad) continue;
-        const runtime::Array gradient = program::gradient_of(variable);
-        if (is_overwritten && gradient.view.data) {  // each element is read once
-            read_only.push_back({parameter, gradient});
-            continue;
-        }
-        const runtime::Array copy = runtime::clone(gradient);
-        variable.gradient = copy.buffer;
-        variable.array.view.grad = copy.view.data;
+        if (auto gradient = program::supply_or_copy(variable, *entry)) supplied.push_back(*std::move(gradient));
     }
     program::Tape tape;
     tape.record(entry);
@@ -63,7 +56,7 @@ void run_one_adjoint(PyKernel& kernel, runtime::Device& device, const program::C
         program::launch_keeping_atomic_results(core, device, dims.span(), block, entry->returned);
     else if (!entry->after().empty())
         program::launch(core, compiled, device, block, grid);
-    tape.reverse(0, read_only);
+    tape.reverse(0, supplied);
 }
 
 }  // namespace weft::bindings

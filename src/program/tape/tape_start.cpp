@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "program/tape/gradient_memory.h"
+#include "runtime/array_copies.h"
 #include "support/error.h"
 
 namespace weft::program {
@@ -136,6 +137,16 @@ std::optional<Reader> reader_of(const Variable& of, const Array& gradient, std::
         if (concerned.size() > 1 || argument < 0 || !is_like(*concerned.front(), of, gradient)) return std::nullopt;
         return Reader{index, static_cast<std::size_t>(argument)};
     }
+    return std::nullopt;
+}
+
+std::optional<SuppliedGradient> supply_or_copy(Variable& of, const TapeEntry& entry) {
+    const Array gradient = gradient_of(of);
+    const int argument = entry.overwritten(of);
+    if (argument >= 0 && gradient.view.data) return SuppliedGradient{static_cast<std::size_t>(argument), gradient};
+    const Array copy = runtime::clone(gradient);
+    of.gradient = copy.buffer;
+    of.array.view.grad = copy.view.data;
     return std::nullopt;
 }
 

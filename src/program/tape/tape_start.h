@@ -33,4 +33,8 @@ struct Reader {
 std::optional<Reader> reader_of(const Variable& of, const runtime::Array& gradient,
                                 std::span<const Variable* const> others, const Tape& tape);
 
+// The same for an array whose gradient lies in the caller's memory, which must not change, and that only `entry` uses.
+// If the entry may not read the gradient there, the array gets a copy as its gradient.
+std::optional<SuppliedGradient> supply_or_copy(Variable& of, const TapeEntry& entry);
+
 }  // namespace weft::program
