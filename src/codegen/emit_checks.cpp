@@ -21,21 +21,10 @@ void Emitter::emit_tid(const Operation& operation) {
     set(operation.result(), leaf);
 }
 
-static bool has_arrays(const Operation& operation) {
-    return std::ranges::any_of(operation.operands, [](const ir::Value* operand) { return operand->type.is_array(); });
-}
-
 // Applies the default argument promotions of C's variadic functions.
 llvm::Value* Emitter::promoted(llvm::Value* number, Scalar scalar) {
     if (info(scalar).is_float()) return conversions_.cast(number, scalar, Scalar::f64);
     return info(scalar).bits < 32 ? conversions_.cast(number, scalar, Scalar::i32) : number;
-}
-
-void Emitter::add_printed(const Operation& operation, llvm::Value* lane,
-                          llvm::SmallVectorImpl<llvm::Value*>& arguments) {
-    for (const ir::Value* operand : operation.operands)
-        for (Leaf& leaf : value(operand).leaves)
-            arguments.push_back(promoted(lane_of(leaf, lane), operand->type.scalar()));
 }
 
 void Emitter::store_word(llvm::Value* number, llvm::Value* at) {
@@ -44,16 +33,8 @@ void Emitter::store_word(llvm::Value* number, llvm::Value* at) {
     builder_.CreateAlignedStore(word, at, llvm::Align(8));
 }
 
-// The promoted arguments, integers of 32 or 64 bits and doubles, in words of 8 bytes.
-llvm::Value* Emitter::in_words(Values arguments) {
-    const auto count = static_cast<std::int64_t>(std::max<std::size_t>(1, arguments.size()));
-    llvm::Value* words = stack_slot(bytes_type(8 * count), llvm::Align(8));
-    for (std::size_t i = 0; i < arguments.size(); ++i)
-        store_word(arguments[i], byte_offset(words, 8 * static_cast<std::int64_t>(i)));
-    return words;
-}
-
-// The same, with the elements of arrays among them; and the number of words.
+// The operands, promoted to integers of 32 or 64 bits and doubles, in words of 8 bytes; those of an array are its
+// elements. Returns the number of words, too.
 std::pair<llvm::Value*, std::int64_t> Emitter::printed_words(const Operation& operation, llvm::Value* lane) {
     const auto count_of = [](const ir::Value* operand) {
         return operand->type.is_array() ? operand->definition->ints[0] : leaf_count(operand->type);
@@ -95,14 +76,8 @@ std::pair<llvm::Value*, std::int64_t> Emitter::printed_words(const Operation& op
 void Emitter::emit_print(const Operation& operation) {
     llvm::Value* format = builder_.CreateGlobalString(operation.text);
     for_each_active_lane(nullptr, [&](llvm::Value* lane, llvm::Value*) -> llvm::Value* {
-        if (has_arrays(operation)) {
-            const auto [words, count] = printed_words(operation, lane);
-            report_printed_words(format, words, count);
-            return nullptr;
-        }
-        llvm::SmallVector<llvm::Value*, 8> arguments;
-        add_printed(operation, lane, arguments);
-        report_print(format, arguments);
+        const auto [words, count] = printed_words(operation, lane);
+        report_print(format, words, count);
         return nullptr;
     });
 }

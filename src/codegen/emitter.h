@@ -323,13 +323,11 @@ protected:
     void guard_null(const ir::Operation& access);
     // ---- emit_checks.cpp ----
     void emit_tid(const ir::Operation& operation);
-    void add_printed(const ir::Operation& operation, llvm::Value* lane, llvm::SmallVectorImpl<llvm::Value*>& arguments);
     llvm::Value* first_lane(llvm::Value* mask);              // i32; requires that a lane is set
     std::uint32_t new_site(const ir::Operation& operation);  // the number of a new check of this operation
     llvm::Value* thread_number(llvm::Value* lane);           // its number in the grid; null: of the first lane
     void emit_print(const ir::Operation& operation);
     llvm::Value* promoted(llvm::Value* number, Scalar scalar);
-    llvm::Value* in_words(Values arguments);
     void store_word(llvm::Value* number, llvm::Value* at);
     std::pair<llvm::Value*, std::int64_t> printed_words(const ir::Operation& operation, llvm::Value* lane);
     void emit_raise(const ir::Operation& operation);

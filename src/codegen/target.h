@@ -98,9 +98,8 @@ protected:
     virtual void report_access(const AccessReport& access);
     virtual void report_raise(llvm::Value* thread, std::uint32_t site, llvm::Value* format, llvm::Value* words,
                               std::int64_t count) = 0;
-    virtual void report_print(llvm::Value* format, Values arguments) = 0;
-    // The same with the arguments in words of 8 bytes, as C passes them to a variadic function.
-    virtual void report_printed_words(llvm::Value* format, llvm::Value* words, std::int64_t count) = 0;
+    // The arguments lie in words of 8 bytes, promoted as C promotes those of a variadic function.
+    virtual void report_print(llvm::Value* format, llvm::Value* words, std::int64_t count) = 0;
 
     // The address of an object's descriptor, as an integer (ir::Op::object).
     virtual llvm::Value* find_object(llvm::Value* id, std::int64_t kind) = 0;

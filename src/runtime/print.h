@@ -29,8 +29,5 @@ void set_message(Fault& fault, std::string text);
 
 }  // namespace weft::runtime
 
-// Called by compiled kernels: appends to the buffer above, by printf's rules. Returns the length, negative if C cannot
-// format the text.
-extern "C" int weft_print(const char* format, ...) __attribute__((format(printf, 1, 2)));
-// The same with the arguments in words of 8 bytes.
+// Called by compiled kernels: appends format_text() to the buffer above. The words are those of a `print` operation.
 extern "C" void weft_print_words(const char* format, const std::int64_t* words, std::int64_t count);

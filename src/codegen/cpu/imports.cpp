@@ -65,11 +65,10 @@ llvm::Function* declare(llvm::Module& module, Import import, bool keeps_register
     const Row& row = kRows[static_cast<std::size_t>(import)];
     if (llvm::Function* known = module.getFunction(row.symbol)) return known;
     llvm::LLVMContext& context = module.getContext();
-    llvm::StringRef letters = row.signature.drop_front(2).drop_back();
-    const bool is_variadic = letters.consume_back(".");
+    const llvm::StringRef letters = row.signature.drop_front(2).drop_back();
     llvm::SmallVector<llvm::Type*, 8> parameters;
     for (const char letter : letters) parameters.push_back(type_of(context, letter));
-    auto* type = llvm::FunctionType::get(type_of(context, row.signature.front()), parameters, is_variadic);
+    auto* type = llvm::FunctionType::get(type_of(context, row.signature.front()), parameters, false);
     llvm::Function* function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, row.symbol, module);
     add_effects(*function, row.effects, keeps_registers);
     return function;

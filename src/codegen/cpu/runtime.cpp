@@ -62,13 +62,7 @@ llvm::Value* CpuEmitter::has_object(llvm::Value* id, std::int64_t kind) {
     return builder_.CreateICmpNE(found, builder_.getInt32(0));
 }
 
-void CpuEmitter::report_print(llvm::Value* format, Values arguments) {
-    llvm::SmallVector<llvm::Value*, 8> all{format};
-    all.append(arguments.begin(), arguments.end());
-    call_runtime(Import::weft_print, all);
-}
-
-void CpuEmitter::report_printed_words(llvm::Value* format, llvm::Value* words, std::int64_t count) {
+void CpuEmitter::report_print(llvm::Value* format, llvm::Value* words, std::int64_t count) {
     call_runtime(Import::weft_print_words, {format, words, i64(count)});
 }
 

@@ -104,8 +104,7 @@ protected:
     void report_fault(const FaultReport& fault) override;
     void report_raise(llvm::Value* thread, std::uint32_t site, llvm::Value* format, llvm::Value* words,
                       std::int64_t count) override;
-    void report_print(llvm::Value* format, Values arguments) override;
-    void report_printed_words(llvm::Value* format, llvm::Value* words, std::int64_t count) override;
+    void report_print(llvm::Value* format, llvm::Value* words, std::int64_t count) override;
     llvm::Value* find_object(llvm::Value* id, std::int64_t kind) override;
     llvm::Value* has_object(llvm::Value* id, std::int64_t kind) override;
     llvm::Value* call_library(const char* symbol, llvm::Type* result, Values arguments);

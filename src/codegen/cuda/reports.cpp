@@ -47,11 +47,7 @@ void CudaEmitter::report_raise(llvm::Value* thread, std::uint32_t site, llvm::Va
             format_number(format), words, builder_.getInt32(static_cast<std::uint32_t>(count))});
 }
 
-void CudaEmitter::report_print(llvm::Value* format, Values arguments) {
-    report_printed_words(format, in_words(arguments), static_cast<std::int64_t>(arguments.size()));
-}
-
-void CudaEmitter::report_printed_words(llvm::Value* format, llvm::Value* words, std::int64_t count) {
+void CudaEmitter::report_print(llvm::Value* format, llvm::Value* words, std::int64_t count) {
     reporting_.prints = true;
     report("weft_lib_report_print",
            {launch_, format_number(format), words, builder_.getInt32(static_cast<std::uint32_t>(count))});

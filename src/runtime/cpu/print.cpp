@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <bit>
-#include <cstdarg>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -52,20 +51,20 @@ std::string formatted(const std::string& format, Number number) {
     char text[128];
     const int length = std::snprintf(text, sizeof text, format.c_str(), number);
     if (length < 0) return "";
-    if (static_cast<std::size_t>(length) < sizeof text) return text;
+    if (static_cast<std::size_t>(length) < sizeof text) return {text, static_cast<std::size_t>(length)};  // "%c" of 0
     std::string longer(static_cast<std::size_t>(length) + 1, '\0');
     std::snprintf(longer.data(), longer.size(), format.c_str(), number);
     longer.pop_back();
     return longer;
 }
 
-// Integers of 32 bits are sign-extended to 64.
+// Integers without a length have 32 bits.
 std::string converted(const Conversion& conversion, std::int64_t word) {
     const std::string begin = "%" + conversion.flags;
     switch (conversion.kind) {
         case 'd':
         case 'i':
-            return formatted(begin + "lld", static_cast<long long>(word));
+            return formatted(begin + "lld", conversion.is_long ? static_cast<long long>(word) : static_cast<int>(word));
         case 'u':
         case 'x':
         case 'X':
@@ -132,30 +131,6 @@ void set_message(Fault& fault, std::string text) {
 }
 
 }  // namespace weft::runtime
-
-extern "C" int weft_print(const char* format, ...) {
-    // Nearly every line fits here; a longer one is formatted again at the length that the first try reports.
-    char line[512];
-    va_list arguments;
-    va_start(arguments, format);
-    va_list again;
-    va_copy(again, arguments);
-    const int length = std::vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    if (length >= 0 && static_cast<std::size_t>(length) < sizeof line) {
-        weft::runtime::append_print({line, static_cast<std::size_t>(length)});
-    } else if (length >= 0) {
-        std::string text(static_cast<std::size_t>(length) + 1, '\0');
-        std::vsnprintf(text.data(), text.size(), format, again);
-        text.pop_back();
-        weft::runtime::append_print(text);
-    } else {
-        // Only a text that C cannot encode gets here; exceptions must not pass a kernel's frames.
-        weft::runtime::append_print("print(): the text could not be formatted\n");
-    }
-    va_end(again);
-    return length;
-}
 
 extern "C" void weft_print_words(const char* format, const std::int64_t* words, std::int64_t count) {
     weft::runtime::append_print(weft::runtime::format_text(format, words, static_cast<std::size_t>(count)));

@@ -83,10 +83,6 @@ template <typename Result, typename... Parameters>
 constexpr bool has_signature(std::string_view text, Result (*)(Parameters...)) {
     return is_signature(text, {letter<Result>(), '(', letter<Parameters>()..., ')'});
 }
-template <typename Result, typename... Parameters>
-constexpr bool has_signature(std::string_view text, Result (*)(Parameters..., ...)) {
-    return is_signature(text, {letter<Result>(), '(', letter<Parameters>()..., '.', ')'});
-}
 template <bool is_as_declared, typename Function>
 Function* checked(Function* function) {
     static_assert(is_as_declared, "a function of binary/cpu_imports.def has another signature there");

@@ -11,24 +11,18 @@
 #include <llvm/TargetParser/Host.h>
 #include <math.h>
 
-#include <cstdarg>
-#include <cstdio>
 #include <stdexcept>
 
 #include "ir/ir.h"
 #include "runtime/cpu/copy_lanes.h"
+#include "runtime/print.h"
 
 namespace weft::test {
 
 namespace {
 
-void record_print(const char* format, ...) {
-    char buffer[512];
-    va_list arguments;
-    va_start(arguments, format);
-    std::vsnprintf(buffer, sizeof buffer, format, arguments);
-    va_end(arguments);
-    Compiled::printed().emplace_back(buffer);
+void record_print(const char* format, const std::int64_t* words, std::int64_t count) {
+    Compiled::printed().push_back(runtime::format_text(format, words, static_cast<std::size_t>(count)));
 }
 
 void record_fault(const LaunchContext*, std::int32_t kind, std::int64_t thread, std::int64_t index, std::int64_t size,
@@ -126,7 +120,7 @@ Compiled::Compiled(const std::string& text, codegen::Options options, const code
         return llvm::orc::ExecutorSymbolDef(llvm::orc::ExecutorAddr::fromPtr(function), llvm::JITSymbolFlags::Exported);
     };
     if (auto error = library.define(
-            llvm::orc::absoluteSymbols({{jit_->mangleAndIntern("weft_print"), symbol(&record_print)},
+            llvm::orc::absoluteSymbols({{jit_->mangleAndIntern("weft_print_words"), symbol(&record_print)},
                                         {jit_->mangleAndIntern("weft_fault"), symbol(&record_fault)},
                                         {jit_->mangleAndIntern("weft_copy_lanes"), symbol(&runtime::copy_lanes)},
                                         {jit_->mangleAndIntern("weft_gather_lanes"), symbol(&runtime::gather_lanes)},

@@ -46,7 +46,7 @@ public:
         launch(arrays.data(), {count}, 0, count);
     }
 
-    // The arguments of weft_print and weft_fault since the start of the process.
+    // The texts of weft_print_words and the arguments of weft_fault since the start of the process.
     static std::vector<std::string>& printed();
     static std::vector<FaultReport>& faults();
 

@@ -59,9 +59,8 @@ protected:
     }
     llvm::Value* find_object(llvm::Value* id, std::int64_t) override { return id; }
     llvm::Value* has_object(llvm::Value*, std::int64_t) override { return builder_.getTrue(); }
-    void report_print(llvm::Value* format, Values) override { call("device_print", {format}); }
-    void report_printed_words(llvm::Value* format, llvm::Value* words, std::int64_t count) override {
-        call("device_print_words", {format, words, i64(count)});
+    void report_print(llvm::Value* format, llvm::Value* words, std::int64_t count) override {
+        call("device_print", {format, words, i64(count)});
     }
     llvm::SyncScope::ID atomic_scope() const override { return context_.getOrInsertSyncScopeID("device"); }
     bool has_atomic(ir::Op op, Scalar scalar) const override {

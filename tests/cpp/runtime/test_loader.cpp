@@ -145,13 +145,14 @@ TEST(Executable, reaches_functions_of_the_math_library_and_of_sleef) {
     EXPECT_NEAR(run_on(CpuExecutable(assemble(calling("Sleef_sinf_u10"))), 0.5f), std::sin(0.5f), 1e-7f);
 }
 
-TEST(Executable, prints_with_varying_arguments) {
+TEST(Executable, prints_words) {
     take_prints();
     const CpuExecutable executable(assemble(R"(
         @format = private constant [12 x i8] c"%d %g %lld\0A\00"
-        declare i32 @weft_print(ptr, ...)
+        @words = private constant [3 x i64] [i64 -3, i64 4598175219545276416, i64 1099511627776]
+        declare void @weft_print_words(ptr, ptr, i64)
         define void @entry(ptr %arguments, ptr %context, i64 %begin, i64 %end) {
-            %length = call i32 (ptr, ...) @weft_print(ptr @format, i32 -3, double 0.25, i64 1099511627776)
+            call void @weft_print_words(ptr @format, ptr @words, i64 3)
             ret void
         })"));
     run_on(executable, 0.0f);

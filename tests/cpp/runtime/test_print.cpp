@@ -2,6 +2,8 @@
 
 #include <bit>
 #include <cstdint>
+#include <cstdio>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,11 +14,27 @@
 namespace weft::runtime {
 namespace {
 
+std::int64_t word(double number) { return std::bit_cast<std::int64_t>(number); }
+std::int64_t word(std::int64_t number) { return number; }
+
+template <typename... Numbers>
+void print(const char* format, Numbers... numbers) {
+    const std::int64_t words[] = {word(numbers)..., 0};
+    weft_print_words(format, words, sizeof...(Numbers));
+}
+
+template <typename Number>
+std::string formatted_by_c(const char* format, Number number) {
+    std::string text(2000, '\0');
+    text.resize(static_cast<std::size_t>(std::snprintf(text.data(), text.size(), format, number)));
+    return text;
+}
+
 TEST(Print, keeps_the_order_and_is_taken_once) {
     take_prints();
     EXPECT_FALSE(has_prints());
-    weft_print("%d %s\n", 3, "apples");
-    weft_print("%g\n", 2.5);
+    print("%d apples\n", std::int64_t{3});
+    print("%g\n", 2.5);
     EXPECT_TRUE(has_prints());
     EXPECT_EQ(take_prints(), "3 apples\n2.5\n");
     EXPECT_FALSE(has_prints());
@@ -25,11 +43,39 @@ TEST(Print, keeps_the_order_and_is_taken_once) {
 
 TEST(Print, takes_lines_of_any_length) {
     take_prints();
-    for (const std::size_t length : {510u, 511u, 512u, 513u, 20'000u}) {
-        const std::string text(length, 'x');
-        EXPECT_EQ(weft_print("%s", text.c_str()), static_cast<int>(length));
-        EXPECT_EQ(take_prints(), text);
+    for (const std::size_t length : {126u, 127u, 128u, 129u, 20'000u}) {
+        print(("%" + std::to_string(length) + "d|").c_str(), std::int64_t{7});
+        EXPECT_EQ(take_prints(), std::string(length - 1, ' ') + "7|");
     }
+}
+
+// Integers come as sema promotes them: 32 bits without a length, 64 bits with "ll".
+TEST(Print, formats_numbers_as_c_does) {
+    constexpr std::int64_t kIntegers[] = {0, 1, -1, 65, 127, 255, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN};
+    for (const std::int64_t number : kIntegers) {
+        for (const char* format : {"%d", "%5d", "%-5d|", "%05d", "%+d", "% d", "%.3d", "%i", "%c", "%3c"})
+            EXPECT_EQ(format_text(format, &number, 1), formatted_by_c(format, static_cast<int>(number)))
+                << format << " of " << number;
+        for (const char* format : {"%u", "%x", "%#X", "%#o", "%08x", "%.0x"})
+            EXPECT_EQ(format_text(format, &number, 1), formatted_by_c(format, static_cast<unsigned>(number)))
+                << format << " of " << number;
+        for (const char* format : {"%lld", "%+21lld", "%-21lli|", "%021lld", "%llu", "%#llx", "%.30llo"})
+            EXPECT_EQ(format_text(format, &number, 1), formatted_by_c(format, static_cast<long long>(number)))
+                << format << " of " << number;
+    }
+    constexpr double kInfinity = std::numeric_limits<double>::infinity(),
+                     kNan = std::numeric_limits<double>::quiet_NaN();
+    for (const double number : {0.0, -0.0, 1.5, -2.25, 1e-300, 1e300, 5e-324, kInfinity, -kInfinity, kNan, -kNan}) {
+        const std::int64_t bits = word(number);
+        for (const char* format : {"%f", "%e", "%g", "%G", "%10.3f", "%-10.3f|", "%+.2e", "%#g", "%010.4f", "% .300f"})
+            EXPECT_EQ(format_text(format, &bits, 1), formatted_by_c(format, number)) << format << " of " << number;
+    }
+}
+
+TEST(Print, a_character_may_be_zero) {
+    take_prints();
+    print("[%c]", std::int64_t{0});
+    EXPECT_EQ(take_prints(), std::string("[\0]", 3));
 }
 
 TEST(Print, pieces_of_two_threads_never_mix) {
@@ -37,7 +83,7 @@ TEST(Print, pieces_of_two_threads_never_mix) {
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)
         threads.emplace_back([t] {
-            for (int i = 0; i < 500; ++i) weft_print("<%d %d>", t, i);
+            for (int i = 0; i < 500; ++i) print("<%d %d>", std::int64_t{t}, std::int64_t{i});
         });
     for (std::thread& thread : threads) thread.join();
     const std::string text = take_prints();
