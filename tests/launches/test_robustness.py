@@ -337,6 +337,12 @@ def test_prints_go_to_the_sys_stdout_of_the_launch(capsys):
 
 
 @pytest.mark.host_memory("prints come when the device is synchronized", on="cuda")
+def test_printed_bytes_that_are_no_utf_8_are_escaped(capsys):
+    run_body(r'wp.printf("%c%c|%c|%c\n", 0xC3, 0xA9, 0xFF, 0)', "bytes")
+    assert capsys.readouterr().out == "\u00e9|\\xff|\0\n" * 8
+
+
+@pytest.mark.host_memory("prints come when the device is synchronized", on="cuda")
 def test_prints_into_a_stdout_that_is_closed_or_broken(program):
     program("""
         import sys

@@ -458,7 +458,11 @@ static void print_to_python(const std::string& text) {
     const PythonLock lock;  // threads in a call of another library do not have it
     nb::object out = nb::module_::import_("sys").attr("stdout");
     if (out.is_none()) return;  // a process without a console (pythonw): Python's own print() does the same
-    out.attr("write")(text);
+    // wp.printf("%c", x) may print bytes that are no UTF-8.
+    const auto size = static_cast<Py_ssize_t>(text.size());
+    nb::object decoded = nb::steal(PyUnicode_DecodeUTF8(text.data(), size, "backslashreplace"));
+    if (!decoded.is_valid()) throw nb::python_error();
+    out.attr("write")(decoded);
 }
 
 static constexpr runtime::WaitingHost kWaitingHost{
