@@ -10,10 +10,11 @@
 namespace weft::ir {
 
 // for k = lo .. hi step `step`. `body` gets k and the carried values, at first `start`. Returns the last ones.
+// `guarded`: the loop ends before `hi` if the last carried value, a bool, is false.
 template <typename Body>
 std::vector<Value*> build_for(Builder& builder, Value* lo, Value* hi, Value* step, std::vector<Value*> start,
-                              const Body& body) {
-    Operation* loop = builder.for_(lo, hi, step, std::move(start));
+                              const Body& body, bool guarded = false) {
+    Operation* loop = builder.for_(lo, hi, step, std::move(start), guarded);
     Builder::Inside inside(builder, loop->body());
     const std::vector<Value*>& arguments = loop->body().arguments;
     builder.yield(body(arguments[0], std::vector<Value*>(arguments.begin() + 1, arguments.end())));

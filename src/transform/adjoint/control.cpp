@@ -176,38 +176,38 @@ void Reverser::reverse_loop(const Operation& operation) {
     const bool counts_down = info(counting.scalar()).is_signed();
     Value *zero = b_.integer(0, counting), *one = b_.integer(1, counting);
     Value *last = b_.binary(Op::sub, saved.count, one), *down = counts_down ? b_.integer(-1, counting) : nullptr;
-    Operation* made =
-        counts_down ? b_.for_(last, down, down, std::move(start)) : b_.for_(zero, saved.count, one, std::move(start));
-    Region& to = made->body();
     Frame frame;
     frame.outer = frame_;
     frame.region = &body;
-    frame.loop = &to;
     Frame* const outer = std::exchange(frame_, &frame);
-    {
-        ir::Builder::Inside inside(b_, to);
-        Value* t = counts_down ? to.arguments[0] : b_.binary(Op::sub, last, to.arguments[0]);
+    const auto iteration = [&](Value* k, const std::vector<Value*>& carried) {
+        frame.loop = &b_.region();
+        Value* t = counts_down ? k : b_.binary(Op::sub, last, k);
         for (std::size_t i = 0; i < saved.stacks.size(); ++i) {
             if (saved.stacks[i]) continue;
             fail(operation, "the loop changes which array " + name_of(*body.arguments[arguments + i]) + " is");
         }
-        Value* newest = saved.has_checkpoints() ? to.arguments.back() : nullptr;
+        Value* newest = saved.has_checkpoints() ? carried.back() : nullptr;
         const std::vector<Value*> state = state_at(operation, saved, t, newest);
         for (std::size_t i = 0; i < state.size(); ++i) map_.set(body.arguments[arguments + i], state[i]);
         set_counter(operation, t);
         replay(body, /*saves_loops=*/true);
-        for (std::size_t k = 0; k < smooth.size(); ++k)
-            accumulate(body.terminator()->operands[smooth[k]], to.arguments[1 + k]);
+        for (std::size_t n = 0; n < smooth.size(); ++n) accumulate(body.terminator()->operands[smooth[n]], carried[n]);
         reverse(body);
         std::vector<Value*> next;
         for (const std::size_t i : smooth) next.push_back(adjoint_or_zero(body.arguments[arguments + i]));
         if (newest) next.push_back(newest);
         for (const Value* value : frame.carried) next.push_back(frame.adjoints.at(value));
-        b_.yield(std::move(next));
-    }
+        return next;
+    };
+    if (counts_down)
+        ir::build_for(b_, last, down, down, std::move(start), iteration);
+    else
+        ir::build_for(b_, zero, saved.count, one, std::move(start), iteration);
     frame_ = outer;
 
     // The other carried adjoints were found inside the loop. Their initial values belong before it.
+    Operation* made = frame.loop->owner;
     b_.region().operations.pop_back();
     for (const Value* value : frame.carried) made->operands.push_back(adjoint_or_zero(value));
     b_.region().operations.push_back(made);

@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "ir/builder.h"
+#include "ir/loop_builder.h"
 #include "ir/walk.h"
 #include "transform/analysis/underlying_memory.h"
 
@@ -195,8 +196,7 @@ private:
                 if (const Operation* test = made->operands[side]->definition;
                     test && (test->op == Op::cmp_ge || test->op == Op::cmp_le)) {
                     const bool is_mirrored = test->op == Op::cmp_le;
-                    if (!find_places(test->operands[is_mirrored ? 1 : 0], test->operands[is_mirrored ? 0 : 1]))
-                        continue;
+                    if (!find_run(test->operands[is_mirrored ? 1 : 0], test->operands[is_mirrored ? 0 : 1])) continue;
                     item_.more = made->operands[1 - side];
                     item_.step = &item_.advance->body(1);
                     return true;
@@ -204,7 +204,7 @@ private:
             return false;
         }
         const Operation* test = made->op == Op::if_ ? made->operands[0]->definition : nullptr;
-        if (!test || test->op != Op::cmp_lt || !find_places(test->operands[0], test->operands[1])) return false;
+        if (!test || test->op != Op::cmp_lt || !find_run(test->operands[0], test->operands[1])) return false;
         const auto which = static_cast<std::size_t>(goes_on->index);
         item_.passes = &made->body(0);
         item_.more = made->body(1).terminator()->operands[which];
@@ -229,14 +229,14 @@ private:
         return true;
     }
 
-    bool find_places(const Value* at, const Value* end) {
+    bool find_run(const Value* at, const Value* end) {
         const Region& condition = item_.advance->body(0);
         if (at->region != &condition || end->region != &condition || at == end || !(at->type == i32_type()))
             return false;
         item_.at = static_cast<std::size_t>(at->index), item_.end = static_cast<std::size_t>(end->index);
         // No run has begun before the loop.
-        const auto before = [&](std::size_t place) {
-            return constant_integer(item_.loop->operands[item_.state[place]]);
+        const auto before = [&](std::size_t carried) {
+            return constant_integer(item_.loop->operands[item_.state[carried]]);
         };
         return before(item_.at) && before(item_.end) && *before(item_.at) >= *before(item_.end);
     }
@@ -272,8 +272,8 @@ public:
     void run() {
         Region& around = *item_.loop->parent;
         std::vector<Operation*> operations = std::exchange(around.operations, {});
-        Operation* const neighbour_rows = loop_over_neighbour_rows();
-        Operation* const after = after_the_last(*neighbour_rows);
+        const std::vector<Value*> last = loop_over_neighbour_rows();
+        Operation* const after = after_the_last(last);
         const std::vector<Operation*> made = std::exchange(around.operations, {});
         const auto at = operations.erase(std::ranges::find(operations, item_.loop));
         operations.insert(at, made.begin(), made.end());
@@ -287,31 +287,39 @@ public:
     }
 
 private:
-    Operation* loop_over_neighbour_rows() {
-        Operation* const neighbour_rows = b_.while_(item_.loop->operands);
-        name(neighbour_rows->results);
-        for (Region* region : neighbour_rows->regions) name(region->arguments);
-        {
-            ir::Builder::Inside inside(b_, neighbour_rows->body(0));
-            const auto& carried = neighbour_rows->body(0).arguments;
-            ir::ValueMap map(function_);
-            before_the_advance(map);
-            const Region& condition = item_.advance->body(0);
-            for (std::size_t i = 0; i < item_.state.size(); ++i)
-                map.set(condition.arguments[i], carried[item_.state[i]]);
-            // With groups, the arm of the branch that is taken at the end of a run.
-            const Operation* const branch = item_.passes ? item_.passes->owner : nullptr;
-            for (const Operation* operation : condition.operations) {
-                if (operation->op == Op::yield) break;
-                if (operation == branch)
-                    ir::clone_operations(function_, branch->body(1), b_.region(), map);
-                else
-                    append(*operation, map);
-            }
-            b_.yield({b_.binary(Op::and_, carried[item_.guard], map[const_cast<Value*>(item_.more)])});
+    // Returns what the loop over the rows carries at its end.
+    std::vector<Value*> loop_over_neighbour_rows() {
+        const auto goes_on = [&](const std::vector<Value*>& carried) {
+            name(carried);
+            return has_more(carried);
+        };
+        const auto next_row = [&](const std::vector<Value*>& carried) {
+            name(carried);
+            return one_row(carried);
+        };
+        std::vector<Value*> last = ir::build_while(b_, item_.loop->operands, goes_on, next_row);
+        name(last);
+        return last;
+    }
+
+    Value* has_more(const std::vector<Value*>& carried) {
+        ir::ValueMap map(function_);
+        before_the_advance(map);
+        const Region& condition = item_.advance->body(0);
+        for (std::size_t i = 0; i < item_.state.size(); ++i) map.set(condition.arguments[i], carried[item_.state[i]]);
+        // With groups, the arm of the branch that is taken at the end of a run.
+        const Operation* const branch = item_.passes ? item_.passes->owner : nullptr;
+        for (const Operation* operation : condition.operations) {
+            if (operation->op == Op::yield) break;
+            if (operation == branch)
+                ir::clone_operations(function_, branch->body(1), b_.region(), map);
+            else
+                append(*operation, map);
         }
-        ir::Builder::Inside inside(b_, neighbour_rows->body(1));
-        const auto& carried = neighbour_rows->body(1).arguments;
+        return b_.binary(Op::and_, carried[item_.guard], map[const_cast<Value*>(item_.more)]);
+    }
+
+    std::vector<Value*> one_row(const std::vector<Value*>& carried) {
         ir::ValueMap map(function_);
         before_the_advance(map);
         const std::vector<Value*> state = step(carried, map);
@@ -321,19 +329,20 @@ private:
             if (is_of_items(i)) inits.push_back(carried[i]);
         inits.push_back(state[item_.at]);
         inits.push_back(b_.boolean(true));
-        Operation* const items =
-            b_.for_(state[item_.at], state[item_.end], b_.integer(1), std::move(inits), /*guarded=*/true);
-        fill(*items, state, map);
+        const auto item = [&](Value* k, const std::vector<Value*>& carried_by_items) {
+            return one_iteration(k, carried_by_items, state, map);
+        };
+        const std::vector<Value*> items = ir::build_for(b_, state[item_.at], state[item_.end], b_.integer(1),
+                                                        std::move(inits), item, /*guarded=*/true);
 
         std::vector<Value*> next(carried.size());
         std::size_t result = 0;
         for (std::size_t i = 0; i < carried.size(); ++i)
-            if (is_of_items(i)) next[i] = items->results[result++];
+            if (is_of_items(i)) next[i] = items[result++];
         for (std::size_t i = 0; i < state.size(); ++i) next[item_.state[i]] = state[i];
-        next[item_.state[item_.at]] = items->results[result++];
-        next[item_.guard] = items->results[result];
-        b_.yield(std::move(next));
-        return neighbour_rows;
+        next[item_.state[item_.at]] = items[result++];
+        next[item_.guard] = items[result];
+        return next;
     }
 
     // Whether the loop over the items of a run carries this value of the user's loop. It also carries `at` and the
@@ -356,11 +365,11 @@ private:
         return state;
     }
 
-    void fill(Operation& items, const std::vector<Value*>& state, ir::ValueMap map) {
-        Region& body = items.body();
-        ir::Builder::Inside inside(b_, body);
-        Value* const place = body.arguments[0];
-        std::vector<Value*> carried(body.arguments.begin() + 1, body.arguments.end() - 2);
+    // An iteration of the loop over a row's items, at position k. The last two carried values are `at` and the
+    // condition. Returns the values for the next iteration.
+    std::vector<Value*> one_iteration(Value* k, std::vector<Value*> carried, const std::vector<Value*>& state,
+                                      ir::ValueMap map) {
+        carried.resize(carried.size() - 2);
         std::size_t next = 0;
         for (std::size_t i = 0; i < item_.loop->results.size(); ++i)
             if (is_of_items(i)) {
@@ -368,13 +377,9 @@ private:
                 map.set(item_.body().arguments[i], carried[next++]);
             }
         map.set(item_.body().arguments[item_.guard], b_.boolean(true));
-        for (std::size_t i = 0; i < state.size(); ++i)
-            map.set(item_.advance->results[i], i == item_.at ? place : state[i]);
+        for (std::size_t i = 0; i < state.size(); ++i) map.set(item_.advance->results[i], i == item_.at ? k : state[i]);
 
-        if (!item_.passes) {
-            b_.yield(one_item(map));
-            return;
-        }
+        if (!item_.passes) return one_item(map);
         // With groups: an item of another group changes nothing.
         const Region& condition = item_.advance->body(0);
         ir::ValueMap asked = map;
@@ -387,7 +392,7 @@ private:
         ir::clone_operations(function_, *item_.passes, b_.region(), asked);
         Value* const is_passed = asked[item_.passes->terminator()->operands[0]];
         std::vector<Value*> unchanged = carried;
-        unchanged.push_back(b_.binary(Op::add, place, b_.integer(1)));
+        unchanged.push_back(b_.binary(Op::add, k, b_.integer(1)));
         unchanged.push_back(b_.boolean(true));
         std::vector<Type> types;
         for (const Value* value : unchanged) types.push_back(value->type);
@@ -400,7 +405,7 @@ private:
             ir::Builder::Inside arm(b_, branch->body(1));
             b_.yield(one_item(map));
         }
-        b_.yield({branch->results.begin(), branch->results.end()});
+        return branch->results;
     }
 
     // An iteration of the user's loop that has found an item. Gives the values for the next one.
@@ -416,17 +421,16 @@ private:
     }
 
     // The iteration that finds no more items, unless the loop was left before.
-    Operation* after_the_last(const Operation& neighbour_rows) {
+    Operation* after_the_last(const std::vector<Value*>& carried) {
         std::vector<Type> types;
-        for (const Value* result : neighbour_rows.results) types.push_back(result->type);
-        Operation* const branch = b_.if_(neighbour_rows.results[item_.guard], std::move(types));
+        for (const Value* value : carried) types.push_back(value->type);
+        Operation* const branch = b_.if_(carried[item_.guard], std::move(types));
         {
             ir::Builder::Inside arm(b_, branch->body(0));
             ir::ValueMap map(function_);
-            for (std::size_t i = 0; i < neighbour_rows.results.size(); ++i)
-                map.set(item_.body().arguments[i], neighbour_rows.results[i]);
+            for (std::size_t i = 0; i < carried.size(); ++i) map.set(item_.body().arguments[i], carried[i]);
             for (std::size_t i = 0; i < item_.state.size(); ++i)
-                map.set(item_.advance->results[i], neighbour_rows.results[item_.state[i]]);
+                map.set(item_.advance->results[i], carried[item_.state[i]]);
             before_the_advance(map);
             behind_the_advance(/*found=*/false, map);
             std::vector<Value*> last;
@@ -434,7 +438,7 @@ private:
             b_.yield(std::move(last));
         }
         ir::Builder::Inside arm(b_, branch->body(1));
-        b_.yield({neighbour_rows.results.begin(), neighbour_rows.results.end()});
+        b_.yield(carried);
         return branch;
     }
 
