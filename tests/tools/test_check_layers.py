@@ -156,3 +156,11 @@ def test_a_circle_of_modules_and_a_two_way_pair_of_folders_are_named(tool, texts
 def test_all_circles_of_a_chain_with_chords_are_found(tool):
     includes = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": {"f"}, "f": {"d"}, "g": {"a", "d"}}
     assert tool("check_layers").circles_of(includes) == [["a", "b", "c"], ["d", "e", "f"]]
+
+
+def test_files_of_more_than_650_lines_are_named(tool):
+    check = tool("check_layers").size_complaints
+    assert list(check(Path("src/ir/ir.h"), "\n" * 650)) == []
+    assert list(check(Path("src/ir/ir.h"), "\n" * 651)) == [
+        "src/ir/ir.h: has 651 lines, expected at most 650: cut it by subject"
+    ]

@@ -9,7 +9,7 @@ It is compared, stored, and handed to functions that access the bytes (runtime/b
 mistakes, because a device may have memory that the host cannot read.
 
 It also fails on circles: modules (a header and its .cpp) that include each other in a ring, and pairs of folders that
-include each other.
+include each other; and on files of more than MOST_LINES lines.
 
 Usage: python tools/checks/check_layers.py
 """
@@ -19,6 +19,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+MOST_LINES = 650
 
 # Room: the rooms that it may include, besides itself and support.
 TABLE = {
@@ -222,6 +223,13 @@ def missing_rooms(source):
                 yield f"check_layers.py: the table has '{room}/{folder}', and there is no src/{room}/{folder}/"
 
 
+def size_complaints(file, text):
+    """Whether one file is too long, as lines to print."""
+    lines = text.count("\n")
+    if lines > MOST_LINES:
+        yield f"{file.as_posix()}: has {lines} lines, expected at most {MOST_LINES}: cut it by subject"
+
+
 def read_sources(folder):
     """The texts of the C++ files in a folder by their paths there, in order."""
     files = sorted(file for pattern in ("*.h", "*.cpp", "*.def") for file in folder.rglob(pattern))
@@ -239,6 +247,9 @@ def main():
         found += complaints("src" / path, text)
         found += folder_complaints("src" / path, text)
         found += memory_complaints("src" / path, text)
+        found += size_complaints("src" / path, text)
+    for path, text in emulator.items():
+        found += size_complaints(Path(EMULATOR, "src") / path, text)
     print(*found, sep="\n", end="\n" if found else "")
     if not texts or not emulator or found:
         print(f"layers: {len(found)} places in {len(texts) + len(emulator)} files break the rules", file=sys.stderr)

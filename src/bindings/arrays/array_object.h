@@ -86,6 +86,8 @@ nb::list keep_together(nb::list arrays);
 // The bytes of one element from a value; a number fills all components of an aggregate. Empty if it does not fit.
 std::optional<std::vector<std::byte>> element_bytes(PyObject* value, Type dtype);
 void fill_array(PyArray& array, PyObject* value, const char* api);
+// Same bytes for the same numbers: equal dtypes, or aggregates of as many components of one scalar type.
+bool same_memory(Type a, Type b);
 // The array for a copy to elements of `dtype`: itself if these hold the same numbers, else its bytes as such elements,
 // without a gradient. Throws if the sizes of the elements differ.
 nb::object same_bytes(nb::handle array, Type dtype, const char* api);
