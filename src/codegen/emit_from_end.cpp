@@ -13,12 +13,17 @@ using ir::Operation;
 
 // A well-predicted branch costs less than the wait for a select. An index that is not negative is zero-extended, which
 // is free after a load.
-Leaf Emitter::from_end(llvm::Value* is_negative, Leaf& index, Leaf& extent, Scalar scalar) {
-    // A dimension has fewer than 2^31 elements, so that nothing overflows.
+Leaf Emitter::from_end(const Operation& choice, llvm::Value* is_negative, Leaf& index, Leaf& extent) {
+    const Scalar scalar = choice.result()->type.scalar();
     if (machine_.short_indices && !options_.huge && index.scalar->getType()->isIntegerTy(32)) {
+        // A dimension has fewer than 2^31 elements, so that nothing overflows.
         llvm::Value* counted =
             builder_.CreateAdd(index.scalar, builder_.CreateSExtOrTrunc(extent.scalar, index.scalar->getType()));
-        return Leaf::of_scalar(builder_.CreateSelect(is_negative, counted, index.scalar));
+        // Of a valid index and this sum, the lesser unsigned number is the place: a negative number is the greater one.
+        // sm_90 has one instruction for sum and minimum.
+        return Leaf::of_scalar(plan_.choices_of_accesses.contains(&choice)
+                                   ? builder_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, index.scalar, counted)
+                                   : builder_.CreateSelect(is_negative, counted, index.scalar));
     }
     llvm::BasicBlock *before = builder_.GetInsertBlock(), *end = new_block("from_end"), *after = new_block("index");
     llvm::Type* wide_type = builder_.getInt64Ty();

@@ -170,8 +170,7 @@ void Emitter::emit_select(const Operation& operation) {
     if (from_start_.contains(&operation)) return set(operation.result(), b);
     const bool is_index = lanes_.count == 1 && ir::as_written(operation.result());
     if (const ir::Value* extent = is_index ? ir::extent_of(operation.result()) : nullptr)
-        return set(operation.result(),
-                   from_end(condition.scalar, b.leaves[0], leaf(extent), operation.result()->type.scalar()));
+        return set(operation.result(), from_end(operation, condition.scalar, b.leaves[0], leaf(extent)));
     LaneValue whole{operation.result()->type, {}, a.root == b.root ? a.root : MemoryRoot{}};
     for (std::size_t i = 0; i < a.leaves.size(); ++i) {
         Leaf &left = a.leaves[i], &right = b.leaves[i];

@@ -236,7 +236,7 @@ protected:
     Instruction* with_alias(Instruction* instruction, MemoryRoot root);
 
     // ---- emit_from_end.cpp ----
-    Leaf from_end(llvm::Value* is_negative, Leaf& index, Leaf& extent, Scalar scalar);
+    Leaf from_end(const ir::Operation& choice, llvm::Value* is_negative, Leaf& index, Leaf& extent);
     LaneValue from_end_in_lanes(llvm::Value* is_negative, LaneValue& counted, LaneValue& index);
     bool counts_from_end_in_few(const ir::Value* array, llvm::ArrayRef<ir::Value*> indices);
     std::pair<llvm::BasicBlock*, llvm::BasicBlock*> emit_without_end(const ir::Operation& operation,

@@ -39,6 +39,7 @@ public:
         find_memories();
         ir::for_each_operation(function_.body, [&](const Operation& operation) { visit(operation); });
         find_additions();
+        if (options_.coarsens && !options_.debug) plan_.choices_of_accesses = choices_of_accesses(function_);
         if (!function_.is_kernel) return;
         if (options_.vector_unit) choose_lanes_by_cost();
         if (options_.coarsens) choose_form_of_threads();

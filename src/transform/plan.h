@@ -80,6 +80,7 @@ struct KernelPlan {
     std::unordered_set<const ir::Operation*> plain_when_alone;
     double cost_when_alone = 0.0;  // 0: it makes no difference
     // ---- of kernels for GPUs ----
+    std::unordered_set<const ir::Operation*> choices_of_accesses;  // negative_index_checks.h; without `debug`
     Coarsening coarsening;
     std::set<Memory> shared_copies;  // privatised memories of which each block may have a copy in shared memory
 };

@@ -526,3 +526,52 @@ def test_floats_become_integers_by_one_conversion(of, to):
     np.testing.assert_array_equal(found[DEVICE], found["cpu"])
     if of is wp.float32 and to in (wp.int32, wp.uint32):  # nothing is compared
         assert "selp" not in text and "setp.nan" not in text
+
+
+# ---- negative indices ----
+
+
+@wp.kernel
+def gather(at: wp.array[int], x: wp.array[float], y: wp.array[float]):
+    i = wp.tid()
+    y[i] = x[at[i]]
+
+
+@wp.kernel
+def gather_rows(at: wp.array[int], x: wp.array2d[float], y: wp.array[float]):
+    i = wp.tid()
+    row = x[at[i]]
+    y[i] = row[at[i]] + x[at[i], 1]
+
+
+@wp.kernel
+def ends(at: wp.array[int], x: wp.array[float], y: wp.array[int]):
+    i = wp.tid()
+    j = at[i]
+    y[i] = wp.where(j < 0, j + x.shape[0], j)
+
+
+def test_an_index_that_is_loaded_counts_from_the_end_by_one_minimum():
+    n = 7
+    at = np.arange(-n, n, dtype=np.int32)
+    x, square = np.linspace(1.0, 2.0, n, dtype=np.float32), np.arange(n * n, dtype=np.float32).reshape(n, n)
+    for kernel, source, expected in (
+        (gather, x, x[at]),
+        (gather_rows, square, square[at, at] + square[at, 1]),
+    ):
+        text = text_of(kernel)
+        assert "min.u32" in text and "selp" not in text and "shr.s32" not in text
+        y = wp.zeros(len(at), dtype=float, device=DEVICE)
+        wp.launch(
+            kernel, len(at), inputs=[wp.array(at, device=DEVICE), wp.array(source, device=DEVICE), y], device=DEVICE
+        )
+        np.testing.assert_array_equal(y.numpy(), expected)
+
+
+def test_a_number_that_a_kernel_counts_from_the_end_is_exact():
+    n = 7
+    at = np.array([-(2**31), -100, -8, -7, -1, 0, 6, 7, 2**31 - 1], dtype=np.int32)
+    y = wp.zeros(len(at), dtype=int, device=DEVICE)
+    x = wp.zeros(n, dtype=float, device=DEVICE)
+    wp.launch(ends, len(at), inputs=[wp.array(at, device=DEVICE), x, y], device=DEVICE)
+    np.testing.assert_array_equal(y.numpy(), np.where(at < 0, at + n, at))

@@ -104,6 +104,24 @@ void find_redundant_choices(ir::Function& function, const OnRedundantChoice& fou
     NegativeIndices(found).visit(function.body);
 }
 
+std::unordered_set<const Operation*> choices_of_accesses(const ir::Function& function) {
+    std::unordered_set<const Operation*> found;
+    ir::for_each_operation(function.body, [&](const Operation& operation) {
+        if (operation.op != Op::select || !ir::as_written(operation.result())) return;
+        const Value* extent = ir::extent_of(operation.result());
+        if (extent && extent->definition && extent->definition->op == Op::dim) found.insert(&operation);
+    });
+    if (found.empty()) return found;
+    ir::for_each_operation(function.body, [&](const Operation& user) {
+        const bool accesses =
+            user.op == Op::load || user.op == Op::store || user.op == Op::view || ir::is_atomic(user.op);
+        const std::size_t indices = accesses ? static_cast<std::size_t>(user.operands[0]->type.ndim()) : 0;
+        for (std::size_t i = 0; i < user.operands.size(); ++i)
+            if (i == 0 || i > indices) found.erase(user.operands[i]->definition);
+    });
+    return found;
+}
+
 NegativeIndexChecks negative_index_checks(const Operation& loop) {
     int count = 0;
     for (const Region* region : loop.regions) count += ir::operation_count(*region);

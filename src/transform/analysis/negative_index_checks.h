@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <unordered_set>
 #include <vector>
 
 #include "ir/ir.h"
@@ -20,5 +21,9 @@ struct NegativeIndexChecks {
     std::vector<const ir::Operation*> choices;
 };
 NegativeIndexChecks negative_index_checks(const ir::Operation& loop);
+
+// Choices by the extent of an array whose results are only indices of accesses. Another form may take their place whose
+// result differs for indices out of range.
+std::unordered_set<const ir::Operation*> choices_of_accesses(const ir::Function& function);
 
 }  // namespace weft::transform

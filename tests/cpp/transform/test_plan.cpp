@@ -14,11 +14,11 @@ using ir::Operation;
 class Planned {
 public:
     explicit Planned(const std::string& body, const PlanOptions& options = {}, const std::string& words = "tid 1",
-                     const std::string& before = "")
-        : module_(ir::parse(before +
-                            "kernel @k(%x: array<f32, 1>, %y: array<f32, 1>, %n: i32, %m: array<array<f32, 1>, 1>) " +
-                            words + " {\n  %i = tid 0\n  %zero = constant 0 : i32\n  %one = constant 1 : f32\n" + body +
-                            "  return\n}\n")),
+                     const std::string& before = "", const std::string& more = "")
+        : module_(ir::parse(
+              before + "kernel @k(%x: array<f32, 1>, %y: array<f32, 1>, %n: i32, %m: array<array<f32, 1>, 1>" +
+              (more.empty() ? "" : ", " + more) + ") " + words +
+              " {\n  %i = tid 0\n  %zero = constant 0 : i32\n  %one = constant 1 : f32\n" + body + "  return\n}\n")),
           plans_(plan(*module_, options)) {
         ir::verify(*module_);
     }
@@ -114,6 +114,26 @@ TEST(Plan, pairs_the_sine_and_cosine_of_an_angle_in_adjoints) {
     EXPECT_EQ(adjoint.kernel().arithmetic.angle_partners.at(cosine), sine);
     EXPECT_EQ(adjoint.kernel().arithmetic.angle_partners.size(), 2u);
     EXPECT_TRUE(Planned(body).kernel().arithmetic.angle_partners.empty());
+}
+
+TEST(Plan, finds_choices_between_ends_that_only_choose_elements) {
+    const auto chosen = [](const std::string& uses, const PlanOptions& options, const std::string& extent) {
+        const Planned planned("  %j = load %p[%i]\n  %negative = cmp.lt %j, %zero\n  %e = " + extent +
+                                  "\n  %c = add %j, %e\n  %at = select %negative, %c, %j\n" + uses,
+                              options, "tid 1", "", "%p: array<i32, 1>");
+        const auto& found = planned.kernel().choices_of_accesses;
+        return found == std::unordered_set<const Operation*>{planned.operations(Op::select)[0]};
+    };
+    const std::string dim = "dim %x[0]", load = "  %v = load %x[%at]\n";
+    const std::string others = "  %a = atomic.add %x[%at], %one\n  store %y[%at], %one\n";
+    EXPECT_TRUE(chosen(load, {.coarsens = true}, dim));
+    EXPECT_TRUE(chosen(load + others, {.coarsens = true}, dim));
+    // As a number it has to be exact for every index.
+    EXPECT_FALSE(chosen(load + "  store %p[%i], %at\n", {.coarsens = true}, dim));
+    EXPECT_FALSE(chosen(load + "  %s = add %at, %zero\n", {.coarsens = true}, dim));
+    EXPECT_FALSE(chosen(load, {.coarsens = true}, "add %n, %zero"));
+    EXPECT_FALSE(chosen(load, {.debug = true, .coarsens = true}, dim));
+    EXPECT_FALSE(chosen(load, {}, dim));
 }
 
 TEST(Plan, tells_which_arrays_may_be_none) {
