@@ -275,7 +275,11 @@ void Emitter::unroll_if_short(const Operation& loop, llvm::Instruction& back) {
     llvm::Metadata* count =
         llvm::MDNode::get(context_, {llvm::MDString::get(context_, "llvm.loop.unroll.count"),
                                      llvm::ConstantAsMetadata::get(builder_.getInt32(kIterations))});
-    llvm::MDNode* loop_id = llvm::MDNode::getDistinct(context_, {nullptr, count});
+    // Properties of the unrolled loop. Without any, LLVM forbids further unrolling, which NVIDIA's compiler obeys.
+    llvm::Metadata* unrolled =
+        llvm::MDNode::get(context_, {llvm::MDString::get(context_, "llvm.loop.unroll.followup_unrolled"),
+                                     llvm::MDNode::get(context_, llvm::MDString::get(context_, "weft.unrolled"))});
+    llvm::MDNode* loop_id = llvm::MDNode::getDistinct(context_, {nullptr, count, unrolled});
     loop_id->replaceOperandWith(0, loop_id);
     back.setMetadata(llvm::LLVMContext::MD_loop, loop_id);
 }

@@ -575,3 +575,23 @@ def test_a_number_that_a_kernel_counts_from_the_end_is_exact():
     x = wp.zeros(n, dtype=float, device=DEVICE)
     wp.launch(ends, len(at), inputs=[wp.array(at, device=DEVICE), x, y], device=DEVICE)
     np.testing.assert_array_equal(y.numpy(), np.where(at < 0, at + n, at))
+
+
+# ---- loops ----
+
+
+@wp.kernel
+def dot_rows(offsets: wp.array[int], at: wp.array[int], v: wp.array[float], x: wp.array[float], y: wp.array[float]):
+    row = wp.tid()
+    total = float(0.0)
+    for i in range(offsets[row], offsets[row + 1]):
+        total += v[i] * x[at[i]]
+    y[row] = total
+
+
+def test_an_unrolled_loop_may_be_unrolled_further():
+    """LLVM makes four iterations one; NVIDIA's compiler makes several of these one, unless it is told not to."""
+    text = text_of(dot_rows)
+    blocks = re.split(r"^\$L\w+:", text, flags=re.MULTILINE)
+    (unrolled,) = [block for block in blocks if block.count("ld.global.nc.b32") == 12]
+    assert "nounroll" not in unrolled
