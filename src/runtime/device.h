@@ -40,6 +40,8 @@ public:
     Device& device() const { return device_; }
     // Returns when all work in the stream is done.
     virtual void synchronize() = 0;
+    // Whether synchronize() throws the faults of earlier launches (LaunchOptions::late_fault).
+    virtual bool keeps_faults() const { return false; }
     // Whether all work in the stream is done. Does not wait.
     virtual bool is_complete() = 0;
     // Lower numbers are more urgent; 0 is the default.

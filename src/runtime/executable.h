@@ -36,11 +36,29 @@ struct GradientView {
     std::int64_t additions;  // of one thread
 };
 
+// The fault of a launch that its caller does not wait for: the next wait for its stream throws it.
+class LateFault {
+public:
+    virtual ~LateFault() = default;
+    // Throws the fault of the launch as a UsageError.
+    virtual void throw_fault() = 0;
+
+    Fault fault{};
+
+protected:
+    LateFault() = default;
+    LateFault(const LateFault&) = delete;
+    LateFault& operator=(const LateFault&) = delete;
+};
+
 struct LaunchOptions {
     // Records of failed checks, and of the first thread that wrote a NaN or infinity. They are filled at the latest
     // when the stream has been synchronized. Null: not wanted.
     Fault* fault = nullptr;
     Fault* not_finite = nullptr;
+    // In place of `fault`, if Stream::keeps_faults(): the stream owns it until a wait has found no fault or has thrown
+    // it.
+    const std::shared_ptr<LateFault>* late_fault = nullptr;
     bool serial = false;       // one thread after the other, in order
     bool keeps_order = false;  // the order of threads is the same in each run
     std::span<const PrivateGradient> private_gradients = {};

@@ -316,8 +316,9 @@ def refuse(x: wp.array[int]):
 
 @on_gpu
 def test_what_a_kernel_raises_is_raised():
+    wp.launch(refuse, 5, inputs=[wp.array([0, 1, 2, 7, 2], dtype=int, device=DEVICE)], device=DEVICE)
     with pytest.raises(ValueError, match="element 3 is 7"):
-        wp.launch(refuse, 5, inputs=[wp.array([0, 1, 2, 7, 2], dtype=int, device=DEVICE)], device=DEVICE)
+        wp.synchronize()
 
 
 # ---- memory ----

@@ -378,8 +378,9 @@ def test_a_graph_with_conditions_is_a_body_and_prints_and_raises_there(capfd):
     wp.synchronize()
     assert capfd.readouterr().out.split() == ["3", "2", "1"]
     count.fill_(6)
+    wp.capture_launch(outer)
     with pytest.raises(ValueError, match="too many"):
-        wp.capture_launch(outer)
+        wp.synchronize()
     assert count.list() == [0]
     count.fill_(1)
     wp.capture_launch(outer)

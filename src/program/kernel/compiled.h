@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/ir.h"
@@ -15,7 +16,10 @@
 namespace weft::program {
 
 // One kernel ready to run.
-struct CompiledKernel : KernelFacts, LaunchProperties {
+struct CompiledKernel : KernelFacts, LaunchProperties, std::enable_shared_from_this<CompiledKernel> {
+    CompiledKernel() = default;
+    explicit CompiledKernel(KernelFacts facts) : KernelFacts(std::move(facts)) {}
+
     std::shared_ptr<const runtime::Executable> executable;
     const runtime::LoadedKernel* loaded = nullptr;  // owned by the executable
     KernelEntry description;
@@ -23,6 +27,12 @@ struct CompiledKernel : KernelFacts, LaunchProperties {
     std::shared_ptr<const ir::Module> module;  // of code with checks: the source of a fault's lines and names
     std::vector<runtime::PrivateGradient> private_gradients;
     double compile_ms = 0.0;
+    bool is_debug = false;  // Variant::debug
+    // A kernel to keep: this one if it is owned, else a copy.
+    std::shared_ptr<const CompiledKernel> kept() const {
+        std::shared_ptr<const CompiledKernel> owned = weak_from_this().lock();
+        return owned ? owned : std::make_shared<const CompiledKernel>(*this);
+    }
     // Whether launches run their threads in order, for the same results in every run.
     bool keeps_order() const { return loaded->is_ordered() && is_deterministic(deterministic); }
     // The options of its launches that are the same for all of them. The private gradients are those of this object.

@@ -12,6 +12,7 @@
 #include "program/host/settings.h"
 #include "program/kernel/object_ids.h"
 #include "program/launch/fault.h"
+#include "program/launch/late_fault.h"
 #include "program/launch/launch_fusion.h"
 #include "program/launch/strategies.h"
 #include "runtime/bytes.h"
@@ -104,7 +105,8 @@ private:
     runtime::spatial::PreviousObjectsPtr objects_;  // of an adjoint
 };
 
-// A launch that its device has captured: faults and output are read after the graph has run.
+// A launch that its device has captured: faults and output are read after the graph has run. Late faults are thrown by
+// the next wait for the stream in which it ran.
 class CapturedLaunch final : public runtime::Node {
 public:
     CapturedLaunch(std::shared_ptr<const CompiledKernel> kernel, const std::byte* block, const Grid& grid)
@@ -117,7 +119,12 @@ public:
     // Puts it into the stream.
     void capture(runtime::Stream& stream) {
         runtime::LaunchOptions options = kernel_->launch_options();
-        if (may_fail()) options.fault = &fault_;
+        const std::shared_ptr<runtime::LateFault> late = late_fault(*kernel_, stream, block_.data());
+        waits_ = !late && !kernel_->description.sites.empty();
+        if (late)
+            options.late_fault = &late;
+        else if (waits_)
+            options.fault = &fault_;
         kernel_->loaded->launch(block_, grid_, options, stream);
     }
     void run() override {}
@@ -127,7 +134,7 @@ public:
         record_run(*stream.recording(), *kernel_, stream, block_.data(), grid_, /*checks_nan=*/false);
     }
     std::string details() const override { return extents_text(*kernel_, grid_); }
-    bool may_fail() const override { return !kernel_->description.sites.empty(); }
+    bool may_fail() const override { return waits_; }
     void throw_fault() override {
         if (!fault_.claimed) return;
         const Fault found = std::exchange(fault_, {});
@@ -140,6 +147,7 @@ private:
     Grid grid_;
     runtime::spatial::PreviousObjectsPtr objects_;  // of an adjoint
     Fault fault_{};
+    bool waits_ = false;                            // a launch of the graph waits for the fault
 };
 
 void add_addresses(Type type, const std::byte* at, std::vector<const void*>& addresses) {

@@ -1,11 +1,13 @@
 #include "program/launch/run.h"
 
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "program/host/host.h"
 #include "program/host/settings.h"
 #include "program/launch/fault.h"
+#include "program/launch/late_fault.h"
 #include "program/launch/recorded_run.h"
 #include "runtime/verify.h"
 #include "support/error.h"
@@ -63,7 +65,14 @@ void run(const CompiledKernel& kernel, runtime::Stream& stream, const std::byte*
         return record_run(*recording, kernel, stream, block, grid, not_finite != nullptr);
     Fault fault;  // uninitialised on purpose: clearing it would take longer than a short launch
     runtime::LaunchOptions options = kernel.launch_options();
-    options.fault = kernel.description.sites.empty() ? nullptr : &fault;
+    std::shared_ptr<runtime::LateFault> late;
+    if (!kernel.description.sites.empty()) {
+        if (!not_finite) late = late_fault(kernel, stream, block);
+        if (late)
+            options.late_fault = &late;
+        else
+            options.fault = &fault;
+    }
     options.not_finite = not_finite;
     const std::span arguments(block, static_cast<std::size_t>(kernel.layout.size_bytes));
     bool finished = true;

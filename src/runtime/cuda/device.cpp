@@ -1,5 +1,6 @@
 #include "runtime/cuda/device.h"
 
+#include <exception>
 #include <vector>
 
 #include "runtime/cuda/capture.h"
@@ -54,7 +55,15 @@ void CudaDevice::synchronize() {
         const std::lock_guard lock(mutex_);
         std::erase_if(streams_, [](const std::weak_ptr<Stream>& stream) { return stream.expired(); });
     }
-    for_each_stream([](Stream& stream) { stream.synchronize(); });
+    std::exception_ptr first;  // a fault in one stream leaves no other one without a wait
+    for_each_stream([&](Stream& stream) {
+        try {
+            stream.synchronize();
+        } catch (const UsageError&) {
+            if (!first) first = std::current_exception();
+        }
+    });
+    if (first) std::rethrow_exception(first);
     free_late_memory();
 }
 

@@ -342,9 +342,14 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
     CudaLaunch launch = cuda_launch(grid);
 
     CudaRecording* const recording = cuda_recording(stream);
-    std::unique_ptr<CudaMemory> reports;
+    ReportMemory reports;
     BufferPtr kept_reports;  // for a launch in a graph
-    Report report{nullptr, options.fault, options.not_finite, grid, formats_};
+    Report report{nullptr, options.fault, options.not_finite, grid, formats_, nullptr};
+    if (options.late_fault) {
+        report.late = *options.late_fault;
+        report.fault = &report.late->fault;
+        if (!recording && queue.reports().is_full()) queue.synchronize();
+    }
     if (entry.reports) {
         const std::int64_t bytes =
             static_cast<std::int64_t>(sizeof(CudaReports)) + (entry.prints ? 8 * kCudaPrintWords : 0);
@@ -352,9 +357,10 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
             kept_reports = recording->report_memory(bytes);
             report.data = kept_reports->data;
         } else {
-            reports = queue.reports().take_memory(bytes);
-            if (!reports) reports = std::make_unique<CudaMemory>(device, bytes, /*zeroed=*/true, stream);
-            report.data = reports->data();
+            // Memory in the order of a stream that its owner may destroy is not kept.
+            constexpr std::int64_t kReports = 64;
+            reports = queue.reports().take_memory(bytes, device, stream, queue.is_foreign() ? 1 : kReports);
+            report.data = reports.data;
         }
         launch.reports = static_cast<CudaReports*>(report.data);
     }
@@ -392,7 +398,7 @@ bool CudaKernel::launch(std::span<const std::byte> arguments, const Grid& grid, 
     launch_blocks(device, function, shape, static_cast<unsigned>(copies.bytes), cluster, options.programmatic,
                   queue.handle(), parameters);
     if (kept_reports) recording->add_report(std::move(report), std::move(kept_reports));
-    if (reports) queue.reports().add({std::move(report), std::move(reports)});
+    if (reports.data) queue.reports().add({std::move(report), std::move(reports)});
     if (objects) device.objects().add_launch(*spatial::SnapshotScope::current(), std::move(objects));
     return true;
 }

@@ -75,7 +75,10 @@ void ExternalUse::collect(const CudaContext& device, ReportSource& source) {
             if (std::shared_ptr<ExternalUse> use = each.lock(); use && &use->device_ == &device)
                 there.push_back(std::move(use));
     }
-    for (const std::shared_ptr<ExternalUse>& use : there) use->reports->collect(source);
+    std::shared_ptr<LateFault> late;
+    for (const std::shared_ptr<ExternalUse>& use : there)
+        if (const std::shared_ptr<LateFault> found = use->reports->collect(source); found && !late) late = found;
+    if (late) late->throw_fault();
     for (const std::shared_ptr<ExternalUse>& use : there)
         for (const NodePtr& node : use->nodes) {
             node->throw_fault();

@@ -14,6 +14,20 @@ namespace weft::runtime {
 
 namespace {
 
+void forget_fault(Report& report) {
+    if (!report.late) report.fault = nullptr;
+    report.not_finite = nullptr;
+}
+
+// A late fault that has been found, or null: the first one is kept, later ones are forgotten.
+void add_late(const std::shared_ptr<LateFault>& found, std::shared_ptr<LateFault>& first) {
+    if (!found || !found->fault.claimed || found == first) return;
+    if (first)
+        found->fault = {};
+    else
+        first = found;
+}
+
 void fill(Fault& to, const CudaFault& from, const Report& report) {
     if (from.claimed == 0) return;
     to.claimed = 1;
@@ -69,19 +83,33 @@ void PendingReports::add(PendingReport report) {
     pending_.push_back(std::move(report));
 }
 
-std::unique_ptr<CudaMemory> PendingReports::take_memory(std::int64_t size_bytes) {
+ReportMemory PendingReports::take_memory(std::int64_t size_bytes, Device& device, Stream& stream, std::int64_t most) {
+    constexpr std::int64_t kLine = 64, kAllocation = 1 << 16;
+    size_bytes = (size_bytes + kLine - 1) / kLine * kLine;
+    const auto take = [&]() -> ReportMemory {
+        const auto found = std::ranges::find(free_, size_bytes, &ReportMemory::size_bytes);
+        if (found == free_.end()) return {};
+        ReportMemory memory = std::move(*found);
+        *found = std::move(free_.back());
+        free_.pop_back();
+        return memory;
+    };
+    {
+        const std::lock_guard lock(mutex_);
+        if (ReportMemory memory = take(); memory.data) return memory;
+    }
+    const std::int64_t count = std::clamp<std::int64_t>(kAllocation / size_bytes, 1, most);
+    const auto owner = std::make_shared<CudaMemory>(device, count * size_bytes, /*zeroed=*/true, stream);
     const std::lock_guard lock(mutex_);
-    const auto found = std::ranges::find(free_, size_bytes, &CudaMemory::size_bytes);
-    if (found == free_.end()) return nullptr;
-    std::unique_ptr<CudaMemory> memory = std::move(*found);
-    free_.erase(found);
-    return memory;
+    for (std::int64_t i = 1; i < count; ++i)
+        free_.push_back({static_cast<std::byte*>(owner->data()) + i * size_bytes, size_bytes, owner});
+    return {owner->data(), size_bytes, owner};
 }
 
-void PendingReports::keep(std::unique_ptr<CudaMemory> memory) {
+void PendingReports::keep(ReportMemory memory) {
     constexpr std::int64_t kMostBytes = 16 << 20;
-    std::int64_t bytes = memory->size_bytes();
-    for (const std::unique_ptr<CudaMemory>& each : free_) bytes += each->size_bytes();
+    std::int64_t bytes = memory.size_bytes;
+    for (const ReportMemory& each : free_) bytes += each.size_bytes;
     if (bytes <= kMostBytes) free_.push_back(std::move(memory));
 }
 
@@ -95,7 +123,7 @@ void PendingReports::drop() {
 void PendingReports::forget_faults() {
     const std::lock_guard lock(mutex_);
     for (PendingReport& each : pending_)
-        if (each.owner == std::this_thread::get_id()) each.report.fault = each.report.not_finite = nullptr;
+        if (each.owner == std::this_thread::get_id()) forget_fault(each.report);
 }
 
 void PendingReports::add(std::shared_ptr<GraphReports> graph) {
@@ -110,12 +138,19 @@ bool PendingReports::is_empty() {
 }
 
 void PendingReports::free_kept() {
-    std::vector<std::unique_ptr<CudaMemory>> kept;
+    std::vector<ReportMemory> kept;
     const std::lock_guard lock(mutex_);
     kept.swap(free_);
 }
 
-void PendingReports::collect(ReportSource& source, bool keeps) {
+bool PendingReports::is_full() {
+    constexpr std::size_t kMost = 1024;  // as many launches as a driver queues
+    const std::lock_guard lock(mutex_);
+    return pending_.size() >= kMost;
+}
+
+std::shared_ptr<LateFault> PendingReports::collect(ReportSource& source, bool keeps) {
+    std::shared_ptr<LateFault> first;
     const Uninterrupted uninterrupted;  // a signal handler may enqueue into the stream too
     // Held to the end: a thread that finds its report gone may read its Fault at once.
     const std::lock_guard lock(mutex_);
@@ -124,6 +159,7 @@ void PendingReports::collect(ReportSource& source, bool keeps) {
         for (PendingReport& each : pending_) {
             const std::int64_t said = read(each.report, source);
             ++done;
+            add_late(each.report.late, first);
             if (!keeps) continue;
             if (said > 0) source.put_clear(each.report.data, said);
             keep(std::move(each.memory));
@@ -133,8 +169,9 @@ void PendingReports::collect(ReportSource& source, bool keeps) {
         throw;
     }
     pending_.clear();
-    for (const std::shared_ptr<GraphReports>& graph : graphs_) graph->collect(source);
+    for (const std::shared_ptr<GraphReports>& graph : graphs_) add_late(graph->collect(source), first);
     graphs_.clear();
+    return first;
 }
 
 // ---- of graphs ----
@@ -145,22 +182,25 @@ void GraphReports::add(Report report, std::shared_ptr<void> memory) {
     memory_.push_back(std::move(memory));
 }
 
-void GraphReports::collect(ReportSource& source) {
+std::shared_ptr<LateFault> GraphReports::collect(ReportSource& source) {
+    std::shared_ptr<LateFault> first;
     const Uninterrupted uninterrupted;
     const std::lock_guard lock(mutex_);
     bool any = false;
     for (const Report& report : reports_) {
         const std::int64_t said = read(report, source);
+        add_late(report.late, first);
         if (said > 0) source.put_clear(report.data, said);
         any |= said > 0;
     }
     if (any) source.wait();
     for (const std::function<void()>& bring : brings_) bring();
+    return first;
 }
 
 void GraphReports::forget_faults() {
     const std::lock_guard lock(mutex_);
-    for (Report& report : reports_) report.fault = report.not_finite = nullptr;
+    for (Report& report : reports_) forget_fault(report);
     brings_.clear();
 }
 

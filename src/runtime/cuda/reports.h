@@ -33,12 +33,20 @@ struct Report {
     Fault* not_finite;
     Grid grid;
     std::shared_ptr<const std::vector<std::string>> formats;
+    std::shared_ptr<LateFault> late;  // owns `fault`; null if the launch's caller does
+};
+
+// Memory of one report: a part of an allocation for several.
+struct ReportMemory {
+    void* data = nullptr;
+    std::int64_t size_bytes = 0;
+    std::shared_ptr<CudaMemory> owner;
 };
 
 // The report of a launch that may not be done.
 struct PendingReport {
     Report report;
-    std::unique_ptr<CudaMemory> memory;  // of the report
+    ReportMemory memory;
     std::thread::id owner = std::this_thread::get_id();
 };
 
@@ -72,8 +80,10 @@ public:
     void add(std::function<void()> bring);
     bool is_empty() const { return reports_.empty() && brings_.empty(); }
     bool brings_bytes() const { return !brings_.empty(); }
-    void collect(ReportSource& source);
-    // To be called when the graph is destroyed: the receivers of its faults, and the arrays, are gone too.
+    // Returns the first late fault, null if there is none; later ones are forgotten.
+    std::shared_ptr<LateFault> collect(ReportSource& source);
+    // To be called when the graph is destroyed: the receivers of its faults, and the arrays, are gone too. Late faults
+    // of its launches are still found.
     void forget_faults();
 
 private:
@@ -87,12 +97,15 @@ class PendingReports {
 public:
     void add(PendingReport report);
     void add(std::shared_ptr<GraphReports> graph);
-    // Memory of an earlier report of this size, all 0; null if there is none. Launches that wait for each other, or are
-    // waited for now and then, need no allocation.
-    std::unique_ptr<CudaMemory> take_memory(std::int64_t size_bytes);
+    // Memory of so many bytes, all 0: that of an earlier report, or a part of a new allocation of `stream`, for `most`
+    // reports at most. Launches that are waited for now and then need no allocation.
+    ReportMemory take_memory(std::int64_t size_bytes, Device& device, Stream& stream, std::int64_t most);
     // Reads the reports of finished launches: fills the Faults, and forwards printed text. Reports that could not be
-    // read stay. `keeps`: their memory is kept for later ones.
-    void collect(ReportSource& source, bool keeps);
+    // read stay. `keeps`: their memory is kept for later ones. Returns the first late fault, null if there is none;
+    // later ones are forgotten.
+    std::shared_ptr<LateFault> collect(ReportSource& source, bool keeps);
+    // Whether so many launches have not been read that the next one should wait for them.
+    bool is_full();
     bool is_empty();
     void free_kept();
     // Discards all reports: their stream ends.
@@ -101,11 +114,11 @@ public:
     void forget_faults();
 
 private:
-    void keep(std::unique_ptr<CudaMemory> memory);
+    void keep(ReportMemory memory);
 
     std::mutex mutex_;
     std::vector<PendingReport> pending_;
-    std::vector<std::unique_ptr<CudaMemory>> free_;
+    std::vector<ReportMemory> free_;
     std::vector<std::shared_ptr<GraphReports>> graphs_;  // without duplicates
 };
 

@@ -198,10 +198,11 @@ void CudaStream::synchronize() {
                                               "', and its launches have not run. help: wait after the capture");
     }
     if (handle_.load(std::memory_order_acquire) == nullptr) return;  // no work yet
+    std::shared_ptr<LateFault> late;
     try {
         wait();
         // Memory in the order of a stream that its owner may destroy is freed while the stream is there.
-        reports_.collect(*this, /*keeps=*/!is_foreign_);
+        late = reports_.collect(*this, /*keeps=*/!is_foreign_);
         ExternalUse::free_unused();
         ExternalUse::collect(cuda_, *this);
     } catch (...) {
@@ -209,6 +210,7 @@ void CudaStream::synchronize() {
         reports_.forget_faults();
         throw;
     }
+    if (late) late->throw_fault();
 }
 
 void CudaStream::wait() {
