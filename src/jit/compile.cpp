@@ -94,6 +94,7 @@ std::string listing(const ir::Module& module, const Options& options, Listing wh
     Session session;
     const Backend& target = backend(options.target.kind);
     const codegen::Lowered lowered = lower(module, target, options, session.context);
+    target.check(*lowered.module, binary);
     if (which != Listing::llvm) target.optimize(*lowered.module, options.target, options.optimization_level);
     std::string text;
     if (which == Listing::assembly) {

@@ -10,10 +10,12 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "jit/backend.h"
 #include "jit/libdevice.h"
+#include "jit/local_memory.h"
 #include "jit/native.h"
 #include "jit/object.h"
 #include "jit/optimize.h"
@@ -168,6 +170,11 @@ public:
     }
 
     std::string emit_text(llvm::Module& module, const Target& target, int level) const override {
+    void check(const llvm::Module& module, const Binary& binary) const override {
+        const std::string_view text(reinterpret_cast<const char*>(binary.code.data()), binary.code.size());
+        check_local_memory(module, text, binary.kernels, binary.target.processor);
+    }
+
         return emit_file(module, machine_for(target, level), llvm::CodeGenFileType::AssemblyFile);
     }
 };
