@@ -176,29 +176,69 @@ def test_a_grid_that_the_capture_builds():
     check(step, [points], lambda number: points.assign(first * np.float32(1.0 + 0.3 * number)))
 
 
-def test_a_grid_that_is_built_again_before_the_backward_pass(device):
+@pytest.mark.parametrize("groups", [False, True])
+def test_a_grid_that_is_built_again_before_the_backward_pass(groups):
+    rng = np.random.default_rng(5)
+    sets = [vectors(rng, count) for count in (100, 60, 100)]
+    loss, others = wp.zeros(1, requires_grad=True), wp.array(rng.random((150, 3)) * 0.1, dtype=wp.vec3)
+    of_group = wp.array(np.arange(150) % 3, dtype=int)
+    first = [points.numpy().copy() for points in sets]
+    grid = wp.HashGrid(8, 8, 8)
+
+    def build(points):
+        grid.build(points, 0.3, groups=of_group[: len(points)] if groups else None)
+
+    build(others)
+
+    def step():
+        loss.zero_()
+        tape = wp.Tape()
+        for points in sets:
+            build(points)
+            with tape:
+                wp.launch(attraction, len(points), [grid.id, points, loss])
+        build(others)
+        tape.backward(loss)
+
+    def set_up(number):
+        for points, numbers in zip(sets, first, strict=True):
+            points.assign(numbers * np.float32(1.0 + 0.2 * number))
+        if number == 2:  # a build outside of the graph, of more points than before
+            grid.build(wp.array(rng.random((400, 3)), dtype=wp.vec3), 0.1)
+
+    check(step, sets, set_up)
+
+
+def test_a_grid_from_before_the_capture_that_is_built_again_in_it(device):
     rng = np.random.default_rng(5)
     points, loss = vectors(rng, 100), wp.zeros(1, requires_grad=True)
     others = wp.array(rng.random((100, 3)) * 0.1, dtype=wp.vec3)
     grid = wp.HashGrid(8, 8, 8)
-    grid.build(points, 0.3)
+    first = points.numpy().copy()
 
     def step():
         loss.zero_()
-        grid.build(points, 0.3)
         with wp.Tape() as tape:
             wp.launch(attraction, 100, [grid.id, points, loss])
         grid.build(others, 0.3)
         tape.backward(loss)
 
+    def set_up(number):
+        points.assign(first * np.float32(1.0 + 0.3 * number))
+        grid.build(points, 0.3)
+
     if device == "cpu":
-        check(step, [points], lambda number: points.grad.zero_())
+        check(step, [points], set_up)
         return
+    set_up(0)
     with (
         wp.ScopedCapture(),
         pytest.raises(RuntimeError, match=r"builds a grid again that kernel 'attraction' has looked into.*help: "),
     ):
         step()
+    set_up(1)
+    step()
+    assert np.isfinite(points.grad.numpy()).all()
 
 
 def test_a_volume_that_the_capture_stores_into(device):

@@ -87,12 +87,17 @@ DeviceGrid::MemoryPtr DeviceGrid::memory_for(std::int64_t points, bool with_grou
     return next;
 }
 
-// Gives the snapshots of tapes a copy. A build that is captured changes nothing yet: the version tells a backward pass
-// after a launch of the graph that the grid has changed.
-void DeviceGrid::keep_previous(std::uint64_t id) {
-    if (!is_kept(id) || current_recording(device_)) return;
+// Gives the snapshots of tapes a copy. A build that is captured changes nothing yet for those outside of the capture:
+// the version tells a backward pass after a launch of the graph that the grid has changed. Those of the capture get a
+// copy if the graph has built what they have seen, in memory that this build then leaves alone. Else they have seen the
+// grid as the graph finds it, which may be in the memory that the graph itself has filled at its last launch.
+bool DeviceGrid::keep_previous(std::uint64_t id) {
+    const Recording* const recording = current_recording(device_);
+    if (!is_kept(id)) return true;
+    if (recording && built_in_ != recording->number()) return false;
     keep_apart(id);
     is_shared_ = true;
+    return true;
 }
 
 devlib::HashGridFields DeviceGrid::describe(const Sorted& sorted, std::int64_t count, double inverse_width) const {
@@ -107,7 +112,7 @@ devlib::HashGridFields DeviceGrid::describe(const Sorted& sorted, std::int64_t c
 }
 
 void DeviceGrid::build(const Array& points, double inverse_width, const Array* groups, std::uint64_t id) {
-    keep_previous(id);
+    const bool has_kept = keep_previous(id);
     const std::int64_t count = points.size();
     const MemoryPtr memory = memory_for(count, groups != nullptr);
 
@@ -137,9 +142,11 @@ void DeviceGrid::build(const Array& points, double inverse_width, const Array* g
         recording->memory().hold(described_);
         recording->memory().note_written(memory->all.starts);
         recording->add("HashGrid.build", work, {all.points, grouped.groups});
-        note_captured_build();
+        if (!has_kept) note_captured_build();
+        built_in_ = recording->number();
     } else {
         work();
+        built_in_ = 0;
     }
     count_change();
 }
@@ -164,8 +171,14 @@ Contents DeviceGrid::copy() const {
         made->present_ = present_;
         made->of_graphs_ = of_graphs_;
     }
-    copy_bytes(device_, made->fields(), fields(), 2 * sizeof *fields());
-    made->show_groups();
+    const auto work = [made, described = described_, device = &device_] {
+        copy_bytes(*device, made->fields(), described->data, 2 * sizeof(devlib::HashGridFields));
+        made->show_groups();
+    };
+    if (Recording* const recording = current_recording(device_))
+        recording->add("copy of a hash grid", work, {made->fields(), fields()});
+    else
+        work();
     return {made->fields(), made, &table()};
 }
 

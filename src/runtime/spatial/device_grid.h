@@ -29,7 +29,8 @@ public:
 
     // Changes when a graph builds the grid.
     std::uint64_t version() const override;
-    // Shares the memory of the sorted points, which later builds of this grid leave to the copy.
+    // Shares the memory of the sorted points, which later builds of this grid leave to the copy. In a capture the graph
+    // copies the description.
     Contents copy() const override;
 
 private:
@@ -51,16 +52,18 @@ private:
     void show_groups();
     MemoryPtr make_memory(std::int64_t points, bool with_groups) const;
     MemoryPtr memory_for(std::int64_t points, bool with_groups);
-    void keep_previous(std::uint64_t id);
+    // False if snapshots of this capture cannot get a copy.
+    bool keep_previous(std::uint64_t id);
     devlib::HashGridFields describe(const Sorted& sorted, std::int64_t count, double inverse_width) const;
 
     Device& device_;
     const std::int64_t dims_[3];
     BufferPtr described_;
     MemoryPtr reserved_;
-    bool is_shared_ = false;    // the present memory belongs to a copy
-    mutable std::mutex mutex_;  // of those that follow, which builds write and other threads read
-    MemoryPtr present_;         // of the last build
+    bool is_shared_ = false;      // the present memory belongs to a copy
+    std::uint64_t built_in_ = 0;  // the number of the capture with the last build; 0: none
+    mutable std::mutex mutex_;    // of those that follow, which builds write and other threads read
+    MemoryPtr present_;           // of the last build
     // Memory that the descriptor may point to as well, if a graph has been launched.
     std::vector<MemoryPtr> of_graphs_;
 };
