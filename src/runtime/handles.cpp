@@ -475,8 +475,9 @@ const PreviousObjects::Entry* PreviousObjects::entry(std::uint64_t id, ObjectKin
     return nullptr;
 }
 
-void PreviousObjects::follow(std::uint64_t id, std::vector<ArrayView> arrays, std::shared_ptr<const Snapshot> kept) {
-    followed_.push_back({id, std::move(arrays), std::move(kept)});
+void PreviousObjects::follow(std::uint64_t id, std::vector<ArrayView> arrays, std::shared_ptr<const Snapshot> kept,
+                             std::uint64_t as) {
+    followed_.push_back({id, as ? as : id, std::move(arrays), std::move(kept)});
 }
 
 PreviousObjectsPtr PreviousObjects::for_launch() const {
@@ -487,13 +488,13 @@ PreviousObjectsPtr PreviousObjects::for_launch() const {
         Contents contents = has_kept ? each.kept->contents() : present_contents(each.id);
         made->found_.push_back(contents.object);
         if (!contents.object) {
-            made->add(each.id, nullptr, nullptr);
+            made->add(each.as, nullptr, nullptr);
             continue;
         }
         auto held = std::make_shared<std::pair<std::shared_ptr<const void>, Contents>>(nullptr, contents);
         if (!each.arrays.empty()) held->first = contents.object->descriptor_with(each.arrays);
         const void* const descriptor = held->first ? held->first.get() : contents.descriptor;
-        made->add(each.id, descriptor, std::move(held), contents.table);
+        made->add(each.as, descriptor, std::move(held), contents.table);
     }
     return made;
 }

@@ -174,8 +174,10 @@ public:
     bool has_missed() const;
 
     // For an adjoint in a graph, which finds the id as each launch of the graph does: the contents that `kept` has by
-    // then, or without it the present ones. A mesh has these arrays.
-    void follow(std::uint64_t id, std::vector<ArrayView> arrays, std::shared_ptr<const Snapshot> kept);
+    // then, or without it the present ones. A mesh has these arrays. `as`: the id by which the adjoint asks for it, if
+    // it is another one.
+    void follow(std::uint64_t id, std::vector<ArrayView> arrays, std::shared_ptr<const Snapshot> kept,
+                std::uint64_t as = 0);
     // Whether they were made for a launch in a graph.
     bool are_of_graph() const { return are_of_graph_; }
     void set_of_graph() { are_of_graph_ = true; }
@@ -195,7 +197,7 @@ private:
     const Entry* entry(std::uint64_t id, ObjectKind kind) const;
 
     struct Followed {
-        std::uint64_t id;
+        std::uint64_t id, as;
         std::vector<ArrayView> arrays;
         std::shared_ptr<const Snapshot> kept;
     };

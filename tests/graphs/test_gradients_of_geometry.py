@@ -325,3 +325,68 @@ def test_a_graph_inside_of_another():
         at.grad.zero_()
         go_back(mesh, at, loss)
         np.testing.assert_allclose(found[-1], at.grad.numpy(), rtol=1e-4, atol=1e-5)
+
+
+# ---- forward mode and second derivatives ----
+
+
+def compare(work, set_up, rounds=3):
+    """The arrays that work() gives, in a graph and without one."""
+    set_up(0)
+    with wp.ScopedCapture() as capture:
+        captured = work()
+    for number in range(1, rounds + 1):
+        set_up(number)
+        expected = [one.numpy().copy() for one in work()]
+        for one in captured:
+            one.fill_(wp.nan)
+        set_up(number)
+        wp.capture_launch(capture.graph)
+        for one, numbers in zip(captured, expected, strict=True):
+            assert np.isfinite(numbers).all() and np.abs(numbers).max() > 0
+            np.testing.assert_allclose(one.numpy(), numbers, rtol=1e-4, atol=1e-5)
+
+
+@pytest.fixture
+def moved_ball():
+    rng = np.random.default_rng(11)
+    mesh, at = ball(rng), vectors(rng, 20)
+    corners, first = wp.clone(mesh.points, requires_grad=True), mesh.points.numpy().copy()
+
+    def set_up(number):
+        corners.assign(first * (1.0 + number))
+        mesh.points.assign(first * (2.0 + number))
+        mesh.refit()
+
+    def function(points, corners):
+        out = wp.zeros(1, requires_grad=True)
+        wp.copy(mesh.points, corners)
+        mesh.refit()
+        wp.launch(squared_distance, 20, [mesh.id, points, out])
+        return out
+
+    along = [wp.array(rng.normal(size=(len(one), 3)), dtype=wp.vec3) for one in (at, corners)]
+    return mesh, function, [at, corners], along, set_up
+
+
+def test_products_with_hessians_of_a_kernel_that_looks_into_a_mesh(moved_ball):
+    mesh, _, (at, _), (along, _), set_up = moved_ball
+
+    def work():
+        out = wp.zeros(1, requires_grad=True)
+        found = wp.autograd.hvp(squared_distance, dim=20, inputs=[mesh.id, at], outputs=[out], vectors=[None, along])
+        return [one for one in found if one is not None]
+
+    compare(work, set_up)
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_products_with_hessians_of_a_function_with_a_mesh_that_is_refitted(moved_ball, moves):
+    _, function, inputs, (along, of_corners), set_up = moved_ball
+    vectors = [along, of_corners if moves else None]
+    compare(lambda: wp.autograd.hvp(function, inputs=inputs, vectors=vectors), set_up)
+
+
+def test_forward_mode_of_a_mesh_that_moves(moved_ball):
+    _, function, inputs, along, set_up = moved_ball
+    compare(lambda: list(wp.jvp(function, inputs=inputs, input_tangents=along)), set_up)

@@ -253,8 +253,20 @@ def set_vectors(api: str, what: str, inputs: list, tangents: list, vectors: list
             tangents[i] = vector
         else:
             _set_vector(tangents[i], vector)
+    seen: list[array] = []
     for i, (tangent, vector) in enumerate(zip(tangents, vectors, strict=False)):
-        if isinstance(tangent, array) and vector is not None and not np.array_equal(tangent.numpy(), vector.numpy()):
+        if not isinstance(tangent, array) or vector is None:
+            continue
+        is_shared = any(primitives.overlap(tangent, other) for other in seen)
+        seen.append(tangent)
+        if not is_shared:
+            continue
+        if tangent.device.is_capturing:
+            raise usage_error(
+                f"{api}: input {i} shares memory with another input, and in a graph capture nothing can say whether "
+                f"their entries of {what} agree. help: one input for both"
+            )
+        if not np.array_equal(tangent.numpy(), vector.numpy()):
             raise usage_error(
                 f"{api}: entry {i} of {what} is not that of another input with which its input shares memory",
                 ValueError,

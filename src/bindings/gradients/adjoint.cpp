@@ -27,6 +27,7 @@
 #include "program/host/settings.h"
 #include "program/launch/launch.h"
 #include "program/tape/referenced_objects.h"
+#include "runtime/recording.h"
 #include "support/error.h"
 
 namespace weft::bindings {
@@ -116,6 +117,13 @@ public:
             moving_[array_pointer(pair[0])] = &array_argument(nb::object(pair[1]).ptr(), "jvp()", "meshes").array.view;
     }
     bool any() const { return !moving_.empty(); }
+    // The memory of the tangents lives as long as the recorded work.
+    void keep_in(runtime::Recording& recording) const {
+        for (const auto& [array, tangent] : moving_) {
+            const void* const addresses[] = {tangent->data, tangent->grad};
+            recording.memory().add(addresses);
+        }
+    }
     const ArrayView* tangent(const program::Variable& of) const {
         const auto found = moving_.find(&of);
         return found == moving_.end() ? nullptr : found->second;
@@ -131,6 +139,8 @@ spatial::PreviousObjectsPtr previous_objects(Packed& packed, bool of_adjoint, co
                                              nb::handle entry, nb::handle tape) {
     const auto tangent = [&](const program::Variable& of) { return moving.tangent(of); };
     const auto moves = [&](const program::Variable& of) { return moving.tangent(of) != nullptr; };
+    runtime::Recording* const recording = runtime::current_recording(packed.device);
+    if (recording) moving.keep_in(*recording);
     if (!entry.is_none()) {
         const auto& launch = nb::cast<const PyRecordedLaunch&>(entry);
         auto previous = launch.previous_objects(nb::cast<PyTape&>(tape).tape.memory(), moves);
@@ -141,8 +151,15 @@ spatial::PreviousObjectsPtr previous_objects(Packed& packed, bool of_adjoint, co
     const std::unique_ptr<program::ReferencedObjects> found = referenced_objects(packed);
     if (!found) return nullptr;
     found->keep(packed.device);
-    auto previous = of_adjoint ? found->previous({}, /*reads=*/false, moves)
-                               : std::make_shared<spatial::PreviousObjects>(/*are_all=*/false);
+    std::shared_ptr<spatial::PreviousObjects> previous;
+    if (!of_adjoint) {
+        previous = std::make_shared<spatial::PreviousObjects>(/*are_all=*/false);
+        if (recording) previous->set_of_graph();
+    } else if (recording) {
+        previous = found->previous_in_graph({}, /*reads=*/false, moves, packed.kernel.core().name());
+    } else {
+        previous = found->previous({}, /*reads=*/false, moves);
+    }
     found->add_tangents(tangent, *previous);
     return previous;
 }

@@ -146,8 +146,8 @@ private:
     std::vector<std::byte> block_;
     Grid grid_;
     runtime::spatial::PreviousObjectsPtr objects_;  // of an adjoint
-    Fault fault_{};
     bool waits_ = false;                            // a launch of the graph waits for the fault
+    Fault fault_{};
 };
 
 void add_addresses(Type type, const std::byte* at, std::vector<const void*>& addresses) {
@@ -201,12 +201,8 @@ void record_run(runtime::Recording& recording, const CompiledKernel& kernel, run
                                          "wp.config.verify_fp = False around the capture");
     }
     const runtime::spatial::PreviousObjectsPtr& previous = runtime::spatial::SnapshotScope::current();
-    if (kernel.description.finds_objects() && previous && !previous->are_of_graph()) {
-        throw UsageError("hvp()",
-                         "kernel '" + name +
-                             "' looked into a mesh, a BVH, a grid or a volume, and in a graph capture derivatives of "
-                             "its gradient cannot be computed. help: call it outside of the capture");
-    }
+    WEFT_CHECK(!kernel.description.finds_objects() || !previous || previous->are_of_graph(),
+               "a launch in a capture would find objects of an earlier time");
     for (const std::uint64_t id : ids_for(kernel, block)) recording.memory().hold(std::make_shared<KeptObject>(id));
     std::vector<const void*> addresses;
     for (std::size_t i = 0; i < kernel.parameter_types.size(); ++i)

@@ -77,15 +77,9 @@ void RecordedLaunch::throw_written_objects() const {
 std::shared_ptr<runtime::spatial::PreviousObjects> RecordedLaunch::previous_objects(
     const TapeMemory& memory, const ReferencedObjects::WithGradient& with_gradient) const {
     if (!objects_) return nullptr;
-    auto previous = objects_->previous(memory, reads_objects(), with_gradient);
-    if (!previous) throw_written_objects();
-    return previous;
-}
-
-runtime::spatial::PreviousObjectsPtr RecordedLaunch::objects_for_adjoint(const TapeMemory& memory) const {
-    if (!objects_ || !runtime::current_recording(*device_))
-        return previous_objects(memory, [](const Variable&) { return true; });
-    auto previous = objects_->previous_in_graph(memory, reads_objects(), signature_->name);
+    auto previous = runtime::current_recording(*device_)
+                      ? objects_->previous_in_graph(memory, reads_objects(), with_gradient, signature_->name)
+                      : objects_->previous(memory, reads_objects(), with_gradient);
     if (!previous) throw_written_objects();
     return previous;
 }
@@ -302,7 +296,7 @@ bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const Suppl
     }
     for (const auto& [parameter, primal] : after_)
         view_at(after.data(), signature_->layout.offsets[parameter]).data = primal->contents().view.data;
-    const runtime::spatial::PreviousObjectsPtr previous = objects_for_adjoint(memory);
+    const runtime::spatial::PreviousObjectsPtr previous = previous_objects(memory, [](const Variable&) { return true; });
     std::vector<runtime::BufferPtr> holders;
     if (any_nested_kept()) holders = show_nested(before.data(), after.data());
     // Other threads may give arrays other gradients meanwhile; this keeps the memory of the present ones.

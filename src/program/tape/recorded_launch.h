@@ -79,7 +79,8 @@ public:
     const LaunchNeeds& needs() const { return *needs_; }
     std::span<const Argument> arrays() const { return arrays_; }
     const ReferencedObjects* objects() const { return objects_.get(); }
-    // The objects that its adjoint finds by ids; null if it finds none. Throws UsageError if they cannot be known.
+    // The objects that its adjoint finds by ids, in a capture as each launch of the graph finds them; null if it finds
+    // none. Throws UsageError if they cannot be known.
     std::shared_ptr<runtime::spatial::PreviousObjects> previous_objects(
         const TapeMemory& memory, const ReferencedObjects::WithGradient& with_gradient) const;
     // To be called after an adjoint that was given these objects.
@@ -101,7 +102,6 @@ private:
     void find_objects(const KernelFacts& facts, const std::byte* block);
     void refuse_written_objects() const;
     bool reads_objects() const;
-    runtime::spatial::PreviousObjectsPtr objects_for_adjoint(const TapeMemory& memory) const;
     [[noreturn]] void throw_written_objects() const;
     bool any_nested_kept() const;
     bool run_adjoint(const TapeMemory& memory, std::span<const SuppliedGradient> supplied);

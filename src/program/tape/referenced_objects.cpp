@@ -180,8 +180,21 @@ std::shared_ptr<spatial::PreviousObjects> ReferencedObjects::previous(const Tape
     return previous;
 }
 
+void ReferencedObjects::add_in_graph(const ReferencedObject& found, std::vector<ArrayView> arrays, std::uint64_t as,
+                                     spatial::PreviousObjects& to) {
+    const spatial::Contents contents = found.kept.contents();
+    const bool is_present = contents.object == spatial::present_contents(found.id).object;
+    if (is_present || found.kept_in_graph) return to.follow(found.id, std::move(arrays), found.kept_in_graph, as);
+    // The copy that the graph makes before it changes the object.
+    auto held = std::make_shared<std::pair<std::shared_ptr<const void>, spatial::Contents>>(nullptr, contents);
+    if (!arrays.empty()) held->first = contents.object->descriptor_with(arrays);
+    const void* const descriptor = held->first ? held->first.get() : contents.descriptor;
+    to.add(as, descriptor, std::move(held), contents.table);
+}
+
 std::shared_ptr<spatial::PreviousObjects> ReferencedObjects::previous_in_graph(const TapeMemory& memory, bool reads,
-                                                                               const std::string& kernel) const {
+                                                                             const WithGradient& with_gradient,
+                                                                             const std::string& kernel) const {
     auto previous = std::make_shared<spatial::PreviousObjects>(/*are_all=*/false);
     previous->set_of_graph();
     for (const ObjectArray& part : ids_)
@@ -192,7 +205,7 @@ std::shared_ptr<spatial::PreviousObjects> ReferencedObjects::previous_in_graph(c
             continue;
         }
         if (reads && !found.kept.is_current()) return nullptr;
-        auto arrays = views(found, memory, reads, [](const Variable&) { return true; });
+        auto arrays = views(found, memory, reads, with_gradient);
         if (!arrays) return nullptr;
         const spatial::Contents contents = found.kept.contents();
         const bool is_present = contents.object == spatial::present_contents(found.id).object;
@@ -201,15 +214,7 @@ std::shared_ptr<spatial::PreviousObjects> ReferencedObjects::previous_in_graph(c
                              "the capture builds a grid again that kernel '" + kernel +
                                  "' has looked into, and the graph would find the later one. help: a grid of its own "
                                  "for each build, or call backward() in the capture before the next build");
-        if (is_present || found.kept_in_graph) {
-            previous->follow(found.id, std::move(*arrays), found.kept_in_graph);
-            continue;
-        }
-        // The copy that the graph makes before it changes the object.
-        auto held = std::make_shared<std::pair<std::shared_ptr<const void>, spatial::Contents>>(nullptr, contents);
-        if (!arrays->empty()) held->first = contents.object->descriptor_with(*arrays);
-        const void* const descriptor = held->first ? held->first.get() : contents.descriptor;
-        previous->add(found.id, descriptor, std::move(held), contents.table);
+        add_in_graph(found, std::move(*arrays), found.id, *previous);
     }
     return previous;
 }
@@ -224,6 +229,10 @@ void ReferencedObjects::add_tangents(const TangentOf& tangent, spatial::Previous
             any |= view != nullptr;
         }
         if (!any || found.kept.is_empty()) continue;
+        if (to.are_of_graph()) {
+            add_in_graph(found, std::move(views), found.id | kTangentsOfMesh, to);
+            continue;
+        }
         const spatial::Contents contents = found.kept.contents();
         std::shared_ptr<const void> descriptor = contents.object->descriptor_with(views);
         const void* const at = descriptor.get();

@@ -69,9 +69,10 @@ public:
     // The same for an adjoint that is captured: it finds each object as the launch does when the graph runs. Throws
     // UsageError if the capture has built an object again since, so that this is not known.
     std::shared_ptr<runtime::spatial::PreviousObjects> previous_in_graph(const TapeMemory& memory, bool reads,
-                                                                         const std::string& kernel) const;
+                                                                       const WithGradient& with_gradient,
+                                                                       const std::string& kernel) const;
     // For forward mode, after keep(): meshes get tangents that consist of those of their arrays. tangent(array) is null
-    // for an array that does not move.
+    // for an array that does not move. If `to` is of a graph, each launch of it finds them as it finds the meshes.
     using TangentOf = std::function<const ArrayView*(const Variable&)>;
     void add_tangents(const TangentOf& tangent, runtime::spatial::PreviousObjects& to) const;
     // Visits each array with its saved primal; null if it has none.
@@ -94,6 +95,9 @@ private:
     static std::optional<std::vector<ArrayView>> views(const ReferencedObject& of, const TapeMemory& memory, bool reads,
                                                        const WithGradient& with_gradient);
     static bool is_as_it_was(const ObjectArray& part, const TapeMemory& memory);
+    // The object with these arrays, by the id `as`, for an adjoint that is captured.
+    static void add_in_graph(const ReferencedObject& found, std::vector<ArrayView> arrays, std::uint64_t as,
+                             runtime::spatial::PreviousObjects& to);
 
     std::vector<ReferencedObject> found_;
     std::vector<ObjectArray> ids_;  // arrays of ids
