@@ -5,6 +5,7 @@ import gc
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -142,6 +143,25 @@ def test_a_device_makes_its_context_current(contexts):
     finally:
         contexts.driver.weftEmulatedFail(None, 0, 0)
         assert contexts.driver.cuCtxSetCurrent(ctypes.c_void_p(before)) == 0
+
+
+@pytest.mark.parametrize("name", [DEVICE, OTHER])
+def test_a_thread_without_a_context_keeps_that_of_the_first_gpu_alone(contexts, name):
+    """NVIDIA's runtime, and with it other libraries, takes the GPU of the current context for the thread's own."""
+    x = wp.ones(10, dtype=float, device=name)
+    found = []
+
+    def work():
+        found.append(contexts.current())
+        wp.launch(add_one, 10, inputs=[x], device=name)
+        wp.synchronize_device(name)
+        found.append(contexts.current())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [None, wp.get_device(DEVICE).context if name == DEVICE else None]
+    assert x.list() == [2.0] * 10
 
 
 def test_a_primary_context_gets_one_more_name(contexts):

@@ -88,11 +88,11 @@ void CudaContext::open() {
     set_context(made);
 }
 
-CUresult CudaContext::Inside::enter(CUcontext wanted, bool is_primary) {
+CUresult CudaContext::Inside::enter(CUcontext wanted, bool stays) {
     CUcontext current = nullptr;
     CUresult result = driver().cuCtxGetCurrent(&current);
-    if (result == kSuccess && current == nullptr && is_primary) {
-        result = driver().cuCtxSetCurrent(wanted);  // and stays
+    if (result == kSuccess && current == nullptr && stays) {
+        result = driver().cuCtxSetCurrent(wanted);
     } else if (result == kSuccess && current != wanted) {
         result = driver().cuCtxPushCurrent_v2(wanted);
         is_pushed_ = result == kSuccess;
@@ -102,13 +102,13 @@ CUresult CudaContext::Inside::enter(CUcontext wanted, bool is_primary) {
 }
 
 CudaContext::Inside::Inside(CudaContext& device) {
-    device.check(enter(device.context(), device.is_primary()), "cuCtxPushCurrent");
+    device.check(enter(device.context(), device.stays_current()), "cuCtxPushCurrent");
 }
 
 CudaContext::Inside::Inside(CudaContext& device, std::nothrow_t) noexcept {
     if (!device.is_open()) return;
     const CUcontext wanted = device.context_.load(std::memory_order_acquire);
-    if (enter(wanted, device.is_primary()) != kSuccess) enter(wanted, device.is_primary());
+    if (enter(wanted, device.stays_current()) != kSuccess) enter(wanted, device.stays_current());
 }
 
 CudaContext::Inside::~Inside() {

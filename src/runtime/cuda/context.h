@@ -1,8 +1,9 @@
 // The context of a CUDA device: the part of the device that its streams and its code need. A context is opened at its
 // first use. The primary one is retained, so that other libraries of the process (PyTorch, JAX) share it.
 //
-// The current context of each thread is left unchanged. A thread that has none keeps the primary one that was used
-// first, as with NVIDIA's runtime: later launches then ask the driver once.
+// The current context of each thread is left unchanged. A thread that has none keeps the primary one of the first GPU
+// after work there, as with NVIDIA's runtime, whose threads begin with that GPU: later launches then ask the driver
+// once. The context of another GPU does not stay: libraries that ask NVIDIA's runtime for the present GPU would get it.
 #pragma once
 
 #include <atomic>
@@ -38,7 +39,8 @@ public:
         bool is_inside() const { return is_inside_; }
 
     private:
-        cuda::CUresult enter(cuda::CUcontext wanted, bool is_primary);
+        // `stays`: in a thread that has no current context.
+        cuda::CUresult enter(cuda::CUcontext wanted, bool stays);
         bool is_pushed_ = false, is_inside_ = false;
     };
 
@@ -62,6 +64,7 @@ protected:
 
 private:
     void open();
+    bool stays_current() const { return is_primary() && ordinal == 0; }
 
     Target target_;
     std::mutex opening_;
