@@ -120,6 +120,23 @@ def test_other_products_are_ours(body, stand_in, tmp_path):
     assert calls == [] and error == ""
 
 
+def test_products_are_timed(stand_in, tmp_path):
+    body = """
+product('float16')
+with wp.ScopedTimer('all', cuda_filter=wp.TIMING_ALL, print=False, report_func=lambda found, _: report.extend(found)):
+    product('float16')
+wp.timing_begin(wp.TIMING_KERNEL)
+product('float16')
+report.extend(wp.timing_end())
+for each in report:
+    if 'cublas' in each.name:
+        print(each.name, each.filter == wp.TIMING_KERNEL_BUILTIN, each.elapsed >= 0.0, file=sys.stderr)
+"""
+    calls, error = run(tmp_path, "report = []\n" + body, stand_in())
+    assert len([call for call in calls if call.startswith("gemm")]) == 3
+    assert error.splitlines() == ["cublasGemmStridedBatchedEx True True"]
+
+
 @pytest.mark.parametrize("environment", [{}, {"WEFT_CUBLAS": "0"}])
 def test_without_a_library_all_products_are_ours(environment, tmp_path):
     calls, error = run(tmp_path, "product('float16')\nproduct('float64')", **environment)

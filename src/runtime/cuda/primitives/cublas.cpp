@@ -13,6 +13,7 @@
 #include "runtime/cublas.h"
 #include "runtime/cuda/relaxed_capture.h"
 #include "runtime/cuda/stream.h"
+#include "runtime/cuda/timing.h"
 #include "support/error.h"
 
 namespace weft::runtime {
@@ -206,6 +207,7 @@ void CublasProduct::run(const Workplace& at) const {
     const RelaxedCapture relaxed;  // the first product of a kind loads its code
     // No capture of the stream begins before the product is in it.
     const CudaStream::Handle queue = static_cast<CudaStream&>(at.stream).handle();
+    const TimedWork timed(at.stream, kTimedOwnKernel, "cublasGemmStridedBatchedEx");
     const std::lock_guard lock(handles_mutex);
     const Library& calls = *library();
     cublasHandle_t const handle = handle_of(at.device);
