@@ -25,9 +25,11 @@ class JaxCallableGraphMode(IntEnum):
     as with NONE on a GPU.
 
     With JAX, XLA may call the function while it captures, and replay the launches later. With WARP, Weft captures the
-    launches at the first call with the buffers that XLA gives, and replays them for the same buffers. With WARP_STAGED,
-    there is one graph for all buffers, with memory of its own: inputs are copied there before it, outputs back behind
-    it. WARP_STAGED_EX is the same. In each graph the function must not wait, or read numbers on the host.
+    launches at the first call with the buffers that XLA gives, and replays them for the same buffers. With
+    WARP_STAGED_EX, there is one graph for all buffers, with memory of its own: inputs are copied there before it,
+    outputs back behind it. WARP_STAGED asks for these copies as nodes of the graph; they are made outside of it there
+    too, as nodes would be given the addresses of each call, a call of the driver for each copy as well. In each graph
+    the function must not wait, or read numbers on the host.
     """
 
     NONE = 0
