@@ -118,6 +118,7 @@ def test_neighbours_are_those_of_a_full_search():
         assert sorted(neighbours[i, : counts[i]]) == np.flatnonzero(near[i]).tolist()
 
 
+@pytest.mark.minutes_on_cuda
 def test_cloths_come_to_lie_on_ball_and_ground_and_on_each_other():
     cloths = cloth.Cloths(2, 26)
     start = cloths.measure()

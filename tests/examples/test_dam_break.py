@@ -83,6 +83,7 @@ def test_two_drops_that_meet_keep_their_momentum_and_lose_energy():
     assert 0.1 * before["kinetic"] < after["kinetic"] < 0.95 * before["kinetic"]
 
 
+@pytest.mark.minutes_on_cuda
 def test_water_at_rest_has_the_pressure_of_its_depth():
     dam = dam_break.Dam(1000, column=(0.5, 0.5, 0.5), tank=(0.5, 0.5))
     total = np.zeros(dam.count)
@@ -111,6 +112,7 @@ def broken():
     return dam, found
 
 
+@pytest.mark.minutes_on_cuda
 def test_a_breaking_dam_makes_no_energy_and_keeps_its_volume(broken):
     dam, found = broken
     energies = np.array([sum(m[kind] for kind in dam_break.ENERGIES) for _, m in found])
@@ -121,6 +123,7 @@ def test_a_breaking_dam_makes_no_energy_and_keeps_its_volume(broken):
     assert x.min() > 0.0 and (x[:, 0] < tank[0]).all() and (x[:, 2] < tank[2]).all()
 
 
+@pytest.mark.minutes_on_cuda
 def test_the_front_runs_less_than_twice_as_fast_as_long_waves(broken):
     """Ritter's solution (1892) of the shallow-water equations: without friction the tip runs at 2 sqrt(g h)."""
     dam, found = broken

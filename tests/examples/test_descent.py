@@ -183,6 +183,7 @@ def test_balls_and_light_are_recovered_from_their_picture():
     assert abs(found - still_life.truth()).max() < 0.03
 
 
+@pytest.mark.minutes_on_cuda
 def test_grey_balls_take_their_colours():
     studio = still_life.Studio(still_life.truth(), 48)
     _, losses = _descent.descend(studio.gradient, still_life.first_guess(), 100, still_life.rates(), "still life")
@@ -234,6 +235,7 @@ def test_flights_agree_with_numpy_and_so_do_their_slopes():
         np.testing.assert_allclose((gradient * direction).sum(), expected, rtol=1e-3)
 
 
+@pytest.mark.minutes_on_cuda
 def test_all_rockets_land():
     squadron = rocket.Squadron(12, 25, 200)
     controls, losses = _descent.descend(squadron.gradient, squadron.first_guess(), 2500, 0.05, "rockets")

@@ -6,7 +6,8 @@ import sys
 import numpy as np
 import pytest
 import warp as wp
-from warp.examples import _show, gray_scott, karman, lagoon, mandelbrot, nbody
+from warp.examples import gray_scott, karman, lagoon, mandelbrot, nbody
+from warp.examples.__main__ import examples
 
 pytestmark = pytest.mark.own_launches("its numbers keep threads apart")
 
@@ -51,6 +52,10 @@ RUNS = {
 }
 
 
+def test_every_example_has_a_run():
+    assert RUNS.keys() == examples().keys()
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_example_writes_its_pictures(name, tmp_path):
     image = pytest.importorskip("PIL.Image", reason="the examples write pictures with Pillow")
@@ -62,68 +67,6 @@ def test_example_writes_its_pictures(name, tmp_path):
         with image.open(tmp_path / file) as picture:
             pixels = np.asarray(picture.convert("RGB"))
         assert pixels.std() > 1.0, f"{file} is blank"
-
-
-# ---- the list, and what is looked for before anything is computed ----
-
-
-def run_examples(*arguments, hidden=()):
-    """The output of `python -m warp.examples` without some packages."""
-    program = (
-        f"import runpy, sys; sys.modules.update(dict.fromkeys({list(hidden)})); "
-        f"sys.argv = ['examples', *{list(map(str, arguments))}]; runpy.run_module('warp.examples', run_name='__main__')"
-    )
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
-
-
-def test_the_list_has_every_example_with_its_sentence():
-    done = run_examples()
-    listed = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("  ")]
-    assert sorted(RUNS) == listed
-    assert "A dam breaks" in done.stdout and "weft-lang[examples]" in done.stdout
-
-
-def test_an_example_runs_by_its_name(tmp_path):
-    pytest.importorskip("PIL.Image", reason="the examples write pictures with Pillow")
-    done = run_examples("mandelbrot", "--size", 64, "--out", tmp_path)
-    assert done.returncode == 0 and (tmp_path / "mandelbrot.png").exists()
-    assert "--samples" in run_examples("mandelbrot", "--help").stdout
-
-
-def test_a_name_that_is_not_there_says_which_is_near():
-    done = run_examples("lagon")
-    assert done.returncode == 1 and "'lagon': did you mean lagoon?" in done.stderr
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_packages_are_looked_for_before_anything_is_computed(name, tmp_path):
-    # Sizes at which an example would run for minutes.
-    done = run_examples(name, "--out", tmp_path, hidden=["PIL"])
-    assert done.returncode == 1 and "pip install 'weft-lang[examples]'" in done.stderr
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("name", ["rocket", "shape_wave", "still_life", "throw"])
-def test_matplotlib_is_looked_for_before_anything_is_computed(name, tmp_path):
-    pytest.importorskip("PIL.Image", reason="the examples write pictures with Pillow")
-    done = run_examples(name, "--out", tmp_path, hidden=["matplotlib"])
-    assert done.returncode == 1 and "pip install 'weft-lang[examples]'" in done.stderr
-
-
-def test_progress_is_told_where_there_is_no_terminal(monkeypatch, capsys):
-    clock = iter(range(0, 100, 2))
-    monkeypatch.setattr(_show.time, "perf_counter", lambda: next(clock))
-    assert list(_show.progress(6, "waves")) == list(range(6))
-    assert capsys.readouterr().err.splitlines() == ["waves: 2 of 6, 6 s", "waves: 5 of 6, 12 s"]
-
-
-def test_progress_is_a_bar_on_a_terminal_from_the_start(monkeypatch, capsys):
-    monkeypatch.setattr(_show.sys.stderr, "isatty", lambda: True, raising=False)
-    steps = _show.progress(2, "waves")
-    next(steps)
-    assert "waves ░" in capsys.readouterr().err
-    list(steps)
-    assert capsys.readouterr().err.endswith(" s\n")
 
 
 # ---- lagoon ----
@@ -155,6 +98,7 @@ def test_water_is_neither_made_nor_lost():
     assert abs(water.u.numpy()).max() > 0.01  # the hump has become waves
 
 
+@pytest.mark.minutes_on_cuda
 def test_a_wave_runs_at_the_speed_of_shallow_water():
     water = lagoon.Lagoon(256)
     flat = np.full((256, 256), 10.0, dtype=np.float32)

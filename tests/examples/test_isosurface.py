@@ -141,7 +141,7 @@ def test_collapsed_edges_leave_the_surface_and_better_triangles():
         assert np.quantile(poor, 0.01) > 0.3 > 0.03 > np.quantile(poorer, 0.01)
 
 
-@pytest.mark.parametrize("shortest", [0.4, 100.0])
+@pytest.mark.parametrize("shortest", [0.4, pytest.param(100.0, marks=pytest.mark.minutes_on_cuda)])
 def test_no_collapse_changes_the_topology(shortest):
     points, triangles = surface_of(noise(5))
     before = _mesh.parts(points, triangles, _mesh.edge_table(triangles))
@@ -246,6 +246,7 @@ def test_a_step_of_parting_agrees_with_numpy():
     np.testing.assert_allclose(mixture.c.numpy(), c, atol=1e-6)
 
 
+@pytest.mark.minutes_on_cuda
 def test_the_report_names_what_the_mesh_has():
     mixture = isosurface.Mixture(32)
     mixture.step(400)

@@ -1,6 +1,7 @@
 """Light by paths: in a hollow under a bright sky, behind a roof, and in a mirror of water."""
 
 import numpy as np
+import pytest
 import warp as wp
 from warp.examples import _raster, mountain_lake
 
@@ -53,6 +54,7 @@ def bowl(rows=48, columns=96):
     return points, mountain_lake.grid_faces(rows, columns)
 
 
+@pytest.mark.minutes_on_cuda
 def test_light_in_a_bowl_is_that_of_the_series_of_bounces():
     """In a sphere every place sees every other alike (Sumpner, 1892): half of what a hemisphere sees is sky."""
     albedo = 0.7

@@ -178,6 +178,7 @@ def test_a_pile_of_bricks_stands():
     assert found["kinetic"] < 1e-3 and found["depth"] < 2e-3
 
 
+@pytest.mark.minutes_on_cuda
 def test_a_dropped_brick_comes_to_lie_on_a_face():
     rng = np.random.default_rng(11)
     for _ in range(3):
@@ -196,6 +197,7 @@ def test_the_ball_flies_at_the_tower():
     assert not velocity[:-1].any()
 
 
+@pytest.mark.minutes_on_cuda
 def test_the_tower_stands_until_it_is_hit():
     scene = rigid.Tower(5, 12)
     scene.bodies.velocity[-1] = (0.0, 0.0, 0.0)

@@ -38,6 +38,7 @@ def volume_of(points, faces):
     return np.einsum("ij,ij->i", a, np.cross(b, c)).sum() / 6.0
 
 
+@pytest.mark.minutes_on_cuda
 def test_clay_takes_the_shape_of_an_ellipsoid():
     target = ellipsoid()
     clay = sculpt.Clay(target, subdivisions=3, samples=2000)
