@@ -56,9 +56,9 @@ def names_of(module: str, subject: str, classes: str, functions: str) -> dict[st
 
 
 _TEXTURES = "Texture Texture1D Texture2D Texture3D"
-_TILES = """block_chol block_solve dense_chol dense_chol_batched dense_gemm dense_gemm_batched dense_solve
-    dense_solve_batched dense_subs untile"""
 _OTHERS = {
+    "dense matrices in kernels": """block_chol block_solve dense_chol dense_chol_batched dense_gemm dense_gemm_batched
+        dense_solve dense_solve_batched dense_subs""",
     "graphs in files": "capture_load capture_load_from_bytes capture_save",
     "arrays of USD Fabric": "fabricarray fabricarrayarray indexedfabricarray indexedfabricarrayarray",
     "buffers of OpenGL": "RegisteredGLBuffer GLTextureResource",
@@ -71,8 +71,6 @@ def name_of_warp(name: str) -> Any:
     subject = None
     if name in _TEXTURES.split() or name.startswith("texture_"):
         subject = "textures"
-    elif name in _TILES.split() or name.startswith("tile_"):
-        subject = "tiles"
     for other, names in _OTHERS.items():
         if name in names.split():
             subject = other

@@ -2,6 +2,5 @@ import warp as wp
 
 
 @wp.kernel
-def kernel(x: wp.array[float]):
-    t = wp.tile_load(x, shape=2)  # error: wp.tile_load(): tiles are not there yet, see docs/names.md#
-    wp.tile_store(x, t)
+def kernel(x: wp.array2d[float]):
+    wp.dense_gemm(x, x)  # error: wp.dense_gemm(): dense matrices in kernels are not there yet, see docs/names.md#
