@@ -25,7 +25,7 @@ release: wheel-cpp ; @tools/release/release.sh
 test-mutants: setup ; @.venv/bin/python tools/mutation/mutate.py $(MUTANTS)
 test-sanitize: setup ; @tools/test_sanitize.sh
 test-together: setup ; @tools/test_together.sh
-test-clients: setup ; @.venv/bin/python tools/clients/test_clients.py --newton
+test-clients: setup ; @.venv/bin/python tools/clients/test_clients.py --newton --tests
 # Of the Weft that is installed, for $(PYTHON): needs no build.
 gpu-check:     ; @$(PYTHON) tools/gpu/gpu_check.py $(if $(QUICK),--quick) $(CHECKS)
 gpu-code: setup ; @.venv/bin/python -m pip install --quiet nvidia-cuda-nvdisasm && .venv/bin/python tools/gpu/compare_machine_code.py $(ROWS)

@@ -62,6 +62,26 @@ def test_a_package_that_cannot_be_imported_says_why(tool):
     assert "Cannot be imported: ModuleNotFoundError: No module named 'x'" in page and "kernels" not in page
 
 
+def test_the_tests_of_a_package_are_counted(tool):
+    results = [
+        {"file": "m/a.py", "passed": 3, "failed": 0, "skipped": 1, "seconds": 30.0, "reasons": [], "ended": None},
+        {
+            "file": "m/b.py",
+            "passed": 2,
+            "failed": 2,
+            "skipped": 0,
+            "seconds": 60.0,
+            "reasons": ["k.py:1:2: error: no 'x'", "k.py:9:2: error: no 'y'"],
+            "ended": None,
+        },
+        {"file": "m/c.py", "passed": 0, "failed": 0, "skipped": 0, "seconds": 0.0, "reasons": [], "ended": "it ended"},
+    ]
+    page = "\n".join(tool("test_clients").tests_page("mujoco_warp", results))
+    assert "3 files on the CPU: 5 tests pass, 2 fail, 1 are skipped, in 1.5 minutes." in page
+    assert "`m/a.py`" not in page and "| `m/b.py` | 2 | 2 |  |" in page and "| `m/c.py` | 0 | 0 | it ended |" in page
+    assert "| no '…' | 2 |" in page
+
+
 def test_a_step_says_how_far_it_got(tool):
     results = [
         {"model": "ball", "stages": {"crb": "1.0e-07"}, "errors": [1e-5, 2e-5], "moved": 0.25, "constraints": 4},

@@ -6,11 +6,7 @@ import names are missing again: a kernel that calls one of these functions fails
 
 import contextlib
 import importlib
-import sys
-import tempfile
-import types
 from pathlib import Path
-from typing import Any
 
 import warp as wp
 
@@ -18,28 +14,10 @@ HUMANOID = "test_data/humanoid/humanoid.xml"  # in mujoco-warp's wheel
 ROOM = {"nconmax": 40, "njmax": 160}  # contacts and constraints that a world has room for
 
 
-def private_modules() -> dict:
-    """Names that newton takes from modules of the other implementation that are not part of the API."""
-    names = {
-        "": {},
-        ".types": {"Any": Any, "Int": Any, "Vector": Any},
-        ".thirdparty": {},
-        ".thirdparty.appdirs": {"user_cache_dir": lambda *_, **__: tempfile.gettempdir()},
-    }
-    made = {}
-    for suffix, contents in names.items():
-        module = made[f"warp._src{suffix}"] = types.ModuleType(f"warp._src{suffix}")
-        module.__path__ = []
-        vars(module).update(vars(wp.types) if suffix == ".types" else {}, **contents)
-    return made
-
-
 @contextlib.contextmanager
 def stand_ins(missing: set):
     """While this runs, `wp.name` for an unknown name is a struct with an address, and `missing` collects the name."""
     find = wp.__getattr__
-    private = private_modules()
-    sys.modules.update(private)
 
     def find_or_make(name):
         try:
@@ -57,8 +35,6 @@ def stand_ins(missing: set):
         yield
     finally:
         wp.__getattr__ = find
-        for name in private:
-            del sys.modules[name]
 
 
 def module_names(root) -> list:
@@ -90,25 +66,11 @@ def import_all(package: str, problems: dict) -> list:
     return modules
 
 
-def import_mujoco() -> tuple:
-    """mujoco and mujoco-warp; if the API has no functions of tiles, with stand-ins for the kernels that use them."""
-    has_tiles = not hasattr(getattr(wp, "tile_load", None), "_not_there")  # release 1.19 has them in kernels only
-    if has_tiles:
-        import mujoco
-        import mujoco_warp
-
-        return mujoco, mujoco_warp
-    import tile_stand_ins
-
-    with stand_ins(set()):
-        import mujoco
-        import mujoco_warp
-    tile_stand_ins.install()
-    return mujoco, mujoco_warp
-
-
-def start(mujoco, mujoco_warp, text: str) -> tuple:
+def start(text: str) -> tuple:
     """A model, from its text or its file in mujoco-warp, and data: moving, and in its first key if it has one."""
+    import mujoco
+    import mujoco_warp
+
     if text.startswith("<"):
         model = mujoco.MjModel.from_xml_string(text)
     else:

@@ -1,12 +1,14 @@
 """compare_step.py: mujoco-warp and mujoco side by side on small models and a humanoid; a line of JSON for each.
 
 First the stages of a step one by one, each on what the stage before left, then step() itself, in one world and in
-several. Kernels that use tiles are replaced by those of tile_stand_ins.py.
+several.
 """
 
 import json
 
 import common
+import mujoco
+import mujoco_warp
 import numpy as np
 
 STEPS = 50
@@ -49,7 +51,7 @@ def difference(found, expected) -> float:
     return float(np.abs(found - np.ravel(expected)).max()) if found.size else 0.0
 
 
-def compare_stages(mujoco, mujoco_warp, model, data) -> dict:
+def compare_stages(model, data) -> dict:
     ours = (mujoco_warp.put_model(model), mujoco_warp.put_data(model, data, **common.ROOM))
     mujoco.mj_forward(model, data)
     stages = {}
@@ -63,7 +65,7 @@ def compare_stages(mujoco, mujoco_warp, model, data) -> dict:
     return stages
 
 
-def compare_steps(mujoco, mujoco_warp, model, data) -> dict:
+def compare_steps(model, data) -> dict:
     start = data.qpos.copy()
     ours = mujoco_warp.put_model(model)
     one, several = (mujoco_warp.put_data(model, data, nworld=n, **common.ROOM) for n in (1, WORLDS))
@@ -81,12 +83,11 @@ def compare_steps(mujoco, mujoco_warp, model, data) -> dict:
 
 
 def main() -> None:
-    mujoco, mujoco_warp = common.import_mujoco()
     for name, text in MODELS.items():
         try:
-            model, data = common.start(mujoco, mujoco_warp, text)
-            result = {"stages": compare_stages(mujoco, mujoco_warp, model, data)}
-            result.update(compare_steps(mujoco, mujoco_warp, *common.start(mujoco, mujoco_warp, text)))
+            model, data = common.start(text)
+            result = {"stages": compare_stages(model, data)}
+            result.update(compare_steps(*common.start(text)))
         except Exception as error:
             result = {"stages": {}, "reason": f"{type(error).__name__}: {error}".splitlines()[0]}
         print(json.dumps({"model": name, **result}), flush=True)

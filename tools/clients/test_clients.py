@@ -1,9 +1,9 @@
 """`make test-clients`: programs of others, written for this API, against the Weft of this tree.
 
 Installs mujoco-warp, and with --newton newton, into .venv-clients; they never become a dependency. Compiles all their
-kernels, compares step() of mujoco-warp with mujoco, times it, and writes docs/clients.md. Needs the package index, and
-a built Weft. A kernel that needs a feature that Weft does not have is no failure: the page lists it. A step that
-differs from mujoco's is one.
+kernels, compares step() of mujoco-warp with mujoco, times it, with --tests runs the tests of the packages on the CPU,
+and writes docs/clients.md. Needs the package index, and a built Weft. A kernel that needs a feature that Weft does not
+have is no failure: the page lists it. A step that differs from mujoco's is one.
 """
 
 import argparse
@@ -37,6 +37,7 @@ PACKAGES = {
         "typing_extensions",
         "zipp",
         "fsspec",
+        *("pytest", "iniconfig", "packaging", "pluggy", "pygments"),
     ],
     "newton": [f"newton=={VERSIONS['newton']}"],
 }
@@ -160,7 +161,7 @@ def step_page(results):
         "",
         "The largest difference of the results of each stage of a step, f32 against f64 there, and of `qpos` after 50",
         f"steps, in one world / in any of 16. {MOST_DIFFERENCE:g} is allowed. Then the distance that `qpos` moved, and",
-        "the most constraints at a time. Five kernels use tiles; `tools/clients/tile_stand_ins.py` has loops for them.",
+        "the most constraints at a time.",
         "",
     ]
     titles = ["model", *results[0]["stages"], "step()", "moved", "constraints"]
@@ -171,7 +172,7 @@ def time_page():
     """How long a step of the humanoid takes, here and in release 1.19."""
     site = next(VENV.glob("lib/python*/site-packages"))
     runs = [("Weft", PYTHON, {"WARP_CPU_THREADS": "1"}), ("Weft", PYTHON, {})]
-    runs += [("release 1.19, with its tiles", PEER, {"PYTHONPATH": str(site)})] if PEER.exists() else []
+    runs += [("release 1.19", PEER, {"PYTHONPATH": str(site)})] if PEER.exists() else []
     rows = []
     for name, python, variables in runs:
         threads = variables.get("WARP_CPU_THREADS", os.cpu_count() if name == "Weft" else 1)
@@ -193,9 +194,29 @@ def time_page():
     return page + table(["implementation", "threads", "worlds", "ms", "CPU ms", "outside", "launches"], rows)
 
 
+def tests_page(package, results):
+    """The numbers of a package's tests, the files in which some fail, and the reasons."""
+    total = {key: sum(result[key] for result in results) for key in ("passed", "failed", "skipped", "seconds")}
+    reasons = collections.Counter(short_reason(reason) for result in results for reason in result["reasons"])
+    page = [
+        f"## Tests of {package.replace('_', '-')}",
+        "",
+        f"{len(results)} files on the CPU: {total['passed']} tests pass, {total['failed']} fail, {total['skipped']} are"
+        f" skipped, in {total['seconds'] / 60:.1f} minutes.",
+        "",
+    ]
+    failing = [result for result in results if result["failed"] or result["ended"]]
+    if failing:
+        cells = [(f"`{r['file']}`", r["passed"], r["failed"], r["ended"] or "") for r in failing]
+        page += table(["file", "pass", "fail", "end"], cells)
+        page += table(["reason", "tests"], reasons.most_common(SLOWEST))
+    return page
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--newton", action="store_true", help="newton's kernels too")
+    parser.add_argument("--tests", action="store_true", help="run the tests of the packages too, which takes long")
     parser.add_argument("--only", choices=sorted(PACKAGES), help="print the figures of one package, write no page")
     arguments = parser.parse_args()
     packages = [arguments.only] if arguments.only else ["mujoco_warp"] + (["newton"] if arguments.newton else [])
@@ -211,6 +232,11 @@ def main():
     ]
     for package in packages:
         page += package_page(package, *compile_all(package))
+        if arguments.tests:
+            results = lines_of("run_tests.py", package)
+            if not results or "file" not in results[-1]:
+                raise SystemExit(f"test_clients: the tests of {package}: {results[-1:]}")
+            page += tests_page(package, results)
     if arguments.only:
         print("\n".join(page))
         return

@@ -10,13 +10,15 @@ import sys
 import time
 
 import common
+import mujoco
+import mujoco_warp
 import numpy as np
 import warp as wp
 
 STEPS, ROUNDS = 20, 12
 
 
-def measure(run, mujoco_warp, model, data, worlds: int) -> list:
+def measure(run, model, data, worlds: int) -> list:
     """The numbers that `run` gives for each step, each the least of all rounds."""
     ours = mujoco_warp.put_model(model)
     rounds = []
@@ -60,11 +62,10 @@ def with_clock(step) -> tuple:
 
 def main() -> None:
     worlds = int(sys.argv[1])
-    mujoco, mujoco_warp = common.import_mujoco()
-    model, data = common.start(mujoco, mujoco_warp, common.HUMANOID)
+    model, data = common.start(common.HUMANOID)
     mujoco.mj_forward(model, data)
-    step, processors = measure(plain, mujoco_warp, model, data, worlds).mean(axis=0)
-    outside, launches = measure(with_clock, mujoco_warp, model, data, worlds).mean(axis=0)
+    step, processors = measure(plain, model, data, worlds).mean(axis=0)
+    outside, launches = measure(with_clock, model, data, worlds).mean(axis=0)
     found = {"step": step, "processors": processors, "outside": outside, "launches": launches}
     print(json.dumps({"worlds": worlds, **found}), flush=True)
 
