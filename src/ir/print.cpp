@@ -583,7 +583,7 @@ void Printer::structured(const Operation& operation, int depth) {
                 type(operation.results.empty() ? Type::none() : operation.results[0]->type);
             }
             out_ += " {";
-            place(operation.span);
+            print_location(operation.span);
             region(operation.body(), depth);
             break;
         }
