@@ -10,7 +10,7 @@ namespace {
 using ir::Op;
 
 // The indices of the array, and whether they lie inside: null if that is known.
-struct Place {
+struct Location {
     std::vector<ir::Value*> indices;
     ir::Value* is_inside;
 };
@@ -30,27 +30,27 @@ public:
         if (!extents_[axis]) extents_[axis] = b_.dim(array_, static_cast<int>(axis));
     }
 
-    Place place(const std::vector<ir::Value*>& at) {
-        Place place{{}, nullptr};
+    Location locate(const std::vector<ir::Value*>& at) {
+        Location location{{}, nullptr};
         for (std::size_t axis = 0; axis < at.size(); ++axis) {
             const bool is_chosen = positions_ && axis == axis_;
             ir::Value* const step = is_chosen ? b_.extract_at(positions_, {at[axis]}) : at[axis];
-            place.indices.push_back(b_.binary(Op::add, offset_[axis], step));
+            location.indices.push_back(b_.binary(Op::add, offset_[axis], step));
             const auto require = [&](ir::Value* holds) {
-                place.is_inside = place.is_inside ? b_.binary(Op::and_, place.is_inside, holds) : holds;
+                location.is_inside = location.is_inside ? b_.binary(Op::and_, location.is_inside, holds) : holds;
             };
             if (!extents_[axis]) continue;
-            require(b_.compare(Op::cmp_ge, place.indices.back(), b_.integer(0)));
-            require(b_.compare(Op::cmp_lt, place.indices.back(), extents_[axis]));
+            require(b_.compare(Op::cmp_ge, location.indices.back(), b_.integer(0)));
+            require(b_.compare(Op::cmp_lt, location.indices.back(), extents_[axis]));
         }
-        return place;
+        return location;
     }
 
     // The value of `inside`, or zero outside.
     template <typename Inside>
-    ir::Value* guarded(const Place& place, Type type, const Inside& inside) {
-        if (!place.is_inside) return inside();
-        ir::Operation* const branch = b_.if_(place.is_inside, {type});
+    ir::Value* guarded(const Location& location, Type type, const Inside& inside) {
+        if (!location.is_inside) return inside();
+        ir::Operation* const branch = b_.if_(location.is_inside, {type});
         {
             ir::Builder::Inside then(b_, branch->body(0));
             b_.yield({inside()});
@@ -60,9 +60,9 @@ public:
         return branch->result();
     }
     template <typename Inside>
-    void only_inside(const Place& place, const Inside& inside) {
-        if (!place.is_inside) return inside();
-        ir::Operation* const branch = b_.if_(place.is_inside, {});
+    void only_inside(const Location& location, const Inside& inside) {
+        if (!location.is_inside) return inside();
+        ir::Operation* const branch = b_.if_(location.is_inside, {});
         {
             ir::Builder::Inside then(b_, branch->body(0));
             inside();
@@ -74,20 +74,20 @@ public:
 
     ir::Value* load() {
         return ir::build_tile(b_, shape_, [&](const std::vector<ir::Value*>& at) {
-            const Place found = place(at);
+            const Location found = locate(at);
             return guarded(found, array_->type.element(), [&] { return b_.load(array_, found.indices); });
         });
     }
     void store(ir::Value* tile) {
         ir::build_each(b_, shape_, [&](const std::vector<ir::Value*>& at) {
-            const Place found = place(at);
+            const Location found = locate(at);
             only_inside(found, [&] { b_.store(array_, found.indices, element(tile, at)); });
         });
     }
     // Adds, and gives the old values.
     ir::Value* add(ir::Value* tile) {
         return ir::build_tile(b_, shape_, [&](const std::vector<ir::Value*>& at) {
-            const Place found = place(at);
+            const Location found = locate(at);
             const Type type = array_->type.element();
             return guarded(found, type, [&] { return added(array_, type, found.indices, element(tile, at)); });
         });
