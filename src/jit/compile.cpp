@@ -83,6 +83,7 @@ Binary compile(const ir::Module& module, const Options& options, const Digest& k
     binary.code = target.emit(*lowered.module, options.target, options.optimization_level);
     session.check();
     binary.kernels = std::move(lowered.kernels);
+    target.check(*lowered.module, binary);
     binary.key = key;
     keep_text(binary, module);
     take_text(binary);
@@ -94,7 +95,6 @@ std::string listing(const ir::Module& module, const Options& options, Listing wh
     Session session;
     const Backend& target = backend(options.target.kind);
     const codegen::Lowered lowered = lower(module, target, options, session.context);
-    target.check(*lowered.module, binary);
     if (which != Listing::llvm) target.optimize(*lowered.module, options.target, options.optimization_level);
     std::string text;
     if (which == Listing::assembly) {

@@ -169,12 +169,12 @@ public:
         return bytes;
     }
 
-    std::string emit_text(llvm::Module& module, const Target& target, int level) const override {
     void check(const llvm::Module& module, const Binary& binary) const override {
         const std::string_view text(reinterpret_cast<const char*>(binary.code.data()), binary.code.size());
         check_local_memory(module, text, binary.kernels, binary.target.processor);
     }
 
+    std::string emit_text(llvm::Module& module, const Target& target, int level) const override {
         return emit_file(module, machine_for(target, level), llvm::CodeGenFileType::AssemblyFile);
     }
 };
