@@ -20,6 +20,7 @@ std::span<const Entry> bvh_entries();
 std::span<const Entry> mesh_entries();
 std::span<const Entry> hash_grid_entries();
 std::span<const Entry> volume_entries();
+std::span<const Entry> texture_entries();
 std::span<const Entry> atomic_entries();
 std::span<const Entry> tile_entries();
 std::span<const Entry> utility_entries();

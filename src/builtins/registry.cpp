@@ -45,9 +45,9 @@ std::span<const Group> groups() {
         Group{"Random numbers", random_entries()},      Group{"Noise", noise_entries()},
         Group{"Geometry", geometry_entries()},          Group{"Meshes", mesh_entries(), true},
         Group{"Bounding volumes", bvh_entries(), true}, Group{"Hash grids", hash_grid_entries(), true},
-        Group{"Volumes", volume_entries(), true},       Group{"Atomics", atomic_entries(), /*kernels_only=*/true},
-        Group{"Tiles", tile_entries(), true},           Group{"Utilities", utility_entries()},
-        Group{"Operators", operator_entries()},
+        Group{"Volumes", volume_entries(), true},       Group{"Textures", texture_entries(), true},
+        Group{"Atomics", atomic_entries(), true},       Group{"Tiles", tile_entries(), true},
+        Group{"Utilities", utility_entries()},          Group{"Operators", operator_entries()},
     };
     return table;
 }

@@ -454,6 +454,7 @@ std::uint64_t find_object(std::uint64_t id, std::int32_t kind) {
 std::int32_t has_object(std::uint64_t id, std::int32_t kind) {
     const auto of = static_cast<ObjectKind>(kind);
     const bool finds_previous = finding_count.load(std::memory_order_relaxed) != 0 && thread_snapshot;
+    if (of == ObjectKind::texture && id == 0) return 1;  // no texture: its samples are zeros
     id = without_tangents(id, of);
     return finds_previous ? thread_snapshot->has(id, of) : is_object(id, of) && table_device(id) == nullptr;
 }

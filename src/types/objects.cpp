@@ -35,6 +35,42 @@ Type volume_descriptor() {
     return type;
 }
 
+// runtime/spatial/texture.h has these fields in this order. All arrays of texels are views of the same memory.
+Type texture_descriptor() {
+    const auto numbers = [](Scalar scalar) { return Type::array(Type::scalar(scalar), 1); };
+    const auto vectors = [](int length) { return Type::array(Type::vector(Scalar::f32, length), 1); };
+    static const Type type = of_runtime("TextureDescriptor", {{"float32", numbers(Scalar::f32)},
+                                                              {"float32x2", vectors(2)},
+                                                              {"float32x4", vectors(4)},
+                                                              {"uint8", numbers(Scalar::u8)},
+                                                              {"uint16", numbers(Scalar::u16)},
+                                                              {"float16", numbers(Scalar::f16)},
+                                                              {"uint32", numbers(Scalar::u32)},
+                                                              {"level_starts", numbers(Scalar::i32)},  // in texels
+                                                              {"extents", Type::vector(Scalar::i32, 3)},
+                                                              {"address_modes", Type::vector(Scalar::i32, 3)},
+                                                              {"channels", i32_type()},
+                                                              {"format", i32_type()},  // runtime/spatial/texture.h
+                                                              {"divisor", f32_type()},
+                                                              {"filter_mode", i32_type()},
+                                                              {"mip_filter_mode", i32_type()},
+                                                              {"is_normalized", i32_type()},
+                                                              {"levels", i32_type()}});
+    return type;
+}
+
+template <int kDims>
+Type texture() {
+    const Type extent = i32_type();
+    static const Type type = [&] {
+        std::vector<Type::Field> fields{{"id", u64_type()}, {"width", extent}};
+        if (kDims > 1) fields.push_back({"height", extent});
+        if (kDims > 2) fields.push_back({"depth", extent});
+        return of_runtime("Texture" + std::to_string(kDims) + "D", std::move(fields));
+    }();
+    return type;
+}
+
 // The state of a walk over rows of cells, contiguous along x. A row that wraps around the end of the grid has two
 // parts.
 Type hash_grid_query() {
@@ -161,12 +197,15 @@ constexpr KnownStruct kKnownStructs[] = {
      mesh_query_ray<Scalar::f32>, nullptr},
     {"MeshQueryRayd", "MeshQueryRay in float64.", mesh_query_ray<Scalar::f64>, nullptr},
     {"Mesh", nullptr, mesh, nullptr},
+    {"Texture1D", nullptr, texture<1>, nullptr},
+    {"Texture2D", nullptr, texture<2>, nullptr},
+    {"Texture3D", nullptr, texture<3>, nullptr},
 };
 
 }  // namespace
 
 const char* object_name(ObjectKind kind) {
-    constexpr const char* kNames[] = {"BVH", "mesh", "hash grid", "volume"};
+    constexpr const char* kNames[] = {"BVH", "mesh", "hash grid", "volume", "texture"};
     return kNames[static_cast<int>(kind) - 1];
 }
 
@@ -174,6 +213,7 @@ Type descriptor_type(ObjectKind kind, Scalar scalar) {
     if (kind == ObjectKind::hash_grid) return hash_grid_descriptor();
     if (kind == ObjectKind::mesh) return mesh_descriptor(scalar);
     if (kind == ObjectKind::volume) return volume_descriptor();
+    if (kind == ObjectKind::texture) return texture_descriptor();
     throw InternalError(std::string("kernels do not look into a ") + object_name(kind));
 }
 
@@ -189,6 +229,14 @@ const KnownStruct* find_known_struct(Type type) {
     if (!type.is_struct()) return nullptr;
     const KnownStruct* const known = find_known_struct(type.struct_name());
     return known && known->type() == type ? known : nullptr;
+}
+
+Type texture_type(int dims) { return dims == 1 ? texture<1>() : dims == 2 ? texture<2>() : texture<3>(); }
+
+int texture_dims(Type type) {
+    for (int dims = 1; type.is_struct() && dims <= kMostTextureDims; ++dims)
+        if (texture_type(dims) == type) return dims;
+    return 0;
 }
 
 }  // namespace weft

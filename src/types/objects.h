@@ -1,4 +1,4 @@
-// Objects that kernels reach by a number (uint64): BVHs, meshes, hash grids, volumes.
+// Objects that kernels reach by a number (uint64): BVHs, meshes, hash grids, volumes, textures.
 //
 // Each has a descriptor, a struct in memory of the device. Kernels see its first fields; the others are for functions
 // of the device library. A descriptor of zeros describes an empty object: a number that names no object finds such a
@@ -13,8 +13,8 @@
 
 namespace weft {
 
-enum class ObjectKind : std::uint8_t { bvh = 1, mesh, hash_grid, volume };
-inline constexpr int kObjectKinds = 4;
+enum class ObjectKind : std::uint8_t { bvh = 1, mesh, hash_grid, volume, texture };
+inline constexpr int kObjectKinds = 5;
 const char* object_name(ObjectKind kind);  // "hash grid"
 
 // No descriptor is larger.
@@ -31,5 +31,11 @@ struct KnownStruct {
 std::span<const KnownStruct> known_structs();
 const KnownStruct* find_known_struct(std::string_view name);
 const KnownStruct* find_known_struct(Type type);
+
+// A texture in kernels is a struct of this type: its id and its extents, width first. All zeros: no texture.
+inline constexpr int kMostTextureDims = 3;
+Type texture_type(int dims);
+// 1, 2 or 3; 0 for other types.
+int texture_dims(Type type);
 
 }  // namespace weft

@@ -6,7 +6,7 @@ namespace weft::devlib {
 namespace {
 
 // types/objects.h, types/tree_of_mesh.h
-constexpr Int32 kBvh = 1, kMesh = 2, kHashGrid = 3;
+constexpr Int32 kBvh = 1, kMesh = 2, kHashGrid = 3, kTexture = 5;
 constexpr UInt64 kTreeOfMesh = UInt64(1) << 63, kTangentsOfMesh = UInt64(1) << 62;
 
 UInt64 without_tangents(UInt64 id, Int32 kind) { return kind == kMesh ? id & ~kTangentsOfMesh : id; }
@@ -58,6 +58,7 @@ UInt64 weft_lib_find_object(const ObjectTable* table, UInt64 id, Int32 kind) {
 
 Int32 weft_lib_has_object(const ObjectTable* table, UInt64 id, Int32 kind) {
     if (is_tree_of_mesh(id, kind)) return find(*table, id & ~kTreeOfMesh, kMesh) != 0;
+    if (kind == kTexture && id == 0) return 1;  // no texture: its samples are zeros
     return find(*table, without_tangents(id, kind), kind) != 0;
 }
 
