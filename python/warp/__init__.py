@@ -201,6 +201,7 @@ _LATER = {
         "warp._gradients.tape": "Tape",
         "warp._spatial.marching_cubes": "MarchingCubes",
         "warp._spatial.queries": "BvhQuery MeshQuery is_cubql_available",
+        "warp._spatial.texture": "GLTextureResource Texture Texture1D Texture2D Texture3D",
         "warp._spatial.volume": "Volume",
         "warp._support.timer": "TimingResult timing_begin timing_end timing_print",
         "warp.types": "Float Int Scalar",

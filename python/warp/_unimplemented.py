@@ -55,13 +55,12 @@ def names_of(module: str, subject: str, classes: str, functions: str) -> dict[st
     }
 
 
-_TEXTURES = "Texture Texture1D Texture2D Texture3D"
 _OTHERS = {
     "dense matrices in kernels": """block_chol block_solve dense_chol dense_chol_batched dense_gemm dense_gemm_batched
         dense_solve dense_solve_batched dense_subs""",
     "graphs in files": "capture_load capture_load_from_bytes capture_save",
     "arrays of USD Fabric": "fabricarray fabricarrayarray indexedfabricarray indexedfabricarrayarray",
-    "buffers of OpenGL": "RegisteredGLBuffer GLTextureResource",
+    "buffers of OpenGL": "RegisteredGLBuffer",
 }
 
 
@@ -69,8 +68,6 @@ _OTHERS = {
 def name_of_warp(name: str) -> Any:
     """The stand-in for ``wp.<name>`` that is not there yet; None if there never will be such a name."""
     subject = None
-    if name in _TEXTURES.split() or name.startswith("texture_"):
-        subject = "textures"
     for other, names in _OTHERS.items():
         if name in names.split():
             subject = other

@@ -64,6 +64,7 @@ NB_MODULE(_weft, m) {
     bind_hash_grid(m);
     bind_mesh(m);
     bind_volume(m);
+    bind_texture(m);
 
     bind_entries(m);
     bind_recorded_launch(m);

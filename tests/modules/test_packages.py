@@ -50,7 +50,7 @@ def test_what_no_module_has_is_an_error():
         from warp.sparse import not_there  # noqa: F401
 
 
-@pytest.mark.parametrize("name", ["dense_gemm", "Texture2D", "texture_sample", "capture_save"])
+@pytest.mark.parametrize("name", ["dense_gemm", "RegisteredGLBuffer", "capture_save"])
 def test_a_name_of_the_package_that_waits_says_so(name):
     found = getattr(wp, name)
     with pytest.raises(
@@ -125,35 +125,29 @@ def test_the_version_is_that_of_the_api():
 def test_a_struct_may_have_a_field_that_waits():
     @wp.struct
     class Field:
-        texture: wp.Texture3D
+        query: wp.MeshQueryAABBTiled
         scale: float
 
-    assert Field.__annotations__["texture"] is wp.Texture3D and Field(scale=2.0).scale == 2.0
+    assert Field.__annotations__["query"] is wp.MeshQueryAABBTiled and Field(scale=2.0).scale == 2.0
 
     @wp.kernel
     def reads(f: Field, out: wp.array[float]):
         out[0] = f.scale
 
     @wp.kernel
-    def samples(f: Field, out: wp.array[float]):
-        out[0] = wp.texture_sample(f.texture, wp.vec3(0.0), dtype=float)
-
-    @wp.kernel
     def asks(f: Field, out: wp.array[float]):
-        out[0] = float(f.texture.width)
+        out[0] = float(f.query.width)
 
     @wp.kernel
-    def takes(t: wp.Texture2D):
+    def takes(t: wp.MeshQueryAABBTiled):
         pass
 
     out = wp.zeros(1)
     wp.launch(reads, dim=1, inputs=[Field(scale=2.0), out])
     assert out.numpy()[0] == 2.0
-    with pytest.raises(wp.CompileError, match=r"wp\.texture_sample\(\): textures are not there yet"):
-        wp.launch(samples, dim=1, inputs=[Field(), out])
-    with pytest.raises(wp.CompileError, match="Texture3D has no attribute 'width'"):
+    with pytest.raises(wp.CompileError, match="MeshQueryAABBTiled has no attribute 'width'"):
         wp.launch(asks, dim=1, inputs=[Field(), out])
     with pytest.raises(
-        wp.CompileError, match=r"annotation of parameter 't' is a name that waits. wp\.Texture2D\(\): textures"
+        wp.CompileError, match=r"annotation of parameter 't' is a name that waits. wp\.MeshQueryAABBTiled\(\): tiles"
     ):
         wp.launch(takes, dim=1, inputs=[0])

@@ -80,8 +80,8 @@ SECTIONS = {
         """Mesh Mesh. MeshQueryPoint MeshQueryPointd MeshQueryRay MeshQueryRayd MeshQueryAABB MeshQueryAABBd
         MeshQuerySphere MeshQuerySphered Bvh Bvh. BvhQueryAabb BvhQueryAabbd BvhQueryRay BvhQueryRayd BvhQuerySphere
         BvhQuerySphered BvhQueryCapsule BvhQueryCapsuled HashGrid HashGrid. HashGridQuery
-        Volume Volume. MarchingCubes MarchingCubes. BvhQuery MeshQuery BvhQueryTiled MeshQueryAABBTiled
-        is_cubql_available""",
+        Volume Volume. Texture Texture1D Texture1D. Texture2D Texture2D. Texture3D Texture3D. GLTextureResource
+        MarchingCubes MarchingCubes. BvhQuery MeshQuery BvhQueryTiled MeshQueryAABBTiled is_cubql_available""",
     ),
     "Matrix products": (
         "Products of whole arrays. See [arrays](../guide/arrays.md). `warp.fem.linalg` has eigenvalues in kernels.",

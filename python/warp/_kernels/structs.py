@@ -164,7 +164,7 @@ _COMMON = {"numpy_dtype": _numpy_dtype, "numpy_value": _numpy_value, "assign": _
 
 @functools.cache
 def _place_of(waiting: type) -> type:
-    """The field type for a kind of object that is not implemented yet, a texture: a struct with its id."""
+    """The field type for a kind of object that is not implemented yet: a struct with its id."""
     name = waiting.__name__
     return _weft.make_struct(name, "warp", name, [("id", _weft.named_type("uint64"))], {}, {})
 

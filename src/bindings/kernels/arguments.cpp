@@ -10,8 +10,10 @@
 #include "bindings/values/array_value.h"
 #include "bindings/values/types.h"
 #include "bindings/values/values.h"
+#include "runtime/handles.h"
 #include "runtime/memory_pool.h"
 #include "support/error.h"
+#include "types/objects.h"
 #include "types/struct_key.h"
 
 namespace weft::bindings {
@@ -123,6 +125,23 @@ void hold_struct_arrays(PyKernel& kernel, const ParameterPlan& parameter, std::s
     }
 }
 
+// Kernels would find no texture in the table of another device.
+void check_textures(const PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, runtime::Device& device,
+                    const std::byte* packed) {
+    for (const std::int64_t offset : parameter.textures) {
+        std::uint64_t id = 0;
+        std::memcpy(&id, packed + offset, sizeof id);
+        if (!runtime::spatial::is_object(id, ObjectKind::texture)) continue;
+        const runtime::Device* const found = runtime::spatial::table_device(id);
+        if (found == (device.geometry() ? &device : nullptr)) continue;
+        const std::string where = found ? "'" + found->alias + "'" : "the CPU";
+        throw UsageError("launch()", subject(kernel, parameter, index) +
+                                         (offset == 0 && texture_dims(parameter.type) != 0 ? " is" : " holds") +
+                                         " a texture on " + where + ", the launch is on '" + device.alias +
+                                         "'. help: make the texture with device='" + device.alias + "'");
+    }
+}
+
 }  // namespace
 
 void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t index, PyObject* value,
@@ -165,7 +184,9 @@ void pack_argument(PyKernel& kernel, const ParameterPlan& parameter, std::size_t
             throw UsageError("launch()", message, ErrorCategory::value);
         throw_unfit("launch()", message, value, parameter.type);
     }
-    if (parameter.type.is_struct()) hold_struct_arrays(kernel, parameter, index, value, device, holders);
+    if (!parameter.type.is_struct()) return;
+    hold_struct_arrays(kernel, parameter, index, value, device, holders);
+    check_textures(kernel, parameter, index, device, to);
 }
 
 void hold_arguments(PyKernel& kernel, std::span<PyObject* const> values, std::vector<runtime::Array>& holders) {

@@ -17,15 +17,23 @@
 #include "jit/jit.h"
 #include "runtime/cuda_devices.h"
 #include "support/error.h"
+#include "types/objects.h"
 
 namespace weft::bindings {
 namespace {
+
+void add_textures(Type type, std::int64_t offset, std::vector<std::int64_t>& offsets) {
+    if (!type.is_struct()) return;
+    if (texture_dims(type) != 0) return offsets.push_back(offset);
+    for (const Type::Field& field : type.fields()) add_textures(field.type, offset + field.offset, offsets);
+}
 
 ParameterPlan plan_parameter(std::string name, Type type, std::int64_t offset) {
     ParameterPlan plan;
     plan.name = std::move(name);
     plan.type = type;
     plan.offset = offset;
+    add_textures(type, 0, plan.textures);
     if (type.is_array()) {
         plan.filler = ParameterPlan::Filler::array;
         plan.element = type.element();

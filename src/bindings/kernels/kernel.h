@@ -26,6 +26,7 @@ struct ParameterPlan {
     Type element;  // of an array
     int ndim = 0;  // of an array
     std::int64_t offset = 0;
+    std::vector<std::int64_t> textures;  // offsets of ids of textures, in a struct or a texture
 };
 
 class PyKernel {

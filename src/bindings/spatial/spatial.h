@@ -25,5 +25,6 @@ void bind_mesh(nb::module_& m);
 // gradients; empty if there is no such mesh. The caller has the GIL.
 std::vector<program::Variable*> arrays_of_mesh(std::uint64_t id);
 void bind_volume(nb::module_& m);
+void bind_texture(nb::module_& m);
 
 }  // namespace weft::bindings

@@ -205,6 +205,8 @@ nb::object deep_copy_of(nb::handle self, nb::dict memo) {
             nb::object key = nb::steal(PyLong_FromVoidPtr(field.ptr()));
             if (!memo.contains(key)) memo[key] = nb::module_::import_("copy").attr("deepcopy")(field, memo);
             field = nb::borrow(memo[key]);
+        } else if (texture_dims(value.type().fields()[i].type) != 0) {
+            // The texture itself.
         } else if (struct_pointer(field)) {
             field = deep_copy_of(field, memo);
         }

@@ -8,6 +8,7 @@
 #include "bindings/values/values.h"
 #include "runtime/memory_pool.h"
 #include "support/error.h"
+#include "types/objects.h"
 #include "types/struct_key.h"
 
 namespace weft::bindings {
@@ -181,6 +182,18 @@ void StructValue::keep_number(std::int64_t offset, nb::object number) {
     root_value().numbers_[this->offset() + offset] = std::move(number);
 }
 
+nb::object StructValue::texture_at(std::int64_t offset) {
+    const auto found = root_value().textures_.find(this->offset() + offset);
+    if (found == root_value().textures_.end()) return {};
+    const StructValue& texture = *struct_pointer(found->second);
+    const bool is_there = std::memcmp(texture.data(), data_ + offset, size_of(texture.type())) == 0;
+    return is_there ? found->second : nb::object();
+}
+
+void StructValue::keep_texture(std::int64_t offset, nb::object texture) {
+    root_value().textures_[this->offset() + offset] = std::move(texture);
+}
+
 void StructValue::take(StructValue& other) {
     // All is read before anything is written: the two may overlap.
     std::vector<std::byte> bytes(size_of(type_));
@@ -188,12 +201,17 @@ void StructValue::take(StructValue& other) {
     std::vector<nb::object> arrays, numbers;
     for (const Slot& slot : other.slots()) arrays.push_back(slot.array);
     for_each_number(type_, 0, [&](std::int64_t at, Type scalar) { numbers.push_back(other.number_at(at, scalar)); });
+    std::vector<std::pair<std::int64_t, nb::object>> textures;
+    for (const auto& [at, texture] : other.root_value().textures_)
+        if (at >= other.offset() && at < other.offset() + type_.size_bytes())
+            textures.emplace_back(at - other.offset(), texture);
 
     std::memcpy(data_, bytes.data(), bytes.size());
     std::size_t next = 0;
     for (Slot& slot : slots()) slot.array = std::move(arrays[next++]);
     next = 0;
     for_each_number(type_, 0, [&](std::int64_t at, Type) { keep_number(at, std::move(numbers[next++])); });
+    for (auto& [at, texture] : textures) keep_texture(at, std::move(texture));
 }
 
 int StructValue::traverse(PyObject* self, visitproc visit, void* arg) {
@@ -203,6 +221,7 @@ int StructValue::traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(value->root_);
     for (const Slot& slot : value->slots_) Py_VISIT(slot.array.ptr());
     for (const auto& [offset, number] : value->numbers_) Py_VISIT(number.ptr());
+    for (const auto& [offset, texture] : value->textures_) Py_VISIT(texture.ptr());
     return 0;
 }
 
@@ -215,6 +234,7 @@ int StructValue::clear(PyObject* self) {
         slot.array.reset();
     }
     value->numbers_.clear();
+    value->textures_.clear();
     return 0;
 }
 
@@ -249,6 +269,8 @@ nb::object get_field(nb::handle self, std::size_t index) {
         const nb::object& array = slot_at(value, field.offset).array;
         return array.is_valid() ? array : nb::none();
     }
+    if (texture_dims(field.type) != 0)
+        if (nb::object texture = value.texture_at(field.offset); texture.is_valid()) return texture;
     const nb::handle root = value.root().is_valid() ? value.root() : self;
     if (!field.type.is_struct()) return new_view(field.type, data, root);
     nb::object made = nb::inst_alloc(dtype_to_python(field.type));
@@ -265,13 +287,17 @@ void set_field(nb::handle self, std::size_t index, nb::handle value) {
         set_array(to, field.offset, value.is_none() ? nb::object() : array_for(to, index, value));
         return;
     }
-    // None means a call of the type without arguments: zero, or the identity for a transform.
-    const nb::object given = value.is_none() ? dtype_to_python(field.type)() : nb::borrow(value);
+    // None means a call of the type without arguments: zero, or the identity for a transform. For a texture: none.
+    const bool is_texture = texture_dims(field.type) != 0;
+    const nb::object given = !value.is_none() ? nb::borrow(value)
+                             : is_texture     ? new_struct(field.type)
+                                              : dtype_to_python(field.type)();
     if (field.type.is_struct()) {
         StructValue* from = struct_pointer(given);
         if (from && from->type() != field.type) throw_other_type(to, index, from->type());
         if (!from) throw_misfit(to, index, describe(value));
         StructValue(field.type, data, to.root().is_valid() ? to.root() : self).take(*from);
+        if (is_texture) to.keep_texture(field.offset, given);
         return;
     }
     if (!write_value(given, field.type, data))
@@ -328,6 +354,10 @@ std::vector<nb::object> array_objects_in(nb::handle value) {
 }
 
 bool write_struct(nb::handle value, Type type, void* to) {
+    if (value.is_none() && texture_dims(type) != 0) {
+        std::memset(to, 0, size_of(type));
+        return true;
+    }
     StructValue* given = struct_pointer(value);
     if (!given || given->type() != type) return false;
     given->pack(to);

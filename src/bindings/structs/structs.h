@@ -55,6 +55,9 @@ public:
     // The number in a field of type `scalar`, by its offset in this struct: the assigned object, if there is one.
     nb::object number_at(std::int64_t offset, Type scalar);
     void keep_number(std::int64_t offset, nb::object number);
+    // The texture in the field at this offset: the assigned object, while its bytes are there; else null.
+    nb::object texture_at(std::int64_t offset);
+    void keep_texture(std::int64_t offset, nb::object texture);
     // Copies all of another struct of the same type; each may be a part of the other.
     void take(StructValue& other);
     // The bytes come from memory: numbers read as Python's until others are assigned.
@@ -69,9 +72,10 @@ private:
     Type type_;
     std::byte* data_;
     PyObject* root_ = nullptr;
-    std::vector<Slot> slots_;                     // of a root, by offset
-    std::map<std::int64_t, nb::object> numbers_;  // of a root, by offset: the assigned objects
-    bool is_from_memory_ = false;                 // of a root
+    std::vector<Slot> slots_;                      // of a root, by offset
+    std::map<std::int64_t, nb::object> numbers_;   // of a root, by offset: the assigned objects
+    std::map<std::int64_t, nb::object> textures_;  // of a root, by offset: the assigned objects
+    bool is_from_memory_ = false;                  // of a root
 };
 
 // Null if `object` is no struct instance.

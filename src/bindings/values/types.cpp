@@ -12,6 +12,7 @@
 #include "bindings/python/numpy_api.h"
 #include "bindings/values/values.h"
 #include "support/error.h"
+#include "types/objects.h"
 
 namespace weft::bindings {
 namespace {
@@ -229,6 +230,10 @@ nb::object dtype_to_python(Type type) {
         nb::object element =
             type.element().is_none() ? nb::module_::import_("typing").attr("Any") : dtype_to_python(type.element());
         return array_class(nb::arg("dtype").none() = element, nb::arg("ndim") = type.ndim());
+    }
+    if (texture_dims(type) != 0) {  // the module registers its classes
+        nb::module_::import_("warp._spatial.texture");
+        return classes.at(type);
     }
     nb::object made = make_class(type);
     finish_value_class(made);
