@@ -1,5 +1,5 @@
-"""The pictures of the guide to geometry show the results of a search through everything; those of the guide to tiles
-the blocks and lanes of each element."""
+"""The pictures of the guides show the results of a search through everything, samples by hand, and the blocks and lanes
+of each element."""
 
 from pathlib import Path
 
@@ -80,12 +80,22 @@ def test_blocks_and_lanes_in_the_picture(draw):
     np.testing.assert_array_equal(draw.lanes_of_elements(10), np.arange(10) % draw.LANES)
 
 
+def test_samples_in_the_picture(draw):
+    texels = np.array([1, 2, 4, 8], np.float32)
+    places = np.float32([-0.2, 0.0, 0.25, 1.2])
+    for mode, wanted in zip(
+        wp.TextureAddressMode, ([6.8, 4.5, 1.5, 1.3], [1, 1, 1.5, 8], [1.3, 1, 1.5, 6.8], [0, 0.5, 1.5, 0]), strict=True
+    ):
+        np.testing.assert_allclose(draw.samples_of(texels, places, address_mode=mode), wanted, atol=1e-5)
+
+
 def test_pictures_are_written_and_small(draw, tmp_path):
     image = pytest.importorskip("PIL.Image", reason="the pictures are drawn with matplotlib and Pillow")
     draw.draw_queries(tmp_path / "queries.png")
     draw.draw_signs(tmp_path / "signs.png", pixels=40)
     draw.draw_tiles(tmp_path / "tiles.png")
-    for name in ("queries.png", "signs.png", "tiles.png"):
+    draw.draw_textures(tmp_path / "textures.png")
+    for name in ("queries.png", "signs.png", "tiles.png", "textures.png"):
         for file in (tmp_path / name, ROOT / "docs" / "guide" / "pictures" / name):
             assert 4_000 < file.stat().st_size < 100_000
             with image.open(file) as picture:

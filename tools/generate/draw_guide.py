@@ -1,9 +1,9 @@
-"""Draws the pictures of the guide: of geometry the results of queries and the inside according to each sign, of tiles
-the blocks, loads, lanes and views.
+"""Draws the pictures of the guide: the results of queries, the inside according to each sign, the blocks and views of
+tiles, and samples of a texture.
 
-    python tools/generate/draw_guide.py [folder]     writes queries.png, signs.png and tiles.png for the guide
+    python tools/generate/draw_guide.py [folder]     writes queries.png, signs.png, tiles.png and textures.png
 
-Kernels computed everything in them. Meshes are cut at z = 0.
+Kernels computed everything in them. Meshes are cut at z = 0. Without a folder it is docs/guide/pictures.
 """
 
 import sys
@@ -321,6 +321,44 @@ def draw_tiles(path):
 # ---- drawing ----
 
 
+# ---- textures ----
+
+
+@wp.kernel
+def sample_row(t: wp.Texture1D, places: wp.array[float], out: wp.array[float]):
+    i = wp.tid()
+    out[i] = wp.texture_sample(t, places[i], dtype=float)
+
+
+def samples_of(texels, places, **options):
+    out = wp.zeros(len(places))
+    wp.launch(sample_row, dim=len(places), inputs=[wp.Texture1D(texels, **options), wp.array(places, dtype=float), out])
+    return out.numpy()
+
+
+def draw_textures(path):
+    plt, _ = pyplot()
+    texels = np.array([1, 2, 4, 8], np.float32)
+    places = np.linspace(-0.75, 1.75, 2001).astype(np.float32)
+    figure, axes = plt.subplots(1, 4, figsize=(9.6, 2.3), sharey=True)
+    for axis, mode in zip(axes, wp.TextureAddressMode, strict=True):
+        axis.axvspan(0, 1, color="#eef2f7")
+        closest = samples_of(texels, places, address_mode=mode, filter_mode=wp.TextureFilterMode.CLOSEST)
+        axis.plot(places, closest, color=INSIDE, linewidth=1.2)
+        axis.plot(places, samples_of(texels, places, address_mode=mode), color=FOUND, linewidth=1.6)
+        axis.plot((np.arange(4) + 0.5) / 4, texels, "o", color=INK, markersize=4)
+        axis.set_title(mode.name, color=INK, fontsize=10)
+        axis.set_xticks([0, 1])
+        axis.set_yticks([0, 8])
+        for side in axis.spines.values():
+            side.set_color("#d5dbe2")
+    save(figure, path)
+    plt.close(figure)
+
+
+# ---- files ----
+
+
 def pyplot():
     import matplotlib
 
@@ -361,6 +399,7 @@ def main():
     draw_queries(folder / "queries.png")
     draw_signs(folder / "signs.png")
     draw_tiles(folder / "tiles.png")
+    draw_textures(folder / "textures.png")
 
 
 if __name__ == "__main__":
