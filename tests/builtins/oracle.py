@@ -560,4 +560,5 @@ elsewhere(
     "volume_sample_index volume_sample_grad_index volume_lookup_index volume_voxel_count volume_index_to_world "
     "volume_world_to_index volume_index_to_world_dir volume_world_to_index_dir",
 )
+elsewhere("../geometry/test_textures.py", "texture_sample")
 elsewhere("test_decompositions.py", "svd2 svd3 qr3 eig3")

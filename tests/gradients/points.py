@@ -235,6 +235,7 @@ ELSEWHERE = {
     "volume_sample_v": "test_gradients_by_the_place_are_those_of_differences",
     "volume_sample_index": "test_gradients_by_the_values_beside_an_index_grid",
     "volume_sample_grad_index": "test_gradients_by_the_values_beside_an_index_grid",
+    "texture_sample": "test_gradients_towards_places_are_differences",
     "mesh_query_point": "test_derivatives_against_differences",
     "mesh_query_point_sign_normal": "test_derivatives_against_differences",
     "mesh_query_point_sign_parity": "test_derivatives_against_differences",
