@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import warp as wp
-from driver_scenarios import DEVICE, SCENARIOS, foreign_captures, launches, shout
+from driver_scenarios import DEVICE, SCENARIOS, foreign_captures, full_memory, launches, shout
 from emulated_driver import driver_library
 
 pytestmark = [pytest.mark.gpu, pytest.mark.own_launches("counts launches, orders them or makes them fail")]
@@ -50,6 +50,7 @@ def at_rest():
 
 def alive(emulator):
     at_rest()
+    full_memory()  # what streams keep for the reports of later launches is given back: how much depends on earlier ones
     return {kind: emulator.weftEmulatedAlive(kind) for kind in KINDS}
 
 

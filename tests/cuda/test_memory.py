@@ -436,6 +436,28 @@ def test_a_launch_without_memory_for_its_reports_is_an_error_and_everything_goes
     assert printed == "no room True True\n7\n"
 
 
+def test_memory_that_is_kept_for_reports_is_given_back_first(run):
+    printed = run(
+        """
+        @wp.kernel
+        def shout(x: wp.array(dtype=wp.uint8)):
+            print(x[wp.tid()])
+
+        x = wp.full(10, 7, dtype=wp.uint8, device="cuda:0")
+        for _ in range(3):                             # each has a megabyte for what it prints
+            wp.launch(shout, 1, inputs=[x], device="cuda:0")
+        wp.synchronize()
+        y = wp.ones(3_500_000, dtype=wp.uint8, device="cuda:0")
+        print(y.numpy().sum())
+        del y
+        wp.launch(shout, 1, inputs=[x], device="cuda:0")
+        wp.synchronize()
+        """,
+        WEFT_EMULATED_MEMORY="4200000",
+    )
+    assert printed == "7\n7\n7\n3500000\n7\n"
+
+
 # ---- how kernels are launched ----
 
 

@@ -366,13 +366,18 @@ void CudaDevice::for_each_stream(const std::function<void(Stream&)>& visit) {
     for (const std::shared_ptr<Stream>& stream : others) visit(*stream);
 }
 
-// A stream that is being captured cannot be waited for.
+// A stream that is being captured cannot be waited for. The memory that streams keep for reports is freed in their
+// order, and that has to be done before the pool is trimmed.
 void CudaDevice::make_room() {
     if (!is_open()) return;
     {
         const Uninterrupted uninterrupted;
         for_each_stream([](Stream& stream) {
-            if (!stream.is_recorded()) static_cast<CudaStream&>(stream).wait();
+            if (stream.is_recorded()) return;
+            auto& queue = static_cast<CudaStream&>(stream);
+            queue.wait();
+            queue.reports().free_kept();
+            queue.wait();
         });
     }
     LateFrees::free_if_idle();
