@@ -32,6 +32,7 @@
 #include "transform/passes/uncontended_atomics.h"
 #include "transform/simplify/simplify.h"
 #include "transform/tiles/lower_tiles.h"
+#include "transform/vectors_in_memory/late_loads.h"
 #include "transform/vectors_in_memory/vectors_in_memory.h"
 
 namespace {
@@ -177,6 +178,8 @@ std::string run(const std::string& input, const std::string& passes, bool names)
                 if (function->is_kernel) transform::insert_nan_checks(*function);
         } else if (pass == "vectors_in_memory") {
             for (const auto& function : module->functions) transform::keep_vectors_in_memory(*function);
+        } else if (pass == "late_loads") {
+            for (const auto& function : module->functions) transform::delay_component_loads(*function);
         } else if (pass == "numbers") {
             for (const auto& function : module->functions)
                 if (function->is_kernel)
@@ -206,7 +209,8 @@ std::string run(const std::string& input, const std::string& passes, bool names)
                                              "negative_indices, uncontended, "
                                              "uncontended:overlap, atomic_results, numbers, adjoint, gradients, jvp, "
                                              "grid_order, neighbour_rows, "
-                                             "neighbour_rows:counted, nan_check, vectors_in_memory and uniformity");
+                                             "neighbour_rows:counted, nan_check, vectors_in_memory, "
+                                             "late_loads and uniformity");
         }
         ir::verify(*module);
     }

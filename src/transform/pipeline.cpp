@@ -16,6 +16,7 @@
 #include "transform/passes/uncontended_atomics.h"
 #include "transform/simplify/simplify.h"
 #include "transform/tiles/lower_tiles.h"
+#include "transform/vectors_in_memory/late_loads.h"
 #include "transform/vectors_in_memory/vectors_in_memory.h"
 
 namespace weft::transform {
@@ -179,7 +180,8 @@ private:
         bool moved = false;
         const VectorsInMemoryOptions storage{.noalias = options_.noalias, .checks_parts = options_.debug};
         const auto store = [&](ir::Function& function) { moved |= keep_vectors_in_memory(function, storage); };
-        return pass_on_functions("vectors_in_memory", store) && (!moved || simplify_all());
+        if (!pass_on_functions("vectors_in_memory", store)) return false;
+        return !moved || (simplify_all() && pass_on_functions("late_loads", delay_component_loads));
     }
 
     ir::Module& module_;

@@ -8,6 +8,7 @@
 #include "transform/inline/inline.h"
 #include "transform/pipeline.h"
 #include "transform/simplify/simplify.h"
+#include "transform/vectors_in_memory/late_loads.h"
 #include "transform/vectors_in_memory/vectors_in_memory.h"
 
 namespace weft::transform {
@@ -80,7 +81,7 @@ TEST(Meaning, inline_and_simplify_keep_what_random_kernels_do) {
 
 // With every vector a large one, which is indexed at run time, or whose operations are loops.
 void expect_same_with_vectors_in_memory(const VectorsInMemoryOptions& options) {
-    int compared = 0, moved = 0;
+    int compared = 0, moved = 0, delayed = 0;
     for (unsigned seed = 0; seed < 800; ++seed) {
         const std::unique_ptr<ir::Module> module = RandomKernel(seed, /*chooses=*/true).make();
         const Outcome wanted = outcome(*module->find("kernel"), false);
@@ -94,9 +95,16 @@ void expect_same_with_vectors_in_memory(const VectorsInMemoryOptions& options) {
         if (!found.finished) continue;  // moves are steps of their own
         ASSERT_EQ(found.text, wanted.text) << "seed " << seed << "\n" << before << "\n" << print(*module);
         ++compared;
+        const std::string in_memory = ir::print(*module);
+        delay_component_loads(*module->find("kernel"));
+        ASSERT_NO_THROW(ir::verify(*module)) << seed << "\n" << in_memory << "\n" << print(*module);
+        delayed += ir::print(*module) != in_memory;
+        const Outcome late = outcome(*module->find("kernel"), false);
+        ASSERT_EQ(late.text, wanted.text) << "seed " << seed << "\n" << in_memory << "\n" << print(*module);
     }
     EXPECT_GT(compared, 500);
     EXPECT_GT(moved, 400);
+    EXPECT_GT(delayed, 100);
 }
 
 TEST(Meaning, vectors_in_memory_keep_what_random_kernels_do) {
