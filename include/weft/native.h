@@ -33,7 +33,9 @@ typedef __UINT16_TYPE__ uint16_t;
 typedef __UINT32_TYPE__ uint32_t;
 typedef __UINT64_TYPE__ uint64_t;
 typedef __SIZE_TYPE__ size_t;
+#if !defined(__CUDACC_RTC__)
 extern "C" int printf(const char*, ...);
+#endif
 // As <math.h> and <float.h> have them.
 #define INFINITY (__builtin_inff())
 #define NAN (__builtin_nanf(""))
@@ -519,7 +521,7 @@ WEFT_INTEGER(unsigned long)
 WEFT_INTEGER(long long)
 WEFT_INTEGER(unsigned long long)
 #undef WEFT_INTEGER
-#if defined(__CUDA__) && __clang_major__ >= 16
+#if defined(__CUDACC_RTC__) || (defined(__CUDA__) && __clang_major__ >= 16)
 template <>
 inline constexpr bool adds_atomically<float> = true;
 template <>
@@ -582,6 +584,18 @@ T atomic_cas(T* place, T compared, T value) {
     WEFT_ATOMIC_BITS(atomicOr, or, T)     \
     WEFT_ATOMIC_BITS(atomicXor, xor, T)   \
     inline T atomicCAS(T* place, T compared, T value) { return atomic_cas(place, compared, value); }
+#if defined(__CUDACC_RTC__)  // NVRTC has the others
+WEFT_ATOMIC(atomicSub, atomic_sub, float)
+WEFT_ATOMIC(atomicSub, atomic_sub, double)
+WEFT_ATOMIC(atomicExch, atomic_exch, double)
+WEFT_ATOMICS_OF_INTEGERS(long)
+WEFT_ATOMICS_OF_INTEGERS(unsigned long)
+WEFT_ATOMICS(long long)
+WEFT_ATOMIC(atomicSub, atomic_sub, unsigned long long)
+inline long long atomicCAS(long long* place, long long compared, long long value) {
+    return atomic_cas(place, compared, value);
+}
+#else
 WEFT_ATOMICS(float)
 WEFT_ATOMICS(double)
 WEFT_ATOMICS_OF_INTEGERS(int)
@@ -590,11 +604,13 @@ WEFT_ATOMICS_OF_INTEGERS(long)
 WEFT_ATOMICS_OF_INTEGERS(unsigned long)
 WEFT_ATOMICS_OF_INTEGERS(long long)
 WEFT_ATOMICS_OF_INTEGERS(unsigned long long)
+#endif
 #undef WEFT_ATOMIC
 #undef WEFT_ATOMIC_BITS
 #undef WEFT_ATOMICS
 #undef WEFT_ATOMICS_OF_INTEGERS
 
+#if !defined(__CUDACC_RTC__)
 // Counts up to `last`, and down from it; both go round.
 inline unsigned atomicInc(unsigned* place, unsigned last) {
     return detail::atomic_update(place, [=](unsigned old) { return old >= last ? 0u : old + 1u; });
@@ -617,6 +633,7 @@ inline int __float_as_int(float x) { return int(detail::bits_of(x)); }
 inline unsigned __float_as_uint(float x) { return detail::bits_of(x); }
 inline float __int_as_float(int x) { return detail::float_of(uint32(x)); }
 inline float __uint_as_float(unsigned x) { return detail::float_of(x); }
+#endif
 
 // ---- gradients ----
 

@@ -174,25 +174,12 @@ std::vector<std::byte> run_library(const Library& library, std::string_view ptx,
     return made;
 }
 
-// The folders of NVIDIA's Python packages, if this code was installed beside them.
-std::vector<fs::path> packages_beside() {
-    Dl_info info;
-    if (dladdr(reinterpret_cast<const void*>(&packages_beside), &info) == 0 || info.dli_fname == nullptr) return {};
-    std::error_code error;
-    const fs::path file = fs::canonical(info.dli_fname, error);
-    if (error) return {};
-    std::vector<fs::path> folders;
-    for (const char* const name : {"cu13", "cu12", "nvjitlink"})
-        folders.push_back(file.parent_path().parent_path() / "nvidia" / name);
-    return folders;
-}
-
 // Looked for once.
 const std::optional<Library>& library_of_process() {
     static const std::optional<Library> library = []() -> std::optional<Library> {
         if (const std::string named = named_compiler(); !named.empty() && !is_library(named)) return {};
         try {
-            return find_library(packages_beside(), "launch()");
+            return find_library(nvidia_packages_beside({"cu13", "cu12", "nvjitlink"}), "launch()");
         } catch (const UsageError&) {  // compile_aot_module() reports it; here the driver compiles
             return {};
         }

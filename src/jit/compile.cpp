@@ -1,9 +1,12 @@
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "jit/backend.h"
 #include "jit/devlib.h"
 #include "jit/jit.h"
+#include "jit/nvrtc.h"
 #include "jit/texts.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
@@ -17,14 +20,15 @@ namespace weft::jit {
 
 namespace {
 
+// `by_nvrtc` gets the functions that link_natives() returns.
 codegen::Lowered lower(const ir::Module& module, const Backend& target, const Options& options,
-                       llvm::LLVMContext& context) {
+                       llvm::LLVMContext& context, std::vector<NvrtcFunction>& by_nvrtc) {
     const codegen::TargetInfo info = target.describe(options.target);
     const transform::ModulePlan plan = transform::plan(module, codegen::plan_options(options.codegen, info));
     codegen::Lowered lowered = codegen::lower(module, plan, info, options.codegen, context);
     link_devlib(*lowered.module, options.target.kind);
     if (options.target.kind == Target::Kind::cuda) {
-        link_natives(*lowered.module, lowered.natives, options.target, options.native);
+        by_nvrtc = link_natives(*lowered.module, lowered.natives, options.target, options.native);
         lowered.natives.clear();
     }
     return lowered;
@@ -74,14 +78,21 @@ Binary compile(const ir::Module& module, const Options& options, const Digest& k
     const DefaultFloats floats;
     Session session;
     const Backend& target = backend(options.target.kind);
-    codegen::Lowered lowered = lower(module, target, options, session.context);
+    std::vector<NvrtcFunction> by_nvrtc;
+    codegen::Lowered lowered = lower(module, target, options, session.context, by_nvrtc);
     Binary binary;
     for (const codegen::NativeFunction& function : lowered.natives)
-        binary.natives.push_back(compile_native(function, options.target, options.native));
+        binary.natives.push_back(compile_native(function, options.target, options.native).bytes);
     target.optimize(*lowered.module, options.target, options.optimization_level);
     binary.target = options.target;
     binary.code = target.emit(*lowered.module, options.target, options.optimization_level);
     session.check();
+    if (!by_nvrtc.empty()) {
+        const std::string_view kernel(reinterpret_cast<const char*>(binary.code.data()), binary.code.size());
+        const std::string text = with_functions(kernel, by_nvrtc);
+        const auto* const bytes = reinterpret_cast<const std::byte*>(text.data());
+        binary.code.assign(bytes, bytes + text.size());
+    }
     binary.kernels = std::move(lowered.kernels);
     target.check(*lowered.module, binary);
     binary.key = key;
@@ -94,11 +105,13 @@ std::string listing(const ir::Module& module, const Options& options, Listing wh
     const DefaultFloats floats;
     Session session;
     const Backend& target = backend(options.target.kind);
-    const codegen::Lowered lowered = lower(module, target, options, session.context);
+    std::vector<NvrtcFunction> by_nvrtc;
+    const codegen::Lowered lowered = lower(module, target, options, session.context, by_nvrtc);
     if (which != Listing::llvm) target.optimize(*lowered.module, options.target, options.optimization_level);
     std::string text;
     if (which == Listing::assembly) {
         text = target.emit_text(*lowered.module, options.target, options.optimization_level);
+        if (!by_nvrtc.empty()) text = with_functions(text, by_nvrtc);
     } else {
         llvm::raw_string_ostream stream(text);
         lowered.module->print(stream, nullptr);

@@ -118,11 +118,21 @@ bool is_of_cuda_driver(std::string_view function) {
     return has(std::array{"vprintf", "malloc", "free", "__assertfail"}, function);
 }
 
-void link_natives(llvm::Module& module, const std::vector<NativeFunction>& functions, const Target& target,
-                  const NativeOptions& options) {
+std::vector<NvrtcFunction> link_natives(llvm::Module& module, const std::vector<NativeFunction>& functions,
+                                        const Target& target, const NativeOptions& options) {
+    std::vector<NvrtcFunction> by_nvrtc;
     for (std::size_t number = 0; number < functions.size(); ++number) {
         const NativeFunction& native = functions[number];
-        std::unique_ptr<llvm::Module> part = read(native, compile_native(native, target, options), module);
+        const NativeCode code = compile_native(native, target, options);
+        if (code.is_ptx) {
+            by_nvrtc.push_back(
+                {native_symbol(number), {reinterpret_cast<const char*>(code.bytes.data()), code.bytes.size()}});
+            // It may have barriers.
+            if (llvm::Function* const declared = module.getFunction(native_symbol(number)))
+                declared->addFnAttr(llvm::Attribute::Convergent);
+            continue;
+        }
+        std::unique_ptr<llvm::Module> part = read(native, code.bytes, module);
         check_symbols(native, *part);
         adopt(*part);
         llvm::Function* const entry = part->getFunction(kNativeSymbol);
@@ -136,6 +146,7 @@ void link_natives(llvm::Module& module, const std::vector<NativeFunction>& funct
         linked.removeFnAttr(llvm::Attribute::NoInline);
         linked.addFnAttr(llvm::Attribute::AlwaysInline);
     }
+    return by_nvrtc;
 }
 
 }  // namespace weft::jit

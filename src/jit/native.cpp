@@ -31,12 +31,27 @@ constexpr const char* kNames[] = {"clang++-22", "clang++",    "clang++-21", "cla
     throw CompileError(function.call, message, std::move(notes), ErrorCategory::runtime);
 }
 
-fs::path find_compiler(const NativeFunction& function, const NativeOptions& options) {
+bool is_compiler_named(const NativeOptions& options) {
+    const char* const value = std::getenv(kVariable);
+    return !options.compiler.empty() || (value != nullptr && *value != '\0');
+}
+
+// NVRTC is taken if it is named, or if there is no clang.
+bool takes_nvrtc(const NativeOptions& options, const Target& target) {
+    if (target.kind != Target::Kind::cuda) return false;
+    if (is_nvrtc_named()) return !find_nvrtc().empty();
+    if (is_compiler_named(options)) return false;
+    if (std::ranges::any_of(kNames, [](const char* name) { return !find_program(name).empty(); })) return false;
+    return !find_nvrtc().empty();
+}
+
+fs::path find_compiler(const NativeFunction& function, const NativeOptions& options, const Target& target) {
     const std::string subject = "'" + function.name + "' is written in C++, which needs a clang on this machine";
+    const bool is_cuda = target.kind == Target::Kind::cuda;
     const Note help{Note::Kind::help,
                     std::string("install one (apt install clang), or name one by wp.config.host_compiler = "
                                 "\"/path/to/clang++\" or the environment variable ") +
-                        kVariable,
+                        kVariable + (is_cuda ? "; or install NVRTC (pip install nvidia-cuda-nvrtc)" : ""),
                     {}};
     const auto named = [&](const std::string& name, const std::string& by) {
         const fs::path found = find_program(name);
@@ -51,8 +66,9 @@ fs::path find_compiler(const NativeFunction& function, const NativeOptions& opti
         if (const fs::path found = find_program(name); !found.empty()) return found;
         looked_for += (looked_for.empty() ? "" : ", ") + std::string(name);
     }
-    fail(function, subject + ": there is none in the folders of PATH",
-         {{Note::Kind::note, "looked for " + looked_for, {}}, help});
+    fail(function, subject + ": there is none in the folders of PATH" + (is_cuda ? ", and no NVRTC either" : ""),
+         {{Note::Kind::note, "looked for " + looked_for + (is_cuda ? "; libnvrtc.so.13, libnvrtc.so.12" : ""), {}},
+          help});
 }
 
 // Tells apart compilers under one path.
@@ -183,7 +199,7 @@ std::vector<Diagnostic> read_diagnostics(const std::string& output, const std::s
 }
 
 // Throws the compiler's errors as ours: the first one at its line, some more below it.
-[[noreturn]] void fail_with(const NativeFunction& function, const fs::path& compiler, const std::string& ending,
+[[noreturn]] void fail_with(const NativeFunction& function, const std::string& compiler, const std::string& ending,
                             const std::string& output) {
     constexpr std::size_t kMostShown = 4;
     std::vector<Diagnostic> all = read_diagnostics(output, function.name, *function.snippet);
@@ -199,10 +215,10 @@ std::vector<Diagnostic> read_diagnostics(const std::string& output, const std::s
             notes.push_back({Note::Kind::note, all[i].text, all[i].span});
     }
     const std::string subject = "the C++ of '" + function.name + "' does not compile";
-    const Note program{Note::Kind::note, "the compiler is " + compiler.string(), {}};
+    const Note program{Note::Kind::note, "the compiler is " + compiler, {}};
     if (!first) {
         const std::string last = output.substr(output.size() - std::min<std::size_t>(output.size(), 2000));
-        fail(function, subject + ": " + compiler.string() + ": " + ending,
+        fail(function, subject + ": " + compiler + ": " + ending,
              last.empty() ? std::vector<Note>{} : std::vector<Note>{{Note::Kind::note, "it says: " + last, {}}});
     }
     if (!first->span) {
@@ -233,34 +249,51 @@ std::vector<std::byte> run_compiler(const NativeFunction& function, const std::s
     const std::string ending = run_program(command, output);
     const std::string bytes = read_text(object);
     if (!ending.empty() || bytes.empty())
-        fail_with(function, compiler, ending.empty() ? "it wrote nothing" : ending, read_text(output));
+        fail_with(function, compiler.string(), ending.empty() ? "it wrote nothing" : ending, read_text(output));
     const auto* const data = reinterpret_cast<const std::byte*>(bytes.data());
     return {data, data + bytes.size()};
 }
 
-}  // namespace
+std::vector<std::byte> run_nvrtc(const NativeFunction& function, const std::string& text, const Target& target) {
+    const NvrtcResult made = compile_by_nvrtc(text, target.processor);
+    if (made.ptx.empty()) fail_with(function, find_nvrtc(), "it failed", made.errors);
+    const auto* const data = reinterpret_cast<const std::byte*>(made.ptx.data());
+    return {data, data + made.ptx.size()};
+}
 
-std::vector<std::byte> compile_native(const NativeFunction& function, const Target& target,
-                                      const NativeOptions& options) {
-    const fs::path compiler = find_compiler(function, options);
-    const std::vector<std::string> flags = options_of_compiler(target);
-    const std::string text = text_for(function, target);
-    if (!options.cache) return run_compiler(function, text, compiler, flags);
-
-    std::string key_text = "C++\n" + identity(compiler) + "\n";
-    for (const std::string& flag : flags) key_text += flag + "\n";
-    const Digest key = hash_bytes(key_text + text);
+// The result of make(), from the cache if it has one of this key.
+template <typename Make>
+std::vector<std::byte> cached(const NativeOptions& options, const std::string& key_text, Make make) {
+    if (!options.cache) return make();
+    const Digest key = hash_bytes(key_text);
     DiskCache cache(*options.cache);
     if (std::optional<Binary> known = cache.load(key)) return std::move(known->code);
     Binary made;
-    made.code = run_compiler(function, text, compiler, flags);
+    made.code = make();
     made.key = key;
     cache.store(made);
     return std::move(made.code);
 }
 
+}  // namespace
+
+NativeCode compile_native(const NativeFunction& function, const Target& target, const NativeOptions& options) {
+    if (takes_nvrtc(options, target)) {
+        const std::string text = function.definitions + kNativeNvrtcHeader + kNativeHeader + function.text;
+        const std::string key = "C++\n" + find_nvrtc() + "\n" + target.processor + "\n" + text;
+        return {cached(options, key, [&] { return run_nvrtc(function, text, target); }), /*is_ptx=*/true};
+    }
+    const fs::path compiler = find_compiler(function, options, target);
+    const std::vector<std::string> flags = options_of_compiler(target);
+    const std::string text = text_for(function, target);
+    std::string key = "C++\n" + identity(compiler) + "\n";
+    for (const std::string& flag : flags) key += flag + "\n";
+    return {cached(options, key + text, [&] { return run_compiler(function, text, compiler, flags); })};
+}
+
 std::string native_headers_version() {
-    static const std::string version = hash_bytes(std::string(kNativeCudaHeader) + kNativeHeader).hex();
+    static const std::string version =
+        hash_bytes(std::string(kNativeCudaHeader) + kNativeNvrtcHeader + kNativeHeader).hex();
     return version;
 }
 

@@ -134,7 +134,8 @@ void inline_library(llvm::Module& module) {
 // The driver would refuse the kernel when it is loaded, with a message of its own.
 void check_complete(const llvm::Module& module) {
     for (const llvm::Function& function : module)
-        if (function.isDeclaration() && !function.isIntrinsic() && !is_of_cuda_driver(function.getName()))
+        if (function.isDeclaration() && !function.isIntrinsic() && !is_of_cuda_driver(function.getName()) &&
+            !function.getName().starts_with("weft_native_"))  // of NVRTC
             throw UsageError("launch()", "a function that the kernel calls is the CPU's and not there on GPUs: '" +
                                              function.getName().str() + "'. help: launch it with device=\"cpu\"");
 }

@@ -1,5 +1,7 @@
 #include "jit/toolkits.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
@@ -21,6 +23,18 @@ std::vector<fs::path> cuda_toolkits() {
     std::ranges::sort(versions, std::greater<>());
     found.insert(found.end(), versions.begin(), versions.end());
     return found;
+}
+
+std::vector<fs::path> nvidia_packages_beside(std::initializer_list<const char*> names) {
+    Dl_info info;
+    if (dladdr(reinterpret_cast<const void*>(&nvidia_packages_beside), &info) == 0 || info.dli_fname == nullptr)
+        return {};
+    std::error_code error;
+    const fs::path file = fs::canonical(info.dli_fname, error);
+    if (error) return {};
+    std::vector<fs::path> folders;
+    for (const char* const name : names) folders.push_back(file.parent_path().parent_path() / "nvidia" / name);
+    return folders;
 }
 
 }  // namespace weft::jit

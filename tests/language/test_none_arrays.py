@@ -199,11 +199,13 @@ def test_arrays_left_out_in_arrays_of_structs():
     pairs, out = wp.array(all_of_them, dtype=Pair), wp.zeros(40)
     with pytest.raises(ValueError, match=r"'pairs\[...\].values' is None.*thread \(3\d,\)"):
         wp.launch(of_memory, dim=40, inputs=[pairs, out])
+        wp.synchronize()
     out.zero_()
     wp.launch(asked_for, dim=40, inputs=[pairs, out])
     assert out.numpy().tolist() == [3.0] * 30 + [0.0] * 10
     with pytest.raises(ValueError, match=r"'pairs\[...\].values' is None.*thread \(30,\)"):
         wp.launch(written, dim=31, inputs=[pairs, wp.zeros(31)])
+        wp.synchronize()
     wp.launch(written, dim=40, inputs=[pairs, out.numpy() + (np.arange(40) > 29)])
 
 
@@ -215,6 +217,7 @@ def test_the_gradient_of_an_array_without_one():
 
     with pytest.raises(ValueError, match="the array 'a' has no gradient"):
         wp.launch(seed, dim=20, inputs=[wp.zeros(20)])
+        wp.synchronize()
     a = wp.zeros(20, requires_grad=True)
     wp.launch(seed, dim=20, inputs=[a])
     assert (a.grad.numpy() == 1.0).all()

@@ -34,6 +34,7 @@ ANY_NUMBER = {
     "needs the Python package basedpyright",
     "needs ptxas, of the CUDA toolkit",
     "needs nvcc, of the CUDA toolkit",
+    "needs NVRTC, of the CUDA toolkit or the Python package nvidia-cuda-nvrtc",
     "needs gdb",
     "needs libclc, of the Debian package libclc-22",
     # the user, the system and the Python

@@ -63,7 +63,7 @@ std::shared_ptr<CompiledKernel> build_now(const TransformedKernel& transformed, 
     auto executable = executable_for(transformed, jit, key, options, use);
     auto compiled = std::make_shared<CompiledKernel>(prepare(std::move(executable), name, transformed));
     compiled->cache = use;
-    compiled->is_debug = options.debug;
+    compiled->waits_for_faults = options.debug || options.null_arrays;
     static_cast<LaunchProperties&>(*compiled) = options.launches();
     if (options.private_gradients)
         for (const transform::Scattered& scattered : transformed.scattered)

@@ -27,7 +27,7 @@ struct CompiledKernel : KernelFacts, LaunchProperties, std::enable_shared_from_t
     std::shared_ptr<const ir::Module> module;  // of code with checks: the source of a fault's lines and names
     std::vector<runtime::PrivateGradient> private_gradients;
     double compile_ms = 0.0;
-    bool is_debug = false;  // Variant::debug
+    bool waits_for_faults = false;  // of launches on every device: in debug mode, and if an array is None
     // A kernel to keep: this one if it is owned, else a copy.
     std::shared_ptr<const CompiledKernel> kept() const {
         std::shared_ptr<const CompiledKernel> owned = weak_from_this().lock();
