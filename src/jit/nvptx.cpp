@@ -126,7 +126,7 @@ void inline_library(llvm::Module& module) {
     builder.registerLoopAnalyses(loops);
     builder.crossRegisterProxies(loops, functions, components, modules);
     llvm::ModulePassManager passes;
-    passes.addPass(llvm::AlwaysInlinerPass(/*InsertLifetime=*/false));
+    passes.addPass(llvm::AlwaysInlinerPass(/*InsertLifetime=*/true));
     passes.addPass(llvm::GlobalDCEPass());
     passes.run(module, modules);
 }

@@ -294,6 +294,20 @@ def test_only_functions_that_are_called_are_linked():
 
 
 @wp.kernel
+def two_sines(x: wp.array[float]):
+    i = wp.tid()
+    x[i] = wp.sin(wp.cos(x[i]))
+
+
+def test_functions_that_are_inlined_share_the_memory_of_a_thread():
+    def depot(kernel):
+        (size,) = re.findall(r"__local_depot\d+\[(\d+)\]", text_of(kernel))
+        return int(size)
+
+    assert depot(two_sines) == depot(one_sine) > 0
+
+
+@wp.kernel
 def grid(x: wp.array4d[float], out: wp.array4d[float]):
     i, j, k, l = wp.tid()
     out[i, j, k, l] = x[l, k, j, i] / 3.0 - wp.sqrt(x[i, j, k, l]) * x[0, 0, 0, 0] + 1.0
