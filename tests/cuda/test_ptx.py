@@ -609,3 +609,41 @@ def test_an_unrolled_loop_may_be_unrolled_further():
     blocks = re.split(r"^\$L\w+:", text, flags=re.MULTILINE)
     (unrolled,) = [block for block in blocks if block.count("ld.global.nc.b32") == 12]
     assert "nounroll" not in unrolled
+
+
+# ---- indices ----
+
+
+@wp.kernel
+def sum_of_squares(x: wp.array[float], total: wp.array[float]):
+    i = wp.tid()
+    wp.atomic_add(total, 0, x[i] * x[i])
+
+
+@wp.kernel
+def count_values(x: wp.array[int], counts: wp.array[int]):
+    i = wp.tid()
+    wp.atomic_add(counts, x[i], 1)
+
+
+@pytest.mark.parametrize("kernel", [sum_of_squares, count_values])
+def test_several_elements_of_a_thread_are_numbered_with_32_bits(kernel):
+    """One instruction of the GPU makes an address of such a number, and two or three make it of one with 64 bits."""
+    blocks = re.split(r"^\$L\w+:", text_of(kernel), flags=re.MULTILINE)
+    together = max(blocks, key=lambda block: block.count("ld.global"))
+    assert together.count("ld.global") == 4 and together.count("mul.wide.u32") >= 4
+    assert not re.search(r"setp\.\w+\.[su]64|mul\.lo\.s64|shl\.b64", together)
+
+
+@wp.kernel
+def count_odd(total: wp.array[int]):
+    i = wp.tid()
+    wp.atomic_add(total, 0, i & 1)
+
+
+@pytest.mark.large
+def test_elements_behind_those_that_are_numbered_with_32_bits_count_too():
+    n = 2**30 + 70007
+    total = wp.zeros(1, dtype=int, device=DEVICE)
+    wp.launch(count_odd, n, inputs=[total], device=DEVICE)
+    assert total.numpy() == [n // 2]

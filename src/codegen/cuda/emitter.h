@@ -91,6 +91,8 @@ protected:
     void emit_in_step(const ir::Region& region, llvm::MutableArrayRef<Element> elements, llvm::BasicBlock* one_by_one);
     llvm::Value* sum(llvm::Value* a, llvm::Value* b);
     llvm::Value* product(llvm::Value* a, llvm::Value* b);
+    llvm::Value* wide_index(llvm::Value* number);
+    llvm::Value* short_index(llvm::Value* number);
     void find_coordinates(llvm::Value* index);
     void find_short_coordinates(llvm::Value* index);
 

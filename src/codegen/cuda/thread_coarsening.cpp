@@ -15,7 +15,7 @@
 // If the threads combine contributions, rounds of several elements come before the second loop (emit_rounds()).
 //
 // In the second case any grid runs all elements: one per thread, or fewer threads that take several. Loop indices have
-// 64 bits.
+// 64 bits. Those of several elements have 32, of which one instruction makes an address (IMAD.WIDE), not two or three.
 //
 // The C++ of a @wp.func_native may have barriers and shared memory. A kernel that calls some takes no elements in step
 // (they would share one call's memory), and has a barrier before each further round: all threads of a block that have
@@ -40,9 +40,7 @@ namespace weft::codegen {
 using ir::Operation;
 
 void CudaEmitter::emit_elements(int together, bool whole_blocks) {
-    const auto sreg = [&](llvm::Intrinsic::ID which) {
-        return builder_.CreateZExt(builder_.CreateIntrinsic(which, {}), builder_.getInt64Ty());
-    };
+    const auto sreg = [&](llvm::Intrinsic::ID which) { return builder_.CreateIntrinsic(which, {}); };
     llvm::BasicBlock *element = new_block("element"), *done = new_block("done");
     leave_ = done;
     Position at;
@@ -59,15 +57,17 @@ void CudaEmitter::emit_elements(int together, bool whole_blocks) {
             at.block[2] = sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_z);
         }
         const LaneValues parameters = values_;
-        ranges.push_back(emit_together(together, at, one_by_one));
+        const Range range = emit_together(together, at, one_by_one);
         builder_.CreateBr(done);
         values_ = parameters;
         builder_.SetInsertPoint(one_by_one);
-        builder_.CreateCondBr(builder_.CreateICmpSLT(ranges[0].first, ranges[0].end), element, done);
+        ranges.push_back({wide_index(range.first), wide_index(range.step), wide_index(range.end), one_by_one});
+        builder_.CreateCondBr(builder_.CreateICmpSLT(range.first, range.end), element, done);
         builder_.SetInsertPoint(apart);
     }
-    first_ = sum(product(at.block[0], at.threads), at.thread);
-    threads_ = product(sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x), at.threads);
+    llvm::Value* threads = wide_index(at.threads);
+    first_ = wide_index(sum(product(wide_index(at.block[0]), threads), wide_index(at.thread)));
+    threads_ = wide_index(product(wide_index(sreg(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x)), threads));
     if (shared_copies_.empty()) {
         emit_one_by_one(element, std::move(ranges), done, whole_blocks);
     } else {  // the loops once with the copies, and once without
@@ -90,6 +90,14 @@ void CudaEmitter::emit_elements(int together, bool whole_blocks) {
 llvm::Value* CudaEmitter::sum(llvm::Value* a, llvm::Value* b) { return builder_.CreateAdd(a, b, "", true, true); }
 llvm::Value* CudaEmitter::product(llvm::Value* a, llvm::Value* b) { return builder_.CreateMul(a, b, "", true, true); }
 
+// A number that is not negative.
+llvm::Value* CudaEmitter::wide_index(llvm::Value* number) {
+    return builder_.CreateZExt(number, builder_.getInt64Ty(), "", /*IsNonNeg=*/true);
+}
+llvm::Value* CudaEmitter::short_index(llvm::Value* number) {
+    return builder_.CreateTrunc(number, builder_.getInt32Ty());
+}
+
 // ---- bodies in step ----
 
 // The state of one element while its body is emitted.
@@ -103,35 +111,37 @@ struct CudaEmitter::Element {
 CudaEmitter::Range CudaEmitter::emit_together(int together, const Position& at, llvm::BasicBlock* one_by_one) {
     const std::size_t rank = coordinates_.size();
     std::vector<Element> elements(static_cast<std::size_t>(together));
+    // The launch has at most kMostTogether elements.
+    const auto number = [&](std::int64_t value) { return builder_.getInt32(static_cast<std::uint32_t>(value)); };
     Range range;
     range.from = one_by_one;
     llvm::Value* all_exist = nullptr;
     if (rank == 1) {
-        llvm::Value* count = product(at.threads, i64(together));
-        llvm::Value* begin = product(at.block[0], count);
+        llvm::Value *elements_of_block = product(at.threads, number(together)), *count = short_index(count_);
+        llvm::Value* begin = product(at.block[0], elements_of_block);
         range = {sum(begin, at.thread), at.threads, nullptr, one_by_one};
-        range.end = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, sum(begin, count), count_);
+        range.end = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, sum(begin, elements_of_block), count);
         llvm::Value* index = range.first;
         for (Element& element : elements) {
             if (&element != &elements.front()) index = sum(index, at.threads);
-            element.coordinates.assign({index});
+            element.coordinates.assign({wide_index(index)});
         }
-        all_exist = builder_.CreateICmpSLT(index, count_);
+        all_exist = builder_.CreateICmpSLT(index, count);
     } else {
         llvm::Value* column = sum(product(at.block[0], at.threads), at.thread);
-        llvm::Value* row = product(at.block[1], i64(together));
-        llvm::Value* last_row = sum(row, i64(together));
+        llvm::Value* row = product(at.block[1], number(together));
+        llvm::Value* last_row = sum(row, number(together));
         // The axes before the last two: coordinates from the block's number.
         coordinates_.truncate(rank - 2);
-        if (rank > 2) find_short_coordinates(builder_.CreateTrunc(at.block[2], builder_.getInt32Ty()));
+        if (rank > 2) find_short_coordinates(at.block[2]);
         for (int i = 0; i < together; ++i) {
             Element& element = elements[static_cast<std::size_t>(i)];
             element.coordinates = coordinates_;
-            element.coordinates.push_back(i == 0 ? row : sum(row, i64(i)));
-            element.coordinates.push_back(column);
+            element.coordinates.push_back(wide_index(i == 0 ? row : sum(row, number(i))));
+            element.coordinates.push_back(wide_index(column));
         }
         coordinates_.resize(rank);
-        llvm::Value *rows = dims_[rank - 2], *columns = dims_[rank - 1];
+        llvm::Value *rows = short_index(dims_[rank - 2]), *columns = short_index(dims_[rank - 1]);
         llvm::Value* inside = builder_.CreateICmpSLT(column, columns);
         all_exist = builder_.CreateAnd(inside, builder_.CreateICmpSLE(last_row, rows));
         llvm::Value* before = product(at.block[2], rows);
@@ -140,7 +150,7 @@ CudaEmitter::Range CudaEmitter::emit_together(int together, const Position& at, 
         range.step = columns;
         // No elements are left behind the last column.
         range.end = builder_.CreateSelect(
-            inside, begin_of(builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, last_row, rows)), i64(0));
+            inside, begin_of(builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, last_row, rows)), number(0));
     }
     llvm::BasicBlock* all = new_block("all");
     builder_.CreateCondBr(all_exist, all, one_by_one);
@@ -156,12 +166,14 @@ void CudaEmitter::emit_one_by_one(llvm::BasicBlock* element, llvm::SmallVector<R
                                   bool whole_blocks) {
     llvm::Value* first = first_;
     if (plan_.coarsening.combines && !whole_blocks) first = emit_rounds(plan_.coarsening.elements);
-    ranges.push_back({first, threads_, count_, builder_.GetInsertBlock()});
-    builder_.CreateCondBr(builder_.CreateICmpSLT(first, count_), element, done);
+    llvm::Value* count = wide_index(count_);
+    first = wide_index(first);
+    ranges.push_back({first, wide_index(threads_), count, builder_.GetInsertBlock()});
+    builder_.CreateCondBr(builder_.CreateICmpSLT(first, count), element, done);
 
     builder_.SetInsertPoint(element);
     const auto of_ranges = [&](llvm::Value* Range::* part) {
-        llvm::PHINode* phi = builder_.CreatePHI(builder_.getInt64Ty(), 3);
+        llvm::PHINode* phi = builder_.CreatePHI(count->getType(), 3);
         for (const Range& range : ranges) phi->addIncoming(range.*part, range.from);
         return phi;
     };
@@ -186,32 +198,42 @@ void CudaEmitter::emit_one_by_one(llvm::BasicBlock* element, llvm::SmallVector<R
 }
 
 // Rounds of a kernel whose threads combine their contributions: in each, a thread has several elements, as many apart
-// as there are threads. Returns the first element behind them.
+// as there are threads. Returns the first element behind them. Indices have 32 bits: elements behind the first
+// kMostTogether take no part.
 llvm::Value* CudaEmitter::emit_rounds(int together) {
     llvm::BasicBlock *before = builder_.GetInsertBlock(), *rounds = new_block("rounds"), *all = new_block("all"),
-                     *rest = new_block("rest");
-    builder_.CreateBr(rounds);
+                     *left = new_block("left"), *rest = new_block("rest");
+    llvm::Value* last = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count_, i64(kMostTogether));
+    llvm::Value* limit = builder_.CreateNSWSub(last, product(threads_, i64(together - 1)));  // of a first element
+    llvm::Value *begin = short_index(first_), *short_limit = short_index(limit), *threads = short_index(threads_),
+                *of_round = short_index(product(threads_, i64(together)));
+    builder_.CreateCondBr(builder_.CreateICmpSLT(first_, limit), rounds, rest);
     builder_.SetInsertPoint(rounds);
-    llvm::PHINode* index = builder_.CreatePHI(builder_.getInt64Ty(), 2);
-    index->addIncoming(first_, before);
-    llvm::Value* last = sum(index, product(threads_, i64(together - 1)));
-    builder_.CreateCondBr(builder_.CreateICmpSLT(last, count_), all, rest);
+    llvm::PHINode* index = builder_.CreatePHI(builder_.getInt32Ty(), 2);
+    index->addIncoming(begin, before);
+    builder_.CreateCondBr(builder_.CreateICmpSLT(index, short_limit), all, left);
     builder_.SetInsertPoint(all);
     const LaneValues parameters = values_;
     std::vector<Element> elements(static_cast<std::size_t>(together));
     llvm::Value* at = index;
     for (Element& element : elements) {
-        if (&element != &elements.front()) at = sum(at, threads_);
+        if (&element != &elements.front()) at = sum(at, threads);
         find_coordinates(at);
         element.coordinates = coordinates_;
         element.values = parameters;
     }
-    emit_in_step(kernel_.body, elements, rest);
-    index->addIncoming(sum(last, threads_), builder_.GetInsertBlock());
+    emit_in_step(kernel_.body, elements, left);
+    index->addIncoming(sum(index, of_round), builder_.GetInsertBlock());
     keep_rolled(builder_.CreateBr(rounds));
     values_ = parameters;
+    builder_.SetInsertPoint(left);
+    llvm::Value* next = wide_index(index);
+    builder_.CreateBr(rest);
     builder_.SetInsertPoint(rest);
-    return index;
+    llvm::PHINode* first = builder_.CreatePHI(builder_.getInt64Ty(), 2);
+    first->addIncoming(first_, before);
+    first->addIncoming(next, left);
+    return first;
 }
 
 void CudaEmitter::emit_in_step(const ir::Region& region, llvm::MutableArrayRef<Element> elements,
@@ -249,16 +271,17 @@ void CudaEmitter::emit_in_step(const ir::Region& region, llvm::MutableArrayRef<E
 // Computed from the last axis to the first, which gets the remaining quotient.
 void CudaEmitter::find_coordinates(llvm::Value* index) {
     if (coordinates_.size() == 1) {
-        coordinates_[0] = index;
+        coordinates_[0] = wide_index(index);
         return;
     }
+    if (index->getType()->isIntegerTy(32)) return find_short_coordinates(index);
     llvm::Type* number = builder_.getInt64Ty();
     llvm::SmallVector<llvm::Value*, kMaxDims> short_ones;
     llvm::Value* is_short = builder_.CreateICmpSLE(count_, i64(std::numeric_limits<std::int32_t>::max()));
     const auto [from_short, from_long] = emit_either(
         is_short, "short",
         [&] {
-            find_short_coordinates(builder_.CreateTrunc(index, builder_.getInt32Ty()));
+            find_short_coordinates(short_index(index));
             short_ones = coordinates_;
         },
         [&] {
