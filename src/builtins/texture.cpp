@@ -19,7 +19,7 @@ namespace {
 constexpr int kMirror = 2, kBorder = 3;
 constexpr int kLinear = 1;
 // Formats by their numbers in runtime/spatial/texture.h: pairs of an unsigned and a signed one.
-constexpr int kFloat32 = 0, kLast8Bit = 2, kLast16Bit = 4, kFloat16 = 5, kInt32 = 7;
+constexpr int kFloat32 = 0, kLast8Bit = 2, kLast16Bit = 4, kFloat16 = 5, kUint32 = 6, kInt32 = 7;
 
 // No texel has a larger index. The sum of two periods of an axis fits int32.
 constexpr double kMostCells = 1e9;
@@ -276,23 +276,24 @@ private:
             const E array = texture_[field];
             return all([&](E at) { return cast(load(array, at), Scalar::f32); });
         };
-        const auto others = [&] {
-            if (!with_integers) return floats("float16");
-            return branch_all(
-                format_ == kFloat16, types, [&] { return floats("float16"); },
-                [&] { return all([&](E at) { return word(at); }); });
-        };
         return branch_all(
             format_ == kFloat32, types, [&] { return vectors_or(indices, [&] { return floats("float32"); }); },
             [&] {
+                const Values words = words_of(numbers);
+                std::size_t next = 0;
+                const auto each = [&](const Number& convert) {
+                    next = 0;
+                    return all([&](E) { return convert(words[next++]); });
+                };
                 return branch_all(
-                    format_ <= kLast16Bit, types,
+                    format_ == kFloat16, types,
                     [&] {
-                        const Values integers = short_integers(numbers);
-                        std::size_t next = 0;
-                        return all([&](E) { return integers[next++]; });
+                        return each([&](E word) {
+                            const E value = bitcast(cast(word, Scalar::u16), Scalar::f16);
+                            return unary(ir::Op::detach, cast(value, Scalar::f32));
+                        });
                     },
-                    others);
+                    [&] { return each(integer_reader(with_integers)); });
             });
     }
 
@@ -315,30 +316,32 @@ private:
             otherwise);
     }
 
-    // Integers of 8 and 16 bits as floats, at least -127 and -32767, so that a division gives -1 or more.
-    Values short_integers(const std::vector<Values>& numbers) const {
-        const E is_byte = format_ <= kLast8Bit;
-        const auto loaded = [&](std::string_view field) {
-            const E array = texture_[field];
-            Values values;
-            for (const Values& texel : numbers)
-                for (const E& at : texel) values.push_back(cast(load(array, at), Scalar::i32));
-            return values;
+    // The bits of numbers of all formats: words of 32 bits are read, since processors gather these.
+    Values words_of(const std::vector<Values>& numbers) const {
+        const E array = texture_["uint32"], zero = format_.number(0);
+        const E is_byte = format_ <= kLast8Bit, is_short = format_ <= kFloat16;
+        const auto by_width = [&](double byte, double half, double word) {
+            return select(is_byte, zero + byte, select(is_short, zero + half, zero + word));
         };
-        const std::size_t count = numbers.size() * numbers[0].size();
-        Values values = branch_all(
-            is_byte, std::vector<Type>(count, i32_type()), [&] { return loaded("uint8"); },
-            [&] { return loaded("uint16"); });
-        const E is_signed = format_ == kLast8Bit || format_ == kLast16Bit;
-        const E sign = select(is_signed, select(is_byte, format_.number(0x80), format_.number(0x8000)), 0);
-        const E least = min(1.0 - sign, 0.0);
-        for (E& value : values) value = cast(max((value ^ sign) - sign, least), Scalar::f32);
-        return values;
+        const E shift = by_width(2, 1, 0), last = by_width(3, 1, 0), bits = by_width(8, 16, 0);
+        const E mask = cast(by_width(0xff, 0xffff, -1), Scalar::u32);
+        Values words;
+        for (const Values& texel : numbers)
+            for (const E& at : texel)
+                words.push_back((load(array, at >> shift) >> cast((at & last) * bits, Scalar::u32)) & mask);
+        return words;
     }
 
-    E word(E at) const {
-        const E bits = load(texture_["uint32"], at);
-        return select(format_ == kInt32, cast(bitcast(bits, Scalar::i32), Scalar::f32), cast(bits, Scalar::f32));
+    // Integers as floats. Those of 8 and 16 bits are at least -127 and -32767, so that a division gives -1 or more.
+    Number integer_reader(bool with_words) const {
+        const E is_signed = format_ == kLast8Bit || format_ == kLast16Bit;
+        const E sign = select(is_signed, select(format_ == kLast8Bit, format_.number(0x80), format_.number(0x8000)), 0);
+        const E least = select(format_ == kInt32, static_cast<double>(INT32_MIN), min(1.0 - sign, 0.0));
+        const E is_unsigned_word = format_ == kUint32;
+        return [=](E word) {
+            const E number = cast(max((bitcast(word, Scalar::i32) ^ sign) - sign, least), Scalar::f32);
+            return with_words ? select(is_unsigned_word, cast(word, Scalar::f32), number) : number;
+        };
     }
 
     Descriptor texture_;

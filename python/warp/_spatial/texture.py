@@ -18,6 +18,7 @@ from warp._spatial.texture_arguments import (
     enum_value,
     integer,
     level_count,
+    no_texels,
     texel_format,
     texels_of,
 )
@@ -114,7 +115,7 @@ class Texture(_weft.StructValue):
         if data is not None:
             texels = texels_of(data, dtype, extents, channels, levels, device)
         else:
-            texels = _weft.zeros(math.prod(extents) * channels, dtype=dtype, device=device)
+            texels = no_texels(math.prod(extents) * channels, dtype, device)
         self._adopt(texels, extents, channels, levels, modes, filters, bool(normalized_coords), api)
 
     def _adopt(
@@ -243,7 +244,8 @@ class Texture(_weft.StructValue):
                 f"{api}: the texture has {levels} levels, and only those of one level are copied", RuntimeError
             )
         extents = _weft._texture_extents(self)[: self._dims]
-        return texels.reshape((*extents[::-1], channels))
+        shape = (*extents[::-1], channels)
+        return texels[: math.prod(shape)].reshape(shape)
 
     def _fitting(self, other: Any, texels: array, api: str, name: str) -> Any:
         """The other side of a copy, with an axis of channels."""

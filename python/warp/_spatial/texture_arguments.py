@@ -19,6 +19,7 @@ __all__ = [
     "checked_data",
     "integer",
     "level_count",
+    "no_texels",
     "texel_format",
     "texels_of",
 ]
@@ -150,12 +151,22 @@ def level_count(given: Any, extents: tuple[int, ...], has_data: bool, api: str) 
     return count or most
 
 
+def _padded(count: int, itemsize: int) -> int:
+    """As many numbers as whole words of 4 bytes hold, which kernels read."""
+    return -(-count * itemsize // 4) * 4 // itemsize
+
+
+def no_texels(count: int, dtype: Any, device: Any) -> array:
+    """Room for so many numbers."""
+    return _weft.zeros(_padded(count, _weft.type_size_bytes(dtype)), dtype=dtype, device=device)
+
+
 def texels_of(data: Any, dtype: Any, extents: tuple[int, ...], channels: int, levels: int, device: Any) -> array:
     """The texels of all levels, one after the other, in memory of their own."""
     shape = (*extents[::-1], channels)
     if levels == 1 and isinstance(data, array):
-        texels = _weft.empty(math.prod(shape), dtype=dtype, device=device)
-        _weft.copy(texels.reshape(data.shape), data)
+        texels = no_texels(math.prod(shape), dtype, device)
+        _weft.copy(texels[: math.prod(shape)].reshape(data.shape), data)
         return texels
     level = np.asarray(data.numpy() if isinstance(data, array) else data)
     level = np.ascontiguousarray(level, dtype=level.dtype.newbyteorder("=")).reshape(shape)
@@ -163,4 +174,6 @@ def texels_of(data: Any, dtype: Any, extents: tuple[int, ...], channels: int, le
     for _ in range(levels - 1):
         level = _next_level(level, len(extents))
         parts.append(level.reshape(-1))
+    count = sum(part.size for part in parts)
+    parts.append(np.zeros(_padded(count, level.itemsize) - count, level.dtype))
     return array(np.concatenate(parts), dtype=dtype, device=device)

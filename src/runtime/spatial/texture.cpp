@@ -66,9 +66,11 @@ void check(const Array& texels, const TextureSettings& settings, std::string_vie
              std::to_string(largest));
     const std::int64_t count = texels_before(settings, settings.levels) * settings.channels;
     if (count > INT32_MAX) fail("a texture has at most 2147483647 numbers, and this one " + std::to_string(count));
-    if (texels.ndim != 1 || !texels.is_contiguous() || texels.size() != count)
-        fail("the texels are an array of shape " + shape_text(texels.shape()) + ", expected (" + std::to_string(count) +
-             ",)");
+    // Kernels read words of 4 bytes.
+    const std::int64_t bytes = (count * texels.dtype.size_bytes() + 3) / 4 * 4;
+    if (texels.ndim != 1 || !texels.is_contiguous() || texels.size_bytes() != bytes)
+        fail("the texels are an array of shape " + shape_text(texels.shape()) + ", expected (" +
+             std::to_string(bytes / texels.dtype.size_bytes()) + ",)");
 }
 
 }  // namespace
