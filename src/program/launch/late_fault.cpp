@@ -28,7 +28,8 @@ private:
 
 std::shared_ptr<runtime::LateFault> late_fault(const CompiledKernel& kernel, const runtime::Stream& stream,
                                                const std::byte* block) {
-    if (kernel.description.sites.empty() || kernel.waits_for_faults || !stream.keeps_faults() || runtime::verifies_cuda())
+    if (kernel.description.sites.empty() || kernel.waits_for_faults || !stream.keeps_faults() ||
+        runtime::verifies_cuda())
         return nullptr;
     return std::make_shared<LaunchFault>(kernel.kept(), block);
 }
