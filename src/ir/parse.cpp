@@ -264,52 +264,9 @@ private:
 
     Number number(Scalar scalar) {
         const Token token = next();
-        const ScalarInfo& row = info(scalar);
-        const char* begin = token.text.data();
-        const char* end = begin + token.text.size();
-        const auto check = [&](std::from_chars_result r) {
-            if (r.ec != std::errc() || r.ptr != end) fail(token, "'" + token.text + "' is no " + row.ir);
-        };
-        if (scalar == Scalar::boolean) {
-            if (token.text != "true" && token.text != "false")
-                fail(token, "'" + token.text + "' is neither true nor false");
-            return Number::integer(token.text == "true");
-        }
-        if (!row.is_float()) {
-            Number value = Number::integer(0);
-            if (scalar == Scalar::u64) {
-                std::uint64_t bits = 0;
-                check(std::from_chars(begin, end, bits));
-                value.i = static_cast<std::int64_t>(bits);
-            } else {
-                check(std::from_chars(begin, end, value.i));
-            }
-            if (convert(value, scalar == Scalar::u64 ? Scalar::u64 : Scalar::i64, scalar).i != value.i) {
-                fail(token, token.text + " does not fit " + row.ir);
-            }
-            return value;
-        }
-        if (token.text == "nan" && peek(1).kind == Token::Kind::number && accept(':')) {
-            const Token bits_token = expect_kind(Token::Kind::number, "the bits of a NaN");
-            std::uint64_t bits = 0;
-            const char* digits = bits_token.text.data() + 2;
-            const char* stop = bits_token.text.data() + bits_token.text.size();
-            if (!bits_token.text.starts_with("0x") || std::from_chars(digits, stop, bits, 16).ptr != stop) {
-                fail(bits_token, "expected the bits of a NaN as 0x..., found '" + bits_token.text + "'");
-            }
-            return Number::real(std::bit_cast<double>(bits));
-        }
-        if (token.text == "nan") return Number::real(std::numeric_limits<double>::quiet_NaN());
-        if (token.text == "inf") return Number::real(std::numeric_limits<double>::infinity());
-        if (token.text == "-inf") return Number::real(-std::numeric_limits<double>::infinity());
-        if (scalar == Scalar::f32) {
-            float value = 0;  // not through double, which could round twice
-            check(std::from_chars(begin, end, value));
-            return Number::real(value);
-        }
-        double value = 0;
-        check(std::from_chars(begin, end, value));
-        return convert(Number::real(value), Scalar::f64, scalar);
+        const bool has_bits = token.text == "nan" && peek(1).kind == Token::Kind::number && accept(':');
+        if (has_bits && info(scalar).is_float()) return nan_of(expect_kind(Token::Kind::number, "the bits of a NaN"));
+        return number_of(token, scalar);
     }
 
     // ---- operations ----

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "types/type.h"
+
 namespace weft::ir {
 
 struct Token {
@@ -25,6 +27,11 @@ struct Token {
 
 // The last token is of kind end. Throws UsageError if the text holds no valid token at some place.
 std::vector<Token> tokenize(std::string_view text);
+
+// The number of a constant of this scalar. Throws UsageError.
+Number number_of(const Token& token, Scalar scalar);
+// The NaN with these bits, 0x...
+Number nan_of(const Token& bits);
 
 // For messages: "'add'", "the end of the text".
 std::string describe(const Token& token);

@@ -15,6 +15,7 @@
 //   name_lookup.h          the meaning of all other names
 //   branch_writer.h        branches in the IR, and the merging of the locals of their arms
 //   loop_writer.h          loops in the IR, and their carried locals
+//   tile_arguments.h       arguments of tile functions
 //   bound_call.h           arguments of calls, matched to parameters
 //   gradient_body.h        wp.adjoint in a gradient that the user wrote
 //   infer/                 expressions: names, operators, comparisons, attributes and subscripts
@@ -55,7 +56,7 @@
 #include "sema/parts.h"
 #include "sema/printout.h"
 #include "sema/sequence_access.h"
-#include "sema/tiles/arguments.h"
+#include "sema/tile_arguments.h"
 #include "sema/value.h"
 #include "sema/value_writer.h"
 #include "sema/walk.h"

@@ -121,7 +121,7 @@ def test_launches_that_may_print_use_their_memory_again(driver, capfd):
     wp.synchronize()
     found = calls_of(driver, work, times=4)
     assert found == {"cuCtxGetCurrent": 8, "cuLaunchKernel": 8}
-    x[:3].fill_(-1.0)  # what was printed leaves no trace in the memory of the next launch
+    x[:3].fill_(-1.0)  # a print leaves no trace in the memory of the next launch
     wp.launch(print_negative, N, inputs=[x], device=DEVICE)
     wp.synchronize()
     x.fill_(1.0)

@@ -50,7 +50,7 @@ def at_rest():
 
 def alive(emulator):
     at_rest()
-    full_memory()  # what streams keep for the reports of later launches is given back: how much depends on earlier ones
+    full_memory()  # streams give back the memory that they keep for reports: its size depends on earlier tests
     return {kind: emulator.weftEmulatedAlive(kind) for kind in KINDS}
 
 

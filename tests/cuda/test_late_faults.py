@@ -1,4 +1,4 @@
-"""Faults of launches that nobody has waited for: the next wait raises them, and launches return at once."""
+"""Faults of launches without a wait: the next wait raises them, and launches return at once."""
 
 import ctypes
 import gc

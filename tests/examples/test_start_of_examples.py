@@ -1,4 +1,4 @@
-"""The list of examples, what they look for before anything is computed, and the progress that they tell."""
+"""The list of examples, the packages that they look for at their start, and the progress that they tell."""
 
 import json
 import subprocess
@@ -35,7 +35,7 @@ def run_examples(*arguments):
 
 
 def ends_without(package, names, folder):
-    """{name: what the example ended with}, at sizes at which some would run for minutes."""
+    """{name: the last words of the example}, at sizes at which some would run for minutes."""
     command = [sys.executable, "-c", START_ALL, package, folder, *names]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     return json.loads(done.stdout.splitlines()[-1])

@@ -279,7 +279,7 @@ def test_gradients_towards_places_are_differences(dims, result, normalized):
     at = places(dims, normalized=normalized)
     extents = np.array(SHAPES[dims][::-1])
     scaled = at * extents if normalized else at
-    away = (np.abs((scaled - 0.5) % 1.0 - 0.5) < 0.45).all(axis=1)  # from the centres, where slopes change
+    away = (np.abs((scaled - 0.5) % 1.0 - 0.5) < 0.45).all(axis=1)  # from the centres: slopes change there
     at = at[away]
     for mode in MODES:
         modes = (mode,) * dims

@@ -1,6 +1,6 @@
 """PyTorch, JAX, Paddle, CuPy and Numba on a GPU: one process, one context, shared memory, streams, graphs, gradients.
 
-They need builds of these for CUDA, so only `make gpu-check` on a machine that has them runs this file. What it shows is
+They need builds of these for CUDA, so only `make gpu-check` on a machine that has them runs this file. The same is
 shown with stand-ins everywhere (test_cuda_streams.py, test_cuda_order.py, test_cuda_launch_order.py,
 test_torch_cuda.py, test_jax_cuda.py, cuda/test_graphs.py).
 """

@@ -233,7 +233,7 @@ def test_each_gpu_multiplies_its_rows(handlers, second):
 @pytest.mark.seed("S-JAX-015")
 @pytest.mark.parametrize("has_ordinal", [True, False])
 def test_a_launch_is_in_the_stream_of_xla(handlers, other, theirs, has_ordinal):
-    """Also where the table of XLA has no device: that of the memory is it."""
+    """Also if the table of XLA has no device: that of the memory is it."""
     ((name, number),) = calls_on_cuda(wp.jax_kernel(triple), jnp.zeros(COUNT))
     xla = Xla(theirs.cuda_stream, has_ordinal=has_ordinal)
     x, y, z = ready(*(wp.zeros(COUNT, dtype=float, device=DEVICE) for _ in range(3)))

@@ -1,4 +1,4 @@
-"""What a kernel with tiles cannot say: an error when it is compiled, with the function, the shapes or the types."""
+"""Mistakes in kernels with tiles: an error when it is compiled, with the function, the shapes or the types."""
 
 import numpy as np
 import pytest

@@ -332,7 +332,7 @@ def fourier_transforms(a: wp.array2d[wp.vec2d], out: D3):
     wp.tile_store(out[2], wp.tile_map(wp.dot, t, s))
 
 
-# What programs also ask for. 1.19 gives zero or another number for these.
+# Further derivatives that programs ask for. 1.19 gives zero or another number for these.
 
 
 @program(normal(5, 6) + 2.0, np.array([5], np.int32), out=(2, 6))

@@ -78,8 +78,8 @@ std::shared_ptr<runtime::spatial::PreviousObjects> RecordedLaunch::previous_obje
     const TapeMemory& memory, const ReferencedObjects::WithGradient& with_gradient) const {
     if (!objects_) return nullptr;
     auto previous = runtime::current_recording(*device_)
-                      ? objects_->previous_in_graph(memory, reads_objects(), with_gradient, signature_->name)
-                      : objects_->previous(memory, reads_objects(), with_gradient);
+                        ? objects_->previous_in_graph(memory, reads_objects(), with_gradient, signature_->name)
+                        : objects_->previous(memory, reads_objects(), with_gradient);
     if (!previous) throw_written_objects();
     return previous;
 }
@@ -296,7 +296,8 @@ bool RecordedLaunch::run_adjoint(const TapeMemory& memory, std::span<const Suppl
     }
     for (const auto& [parameter, primal] : after_)
         view_at(after.data(), signature_->layout.offsets[parameter]).data = primal->contents().view.data;
-    const runtime::spatial::PreviousObjectsPtr previous = previous_objects(memory, [](const Variable&) { return true; });
+    const runtime::spatial::PreviousObjectsPtr previous =
+        previous_objects(memory, [](const Variable&) { return true; });
     std::vector<runtime::BufferPtr> holders;
     if (any_nested_kept()) holders = show_nested(before.data(), after.data());
     // Other threads may give arrays other gradients meanwhile; this keeps the memory of the present ones.

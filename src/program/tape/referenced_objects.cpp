@@ -193,8 +193,8 @@ void ReferencedObjects::add_in_graph(const ReferencedObject& found, std::vector<
 }
 
 std::shared_ptr<spatial::PreviousObjects> ReferencedObjects::previous_in_graph(const TapeMemory& memory, bool reads,
-                                                                             const WithGradient& with_gradient,
-                                                                             const std::string& kernel) const {
+                                                                               const WithGradient& with_gradient,
+                                                                               const std::string& kernel) const {
     auto previous = std::make_shared<spatial::PreviousObjects>(/*are_all=*/false);
     previous->set_of_graph();
     for (const ObjectArray& part : ids_)

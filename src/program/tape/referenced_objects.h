@@ -69,8 +69,8 @@ public:
     // The same for an adjoint that is captured: it finds each object as the launch does when the graph runs. Throws
     // UsageError if the capture has built an object again since, so that this is not known.
     std::shared_ptr<runtime::spatial::PreviousObjects> previous_in_graph(const TapeMemory& memory, bool reads,
-                                                                       const WithGradient& with_gradient,
-                                                                       const std::string& kernel) const;
+                                                                         const WithGradient& with_gradient,
+                                                                         const std::string& kernel) const;
     // For forward mode, after keep(): meshes get tangents that consist of those of their arrays. tangent(array) is null
     // for an array that does not move. If `to` is of a graph, each launch of it finds them as it finds the meshes.
     using TangentOf = std::function<const ArrayView*(const Variable&)>;

@@ -1,4 +1,4 @@
-// Tiles and arrays: loads, stores and atomic additions. What lies outside of the array is zero, or is dropped.
+// Tiles and arrays: loads, stores and atomic additions. Elements outside of the array are zero, or are dropped.
 #include <algorithm>
 
 #include "sema/analyzer.h"

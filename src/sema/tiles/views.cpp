@@ -5,7 +5,7 @@
 //   u += x            %t1 = tile %t0 with row 1 replaced       u and t both show it
 //   t[0, 2] = 3.0     %t2 = insert_at %t1, 3.0 at 2
 //
-// A view is read anew wherever its name stands, from the version that its tile has there.
+// Each use of a name of a view reads the present version of its tile.
 #include <algorithm>
 
 #include "ir/indices.h"

@@ -21,7 +21,7 @@ bool has_indices(const Operation& operation) {
     return operation.op == Op::tile_generate || operation.op == Op::tile_each;
 }
 
-// What an operation and those in its regions do to memory.
+// Effects of an operation and of those in its regions on memory.
 struct Access {
     bool reads = false, writes = false;
 };
@@ -71,7 +71,7 @@ private:
         }
         if (!any) return;
         count_uses();
-        // The last producer first: what it was computed from moves on with it.
+        // The last producer first: its own producers move on with it.
         for (std::size_t i = region.operations.size(); i-- > 0;) {
             Operation* made = region.operations[i];
             if (made->op == Op::tile_generate && move(*made, region, i))
@@ -79,7 +79,7 @@ private:
         }
     }
 
-    // Views are read wherever their name stands, and only a few of them are used.
+    // Sema reads a view at each use of its name, and few of these values are used.
     bool drop_unused() {
         const std::unordered_set<const Value*> used = ir::used_values(function_);
         bool any = false;

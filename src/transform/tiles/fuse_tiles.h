@@ -1,4 +1,4 @@
-// Elements of tiles that are computed where they are used, so that a chain of maps is one loop.
+// Elements of tiles that are computed at their only use, so that a chain of maps is one loop.
 #pragma once
 
 #include <unordered_set>

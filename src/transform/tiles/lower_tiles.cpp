@@ -266,7 +266,7 @@ private:
         return values;
     }
 
-    // A copy of the body for these arguments; what it yields.
+    // Writes a copy of the body for these arguments. Returns the values that it yields.
     Values emit(const Region& body, const Values& arguments) {
         ir::ValueMap map(function_);
         for (std::size_t i = 0; i < arguments.size(); ++i) map.set(body.arguments[i], arguments[i]);

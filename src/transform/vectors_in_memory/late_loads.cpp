@@ -46,7 +46,7 @@ private:
 
     static bool constant(const Value* value) { return value->definition && value->definition->op == Op::constant; }
 
-    // Where each local array may be written. A null pointer stands for writes to arrays of unknown origin.
+    // The operations that may write each local array. A null pointer stands for writes to arrays of unknown origin.
     void find_writes() {
         for (std::size_t at = 0; at < operations_.size(); ++at) {
             const auto mark = [&](const Value* array) {

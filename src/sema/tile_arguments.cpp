@@ -1,4 +1,4 @@
-#include "sema/tiles/arguments.h"
+#include "sema/tile_arguments.h"
 
 #include <algorithm>
 
