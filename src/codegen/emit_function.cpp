@@ -223,6 +223,8 @@ void Emitter::emit_operation(const ir::Operation& operation) {
         case Op::tile_each:
         case Op::tile_reduce:
         case Op::tile_matmul:
+        case Op::lane:
+        case Op::tile_of_lanes:
             break;
     }
     throw InternalError(std::string("codegen: no way to emit '") + ir::op_name(operation.op) + "'");

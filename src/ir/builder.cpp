@@ -256,6 +256,24 @@ Operation* Builder::tile_reduce(Value* tile) {
 
 Value* Builder::tile_matmul(Value* a, Value* b) { return simple(*this, Op::tile_matmul, {a, b}); }
 
+Value* Builder::lane() { return simple(*this, Op::lane, {}); }
+
+Value* Builder::tile_of_lanes(Value* value, std::int64_t lanes) {
+    return simple(*this, Op::tile_of_lanes, {value}, {}, {lanes});
+}
+
+bool is_of_lanes(const Value* tile) {
+    const Operation* made = tile->definition;
+    if (!made || made->op == Op::tile_of_lanes) return made != nullptr;
+    if (made->op != Op::tile_generate || made->ints.size() != 1) return false;
+    const Value* const at = made->body().arguments[0];
+    for (const Operation* operation : made->body().operations)
+        if (operation->op == Op::extract_at && operation->operands[0]->type.is_tile() && operation->operands[1] == at &&
+            operation->operands[0]->type.shape() == tile->type.shape() && is_of_lanes(operation->operands[0]))
+            return true;
+    return false;
+}
+
 Value* flat_index(Builder& builder, const std::vector<std::int64_t>& extents, const std::vector<Value*>& indices) {
     Value* flat = nullptr;
     for (std::size_t i = 0; i < indices.size(); ++i) {

@@ -87,6 +87,8 @@ public:
     Operation* tile_indices(Op op, std::vector<std::int64_t> extents);  // the caller adds the result
     Operation* tile_reduce(Value* tile);
     Value* tile_matmul(Value* a, Value* b);
+    Value* lane();
+    Value* tile_of_lanes(Value* value, std::int64_t lanes);
 
     // ---- control. The caller fills the regions (with Inside) and ends each with yield(). ----
     Operation* if_(Value* condition, std::vector<Type> results);

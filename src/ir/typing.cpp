@@ -456,8 +456,17 @@ Type Rules::result() const {
             if (op_.ints[0] < 0 || op_.ints[0] > 3) fail("axis " + std::to_string(op_.ints[0]) + ", expected 0 to 3");
             return i32_type();
         case Op::block_dim:
+        case Op::lane:
             expect_count(0);
             return i32_type();
+        case Op::tile_of_lanes: {
+            expect_count(1);
+            expect_ints(1);
+            const Type value = type(0);
+            expect(value.is_scalar() || value.is_numeric_aggregate() || value.is_struct(), "a value of numbers");
+            if (op_.ints[0] < 1) fail("a block of " + std::to_string(op_.ints[0]) + " lanes");
+            return Type::tile(value, {op_.ints[0]});
+        }
         case Op::print:
         case Op::raise:
             for (std::size_t i = 0; i < count(); ++i) {

@@ -93,7 +93,6 @@ void clone_operations(Function& into, const Region& from, Region& to, ValueMap& 
 }
 
 std::unique_ptr<Module> clone(const Module& module) {
-    WEFT_CHECK(module.calls.empty(), "a module with inlined calls cannot be copied");
     auto copy = std::make_unique<Module>();
     copy->sources = module.sources;
     std::unordered_map<const Function*, Function*> functions;
@@ -114,8 +113,19 @@ std::unique_ptr<Module> clone(const Module& module) {
         to.reverse_of = functions.at(from->reverse_of);
         ValueMap map(*from);
         clone_into(to.body, to, from->body, map);
-        for_each_operation(to.body,
-                           [&](Operation& operation) { operation.function = functions.at(operation.function); });
+        // Of the values that calls were given, those of this function.
+        std::unordered_map<const CallLocation*, const CallLocation*> calls{{nullptr, nullptr}};
+        const auto copied = [&](const auto& self, const CallLocation* call) -> const CallLocation* {
+            if (const auto found = calls.find(call); found != calls.end()) return found->second;
+            CallLocation made{call->function, call->span, {}, self(self, call->outer)};
+            for (const auto& [value, name] : call->arguments)
+                if (const Value* known = map.find(value)) made.arguments.emplace_back(known, name);
+            return calls[call] = &copy->calls.emplace_back(std::move(made));
+        };
+        for_each_operation(to.body, [&](Operation& operation) {
+            operation.function = functions.at(operation.function);
+            operation.inlined = copied(copied, operation.inlined);
+        });
     }
     return copy;
 }

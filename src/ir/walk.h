@@ -82,7 +82,7 @@ Operation* clone(Function& into, const Operation& operation, ValueMap& map);
 // Appends copies of the operations of `from` (without its terminator) to `to`.
 void clone_operations(Function& into, const Region& from, Region& to, ValueMap& map);
 
-// A copy of the whole module, with calls redirected to the copies. Precondition: nothing has been inlined.
+// A copy of the whole module, with calls redirected to the copies.
 std::unique_ptr<Module> clone(const Module& module);
 
 }  // namespace weft::ir
