@@ -7,7 +7,8 @@
 // A test file names its passes in its first line, "// passes: inline,simplify", which --passes overrides. `uniformity`
 // prints what every value looks like across lanes, as comments. `adjoint` takes every array to have a gradient,
 // `adjoint:4` keeps the state of at most 4 iterations of a loop; `custom_derivatives` inlines all calls but those of
-// functions with derivatives of their own. `own:overlap` is `own` where arrays may overlap.
+// functions with derivatives of their own. `lanes:4` makes blocks of 4 lanes, `lanes:4:10` of a launch of 10 threads.
+// `own:overlap` is `own` where arrays may overlap.
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -33,6 +34,8 @@
 #include "transform/simplify/simplify.h"
 #include "transform/tiles/lower_tiles.h"
 #include "transform/vectors_in_memory/late_loads.h"
+#include "transform/tiles/lower_lanes.h"
+#include "transform/tiles/lower_tiles.h"
 #include "transform/vectors_in_memory/vectors_in_memory.h"
 
 namespace {
@@ -200,6 +203,13 @@ std::string run(const std::string& input, const std::string& passes, bool names)
                 options.active.assign(function->parameters().size() - function->implicit_parameters.size(), true);
                 function = transform::jvp(*function, options);
             }
+        } else if (pass == "tiles") {
+            transform::lower_tiles(*module);
+        } else if (pass.starts_with("lanes:")) {
+            const std::vector<std::string> numbers = split(pass, ':');
+            transform::LaneOptions options{.lanes = std::atoi(numbers.at(1).c_str())};
+            if (numbers.size() > 2) options.threads = std::atoi(numbers[2].c_str());
+            transform::lower_lanes(*module, options);
         } else if (pass == "uniformity") {
             for (const auto& function : module->functions)
                 if (function->is_kernel) comments += UniformityPrinter(*function).take();
@@ -211,6 +221,14 @@ std::string run(const std::string& input, const std::string& passes, bool names)
                                              "grid_order, neighbour_rows, "
                                              "neighbour_rows:counted, nan_check, vectors_in_memory, "
                                              "late_loads and uniformity");
+            throw UsageError("weft-opt",
+                             "there is no pass '" + pass +
+                                 "'; there are functions, custom_derivatives, inline, local, simplify, "
+                                 "negative_indices, uncontended, "
+                                 "uncontended:overlap, atomic_results, numbers, adjoint, gradients, jvp, "
+                                 "grid_order, neighbour_rows, "
+                                 "neighbour_rows:counted, nan_check, vectors_in_memory, tiles, lanes:4, lanes:4:10 and "
+                                 "uniformity");
         }
         ir::verify(*module);
     }
