@@ -268,6 +268,20 @@ private:
     Value tile_solve(TileArguments& call);
     Value tile_diag_add(TileArguments& call);
     Value tile_fft(TileArguments& call);
+    // ---- tiles/lanes.cpp ----
+    using LaneBody = std::function<std::vector<ir::Value*>(ir::Value* k, const std::vector<ir::Value*>& of_lane,
+                                                           const std::vector<ir::Value*>& carried)>;
+    using QueryStep = std::function<Value(const Value& query, ir::Value*& hit, ir::Value*& index)>;
+    std::int64_t lanes() const;
+    Value tid_of_lane(int rank);
+    std::vector<ir::Value*> for_each_lane(const std::vector<ir::Value*>& given, ir::Value* asked,
+                                          std::vector<ir::Value*> start, const LaneBody& body);
+    void update_by_lanes(const AssignmentTarget& to, const syntax::AugmentedAssign& assign, Span span);
+    ir::Value* scattered_by_lanes(ir::Value* tile, ir::Value* number, ir::Value* value, ir::Value* counts, bool adds,
+                                  Span span);
+    std::vector<ir::Value*> pushed_by_lanes(ir::Value* stack, ir::Value* count, ir::Value* value, ir::Value* asked);
+    std::vector<ir::Value*> popped_by_lanes(ir::Value* count);
+    Value next_of_lanes(const Value& query, const QueryStep& step, std::vector<ir::Value*>& after, Span span);
     // ---- tiles/stack.cpp ----
     const std::string& changed_local(const TileArguments& call, const std::string& parameter, const char* what);
     Value tile_stack(TileArguments& call);

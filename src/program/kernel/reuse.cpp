@@ -192,8 +192,11 @@ std::string reuse_key(const FunctionSource& kernel, const std::vector<Type>& typ
     std::string key;
     for (const TypePattern& pattern : kernel.annotations) append_pattern(key, pattern);
     for (const Type type : types) append_address(key, type.node());
-    const auto& [max_unroll, debug] = options;
-    return key + std::to_string(max_unroll) + (debug ? " debug" : "");
+    const auto& [max_unroll, debug, blocks] = options;
+    key += std::to_string(max_unroll) + (debug ? " debug" : "");
+    key += " " + std::to_string(blocks.lanes) + " " + std::to_string(blocks.lane_axis);
+    for (const std::int64_t extent : blocks.threads) key += " " + std::to_string(extent);
+    return key;
 }
 
 std::shared_ptr<KernelCode> find_code(const std::shared_ptr<const FunctionSource>& kernel, const std::string& key,

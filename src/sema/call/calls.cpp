@@ -245,6 +245,7 @@ Value FunctionAnalyzer::type_of_argument(const std::vector<Actual>& arguments, S
 
 // The leading coordinates of the thread.
 Value FunctionAnalyzer::tid(int rank) {
+    if (lanes() > 1) return tid_of_lane(rank);
     module_.tid_rank = std::max(module_.tid_rank, rank);
     function_.tid_rank = std::max(function_.tid_rank, rank);
     if (rank == 1) return Value::runtime(builder_.tid(0));

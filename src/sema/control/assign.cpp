@@ -170,6 +170,12 @@ void FunctionAnalyzer::annotated_assign(const syntax::AnnotatedAssign& assign, S
     assign_to(*assign.target, expect(value, type, assign.value->span, what), assign.value->span);
 }
 
+// Whether the operator adds once for each lane, if its target is an element of a tile.
+static bool counts_lanes(syntax::BinaryOperator op) {
+    using Operator = syntax::BinaryOperator;
+    return op == Operator::add || op == Operator::sub || op == Operator::bit_and || op == Operator::bit_or || op == Operator::bit_xor;
+}
+
 void FunctionAnalyzer::augmented_assign(const syntax::AugmentedAssign& assign, Span span) {
     // The target is found once: a[f(i)] += v calls f once.
     const auto* name = std::get_if<syntax::Name>(&assign.target->node);
@@ -195,6 +201,7 @@ void FunctionAnalyzer::augmented_assign(const syntax::AugmentedAssign& assign, S
     const AssignmentTarget to = assignment_target(*assign.target);
     reject_frozen(to);
     if (const std::optional<ir::Op> atomic = atomic_for(assign.op, to)) return update(to, *atomic, assign, span);
+    if (to.tile_element && lanes() > 1 && counts_lanes(assign.op)) return update_by_lanes(to, assign, span);
     const Value before = read(to);  // as in Python before the operand, which may change it
     const Value operand = expression(*assign.value);
     builder_.span = span;

@@ -171,11 +171,12 @@ Value FunctionAnalyzer::tile_arange(TileArguments& call) {
         }));
 }
 
-// A block has one lane, whose value this is.
 Value FunctionAnalyzer::tile_from_thread(TileArguments& call) {
     call.check_storage();
-    ir::Value* const value = call.value("value");
-    call.number("thread_idx", i32_type());
+    ir::Value* value = call.value("value");
+    ir::Value* const thread = call.number("thread_idx", i32_type());
+    // A block of one lane has no other value.
+    if (lanes() > 1) value = builder_.extract_at(builder_.tile_of_lanes(value, lanes()), {thread});
     return Value::runtime(ir::build_flat_tile(builder_, call.shape(), [&](ir::Value*) { return value; }));
 }
 
@@ -203,18 +204,22 @@ Value FunctionAnalyzer::tile_random(TileArguments& call) {
     }));
 }
 
-// One value of each lane; a block has one.
+// One value of each lane.
 Value FunctionAnalyzer::tile_of_lanes(TileArguments& call) {
     ir::Value* const x = call.value("x");
     const Type type = x->type;
     const bool preserves = call.flag("preserve_type", false);
     if (!type.is_scalar() && !type.is_numeric_aggregate() && !type.is_struct())
         call.refuse("x", "a number, vector, matrix or struct");
-    if (preserves || !(type.is_vector() || type.is_matrix())) return tile_of_one(x);
-    const ir::Extents shape = type.is_matrix() ? ir::Extents{type.rows(), type.cols(), 1} : ir::Extents{type.rows(), 1};
+    const bool is_whole = preserves || !(type.is_vector() || type.is_matrix());
+    ir::Value* const all = lanes() > 1 ? builder_.tile_of_lanes(x, lanes()) : nullptr;
+    if (is_whole) return all ? Value::runtime(all) : tile_of_one(x);
+    const ir::Extents shape =
+        type.is_matrix() ? ir::Extents{type.rows(), type.cols(), lanes()} : ir::Extents{type.rows(), lanes()};
     return Value::runtime(ir::build_tile(builder_, shape, [&](const std::vector<ir::Value*>& at) {
+        ir::Value* const of_lane = all ? builder_.extract_at(all, {at.back()}) : x;
         return builder_.extract_at(
-            x, type.is_matrix() ? std::vector<ir::Value*>{at[0], at[1]} : std::vector<ir::Value*>{at[0]});
+            of_lane, type.is_matrix() ? std::vector<ir::Value*>{at[0], at[1]} : std::vector<ir::Value*>{at[0]});
     }));
 }
 
@@ -222,14 +227,20 @@ Value FunctionAnalyzer::untile(TileArguments& call) {
     const Value& tile = call.tile("a");
     const ir::Extents& shape = tile.type.shape();
     const Type element = tile.type.element();
-    if (shape.back() != 1)
-        call.refuse_all("the last extent of " + describe(tile) + " must be the number of lanes of a block, 1");
-    const auto at = [&](std::int64_t k) { return builder_.extract_at(tile.ir, {builder_.integer(k)}); };
+    if (shape.back() != lanes()) {
+        call.refuse_all("the last extent of " + describe(tile) + " must be the number of lanes of a block, " +
+                        std::to_string(lanes()));
+    }
+    ir::Value* const lane = lanes() > 1 ? builder_.lane() : builder_.integer(0);
+    const auto at = [&](std::int64_t k) {
+        ir::Value* const first = builder_.integer(k * lanes());
+        return builder_.extract_at(tile.ir, {k == 0 ? lane : builder_.binary(ir::Op::add, first, lane)});
+    };
     if (shape.size() == 1) return Value::runtime(at(0));
     if (!element.is_scalar() || shape.size() > 3)
         call.refuse("a", "a tile of scalars of shape (n, lanes) or (rows, cols, lanes), or of one dimension");
     std::vector<ir::Value*> components;
-    for (std::int64_t k = 0; k < tile.type.size(); ++k) components.push_back(at(k));
+    for (std::int64_t k = 0; k < tile.type.size() / lanes(); ++k) components.push_back(at(k));
     const int rows = static_cast<int>(shape[0]);
     const Type whole = shape.size() == 2 ? Type::vector(element.scalar(), rows)
                                          : Type::matrix(element.scalar(), rows, static_cast<int>(shape[1]));

@@ -202,6 +202,9 @@ Value FunctionAnalyzer::tile_place_of_extreme(TileArguments& call) {
     const bool is_least = call.name() == "tile_argmin";
     // All are NaN: the first. Else NaN never wins, and an earlier number is kept if a later one equals it.
     ir::Value* const zero = builder_.integer(0);
+    // Lanes that have left do not count.
+    ir::Value* const counts =
+        lanes() > 1 && ir::is_of_lanes(tile.ir) ? builder_.tile_of_lanes(builder_.boolean(true), lanes()) : nullptr;
     const std::vector<ir::Value*> found = ir::build_for(
         builder_, builder_.integer(1), builder_.integer(std::max<std::int64_t>(tile.type.size(), 2)),
         builder_.integer(1), {zero, builder_.extract_at(tile.ir, {zero})},
@@ -213,6 +216,11 @@ Value FunctionAnalyzer::tile_place_of_extreme(TileArguments& call) {
                     builder_.binary(ir::Op::and_, builder_.classify(ir::Op::isnan, best[1]),
                                     builder_.unary(ir::Op::invert, builder_.classify(ir::Op::isnan, value)));
                 better = builder_.binary(ir::Op::or_, better, is_first);
+            }
+            if (counts) {
+                ir::Value* const is_known = builder_.extract_at(counts, {best[0]});
+                better = builder_.binary(ir::Op::or_, better, builder_.unary(ir::Op::invert, is_known));
+                better = builder_.binary(ir::Op::and_, better, builder_.extract_at(counts, {k}));
             }
             return std::vector<ir::Value*>{builder_.select(better, k, best[0]),
                                            builder_.select(better, value, best[1])};

@@ -222,7 +222,7 @@ Value FunctionAnalyzer::tile_scatter(TileArguments& call) {
     std::vector<Actual> rest = call.rest();
     for (const char* parameter : {"i", "j", "k", "l", "value", "has_value", "atomic"})
         if (call.has(parameter)) rest.push_back(call[parameter]);
-    if (adds && rest.size() == rank + 3) rest.pop_back();  // atomic: one lane adds alone
+    if (adds && rest.size() == rank + 3) rest.pop_back();  // atomic: the lanes add one after the other
     if (rest.size() != rank + 2)
         call.refuse_all("takes a tile, " + std::to_string(rank) + (rank == 1 ? " index" : " indices") +
                         ", a value and whether it counts");
@@ -240,6 +240,11 @@ Value FunctionAnalyzer::tile_scatter(TileArguments& call) {
     ir::Value* const counts = values_.truth(rest[rank + 1].value, rest[rank + 1].span);
     ir::Value* const number = ir::flat_index(builder_, type.shape(), indices);
     ir::Value* const tile = call.tile("a").ir;
+    if (lanes() > 1) {
+        ir::Value* const after = scattered_by_lanes(tile, number, value, counts, adds, call.span());
+        write_tile(*to, Value::runtime(after), call.span());
+        return {};
+    }
     ir::Operation* const branch = builder_.if_(counts, {type});
     {
         ir::Builder::Inside then(builder_, branch->body(0));

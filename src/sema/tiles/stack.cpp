@@ -49,6 +49,11 @@ Value FunctionAnalyzer::tile_stack_push(TileArguments& call) {
     ir::Value *const tile = stack.elements[0].ir, *const count = values_.materialize(stack.elements[1], call.span());
     ir::Value* const value = call.number("value", tile->type.element());
     ir::Value* const asked = values_.truth(call["has_value"].value, call["has_value"].span);
+    if (lanes() > 1) {
+        const std::vector<ir::Value*> after = pushed_by_lanes(tile, count, value, asked);
+        locals_.assign(name, marked({Value::runtime(after[0]), Value::runtime(after[1])}, kStack), call.span());
+        return Value::runtime(after[2]);
+    }
     ir::Value* const has_room = builder_.compare(ir::Op::cmp_lt, count, builder_.integer(tile->type.size()));
     ir::Value* const pushes = builder_.binary(ir::Op::and_, asked, has_room);
     ir::Operation* const branch = builder_.if_(pushes, {tile->type});
@@ -69,6 +74,12 @@ Value FunctionAnalyzer::tile_stack_pop(TileArguments& call) {
     const std::string& name = changed_local(call, "s", kStack);
     const Value stack = call["s"].value;
     ir::Value *const tile = stack.elements[0].ir, *const count = values_.materialize(stack.elements[1], call.span());
+    if (lanes() > 1) {
+        const std::vector<ir::Value*> after = popped_by_lanes(count);
+        locals_.assign(name, marked({stack.elements[0], Value::runtime(after[0])}, kStack), call.span());
+        ir::Value* const place = builder_.binary(ir::Op::max, after[1], builder_.integer(0));
+        return Value::tuple({Value::runtime(builder_.extract_at(tile, {place})), Value::runtime(after[1])});
+    }
     ir::Value* const slot = builder_.binary(ir::Op::sub, count, builder_.integer(1));
     ir::Value* const at = builder_.binary(ir::Op::max, slot, builder_.integer(0));
     Value element = Value::runtime(builder_.extract_at(tile, {at}));
@@ -105,7 +116,7 @@ Value FunctionAnalyzer::tile_query(TileArguments& call) {
     return marked({query, Value::runtime(builder_.boolean(true))}, kQuery);
 }
 
-// One result for each lane of the block: a block has one.
+// One result for each lane of the block.
 Value FunctionAnalyzer::tile_query_next(TileArguments& call) {
     const std::string& name = changed_local(call, "query", kQuery);
     const bool is_mesh = call.name().find("mesh") != std::string::npos;
@@ -116,17 +127,31 @@ Value FunctionAnalyzer::tile_query_next(TileArguments& call) {
         locals_.assign(what, value, call.span());
         return expression;
     };
-    const syntax::Expression state = hidden("query of a block", call["query"].value.elements[0]);
-    const syntax::Expression index = hidden("index of a block", Value::runtime(builder_.integer(0)));
-    const Value found = call_builtin(is_mesh ? "mesh_query_aabb_next" : "bvh_query_next",
-                                     {argument(state, false), argument(index, false)}, call.span());
-    ir::Value* const hit = values_.truth(found, call.span());
-    const Value next = locals_.find("query of a block")->value;
-    ir::Value* const at = values_.materialize(locals_.find("index of a block")->value, call.span());
-    for (const char* local : {"query of a block", "index of a block"}) {
-        locals_.scope.erase(local);
-        locals_.scope.erase(assigned_flag(local));
+    // Returns the query behind one more result.
+    const auto step = [&](const Value& query, ir::Value*& hit, ir::Value*& at) {
+        const syntax::Expression state = hidden("query of a block", query);
+        const syntax::Expression index = hidden("index of a block", Value::runtime(builder_.integer(0)));
+        const Value found = call_builtin(is_mesh ? "mesh_query_aabb_next" : "bvh_query_next",
+                                         {argument(state, false), argument(index, false)}, call.span());
+        hit = values_.truth(found, call.span());
+        const Value next = locals_.find("query of a block")->value;
+        at = values_.materialize(locals_.find("index of a block")->value, call.span());
+        for (const char* local : {"query of a block", "index of a block"}) {
+            locals_.scope.erase(local);
+            locals_.scope.erase(assigned_flag(local));
+        }
+        return next;
+    };
+    const Value query = call["query"].value.elements[0];
+    if (lanes() > 1) {
+        std::vector<ir::Value*> after;
+        const Value found = next_of_lanes(query, step, after, call.span());
+        locals_.assign(name, marked({Value::runtime(after[0]), Value::runtime(after[1])}, kQuery), call.span());
+        return found;
     }
+    ir::Value* hit = nullptr;
+    ir::Value* at = nullptr;
+    const Value next = step(query, hit, at);
     locals_.assign(name, marked({next, Value::runtime(hit)}, kQuery), call.span());
     return tile_of_one(builder_.select(hit, at, builder_.integer(-1)));
 }
