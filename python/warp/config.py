@@ -78,6 +78,10 @@ that needs more raises."""
 cpu_threads: int | None = None
 """Threads of CPU launches; None is $WARP_CPU_THREADS, else one per CPU."""
 
+enable_cpu_blocks: bool = False
+"""Blocks of CPU launches have as many lanes as ``block_dim`` says, 2 to 1024, if the kernel has tiles or was launched
+by ``wp.launch_tiled``. Otherwise each has one. One thread runs the lanes of a block."""
+
 serial: bool = _os.environ.get("WARP_SERIAL", "0") not in ("", "0")
 """Runs the threads of each launch strictly one after the other, in the order of the grid: (0, 0), (0, 1), ...
 Kernels are compiled for one lane then. Debug mode does so always. $WARP_SERIAL=1 sets it."""
@@ -161,7 +165,6 @@ compile_time_trace: bool = False
 default_grid_stride: bool = True
 deterministic_debug: bool = False
 deterministic_max_records: int = 0
-enable_cpu_blocks: bool = False
 enable_graph_capture_module_load_by_default: bool = True
 enable_mathdx_fft: bool = True
 enable_mathdx_gemm: bool = True
@@ -185,6 +188,7 @@ _OPTIONS = tuple(name for name in __annotations__ if name not in _VERSIONS)
 _RUNTIME = [
     "cache_kernels",
     "cpu_threads",
+    "enable_cpu_blocks",
     "enable_mempools_at_init",
     "fast_math",
     "gradient_log_bytes",
@@ -241,7 +245,6 @@ _WITHOUT_EFFECT = {
     "deterministic_debug": "nothing is told about how results are kept the same",
     "deterministic_max_records": "no records are kept: launches whose results depend on it keep their order",
     "enable_cuda_smem_spilling": "kernels use no shared memory of blocks",
-    "enable_cpu_blocks": "a block of a CPU has one lane",
     "enable_graph_capture_module_load_by_default": "a capture compiles the kernels that it needs",
     "enable_mathdx_fft": _MATHDX,
     "enable_mathdx_gemm": _MATHDX,

@@ -163,7 +163,7 @@ void PyKernel::read_parameters() {
     std::vector<Type> types = types_;
     if (types.empty())
         for (const TypePattern& pattern : read.annotations) types.push_back(pattern.type);
-    auto core = std::make_unique<program::Kernel>(key, source_, std::move(types), options);
+    auto core = std::make_unique<program::Kernel>(key, source_, std::move(types), options, blocks_);
     std::vector<ParameterPlan> plans;
     for (std::size_t i = 0; i < core->types().size(); ++i)
         plans.push_back(plan_parameter(read.tree->parameters[i].name, core->types()[i], core->layout().offsets[i]));
@@ -184,6 +184,7 @@ void PyKernel::set_options(const program::KernelOptions& changed) {
     options = changed;
     if (core_) core_->set_options(changed);
     for (const auto& [types, made] : instances_) kernel_pointer(made)->set_options(changed);
+    for (const auto& [blocks, made] : blocked_) kernel_pointer(made)->set_options(changed);
 }
 
 nb::list PyKernel::instances() const {

@@ -53,6 +53,8 @@ public:
     }
     // The instance for the types of a launch's arguments; made at its first use.
     nb::object instance_for(std::span<PyObject* const> values);
+    // The same kernel for blocks of several lanes on the CPU; made at its first use.
+    nb::object with_blocks(const sema::Blocks& blocks);
     // The instance for given types: one annotation per parameter, or by name. Made at its first use.
     nb::object overload(nb::handle types);
     // The same if it exists, else None.
@@ -87,6 +89,8 @@ private:
     const sema::FunctionSource& source();
     void decide_genericity();
     nb::object instance(const std::vector<Type>& types);
+    // This kernel for other types of its parameters, or for other blocks.
+    nb::object copy(const std::vector<Type>& types, const sema::Blocks& blocks);
     std::vector<Type> overload_types(nb::handle given);
     std::vector<Type> types_for(std::span<PyObject* const> values, nb::object& declared_instance);
     void read_parameters();
@@ -101,6 +105,8 @@ private:
     std::unique_ptr<program::Kernel> core_;
     std::unique_ptr<program::JitKernel> differentiable_;  // of core_
     std::uint64_t redefinitions_ = 0;  // frontend::function_redefinitions() when the core was made or updated
+    sema::Blocks blocks_;
+    std::vector<std::pair<sema::Blocks, nb::object>> blocked_;  // with_blocks(), oldest first
 };
 
 // Null if the object is no kernel.

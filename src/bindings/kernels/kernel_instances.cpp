@@ -68,17 +68,32 @@ void PyKernel::decide_genericity() {
     genericity_ = generic && types_.empty() ? Genericity::generic : Genericity::plain;
 }
 
-nb::object PyKernel::instance(const std::vector<Type>& types) {
-    for (const auto& [known, made] : instances_)
-        if (known == types) return made;
+nb::object PyKernel::copy(const std::vector<Type>& types, const sema::Blocks& blocks) {
     nb::object made = nb::cast(new PyKernel(function, key, module, options), nb::rv_policy::take_ownership);
     PyKernel& kernel = *kernel_pointer(made);
     kernel.module_key = module_key;
     kernel.source_ = source_;
     kernel.types_ = types;
+    kernel.blocks_ = blocks;
     for (const char* name : {"__doc__", "__name__", "__qualname__", "__wrapped__"})
         nb::setattr(made, name, nb::getattr(function, name, function));
+    return made;
+}
+
+nb::object PyKernel::instance(const std::vector<Type>& types) {
+    for (const auto& [known, made] : instances_)
+        if (known == types) return made;
+    nb::object made = copy(types, blocks_);
     instances_.emplace_back(types, made);
+    return made;
+}
+
+nb::object PyKernel::with_blocks(const sema::Blocks& blocks) {
+    for (const auto& [known, made] : blocked_)
+        if (known == blocks) return made;
+    source();
+    nb::object made = copy(types_, blocks);
+    blocked_.emplace_back(blocks, made);
     return made;
 }
 

@@ -223,10 +223,42 @@ program::Grid read_blocks(const Slots& slots, Form form, const runtime::Device& 
     const int block_dim = read(kBlockDim, "block_dim", most_threads);
     const int max_blocks = read(kMaxBlocks, "max_blocks", std::numeric_limits<int>::max());
     program::Grid blocks;
-    if (device.is_cpu) return blocks;
+    if (device.is_cpu) {
+        if (program::settings().enable_cpu_blocks) blocks.block_dim = block_dim;
+        return blocks;
+    }
     blocks.block_dim = form == Form::tiled ? kLanes : block_dim;
     blocks.max_blocks = max_blocks;
     return blocks;
+}
+
+// On the CPU a thread runs a whole block of several lanes, by code for their number. Replaces the kernel by itself with
+// this code; a launch of threads becomes one of blocks.
+void use_blocks(nb::object& kernel, Dimensions& dims, int lanes, Form form) {
+    sema::Blocks blocks{.lanes = lanes};
+    if (form == Form::tiled) {
+        blocks.lane_axis = static_cast<int>(dims.count) - 1;
+        kernel = kernel_pointer(kernel)->with_blocks(blocks);
+        return;
+    }
+    nb::object probe = kernel_pointer(kernel)->with_blocks(blocks);
+    program::Kernel& core = kernel_pointer(probe)->core();
+    if (!core.code(core.configured().debug).asks_for_blocks()) return;
+    // The extents of the launch are constants of the code.
+    std::int64_t threads = 1;
+    for (const std::int64_t extent : dims.span()) {
+        blocks.threads.push_back(extent);
+        threads *= extent;
+    }
+    if (threads > std::numeric_limits<std::int32_t>::max() - lanes)
+        throw UsageError("launch()",
+                         "a launch of " + std::to_string(threads) + " threads in blocks of " + std::to_string(lanes) +
+                             " lanes, expected fewer than 2147483648 threads. help: launch_tiled()",
+                         ErrorCategory::value);
+    kernel = kernel_pointer(kernel)->with_blocks(blocks);
+    dims = Dimensions();
+    dims.count = 1;
+    dims.extents[0] = (threads + lanes - 1) / lanes;
 }
 
 // adjoint=True: python/warp/_gradients/adjoint_launch.py chooses the gradients.
@@ -271,8 +303,25 @@ nb::object launch(const Slots& slots, Form form) {
     std::optional<program::Determinism> determinism;
     if (is_given(slots[kDeterministic])) determinism.emplace(wants_determinism(slots));
     runtime::Device& device = device_of_stream ? *device_of_stream : device_from_python(slots[kDevice], "launch()");
-    const program::Grid blocks = read_blocks(slots, form, device);
-    if (flag(slots[kAdjoint], false)) return launch_adjoint(slots, blocks);
+    program::Grid blocks = read_blocks(slots, form, device);
+    const int lanes = device.is_cpu ? std::exchange(blocks.block_dim, 0) : 1;
+    if (flag(slots[kAdjoint], false)) {
+        if (lanes <= 1 || !is_given(slots[kDim])) return launch_adjoint(slots, blocks);
+        Slots changed = slots;
+        nb::object kernel_of_blocks = nb::borrow(slots[kKernel]);
+        Dimensions grid = read_dimensions(slots[kDim]);
+        if (form == Form::plain && kernel->is_generic())
+            throw UsageError(
+                name_of(form),
+                "the adjoint of a generic kernel with block_dim on the CPU is not there yet. help: launch_tiled()");
+        use_blocks(kernel_of_blocks, grid, lanes, form);
+        nb::list extents;
+        for (const std::int64_t extent : grid.span()) extents.append(extent);
+        const nb::tuple dimensions(extents);
+        changed[kKernel] = kernel_of_blocks.ptr();
+        changed[kDim] = dimensions.ptr();
+        return launch_adjoint(changed, blocks);
+    }
 
     Values values(slots[kInputs], slots[kOutputs]);
     const bool is_command = flag(slots[kRecordCmd], false);
@@ -318,6 +367,11 @@ nb::object launch(const Slots& slots, Form form) {
     }
 
     if (dims.count == 0) dims = launch_dimensions(*kernel, nullptr, block.data());
+    if (lanes > 1) {
+        use_blocks(kernel_object, dims, lanes, form);
+        kernel = kernel_pointer(kernel_object);
+        kernel->parameters();
+    }
     const program::CompiledKernel& compiled = choose(*kernel, device, block.data(), dims);
     check_written(*kernel, compiled, values.data(), block.data(), holders);
     if (is_command) {
@@ -414,8 +468,9 @@ constexpr const char* kLaunchDoc =
     "    stream: a wp.Stream of the device; by default the current one. A bool as eighth positional argument is\n"
     "        `adjoint`, as it was in 2021.\n"
     "    record_cmd: do not run, but return a wp.Launch whose launch() runs with these arguments.\n"
-    "    max_blocks, block_dim: shape CUDA launches; the CPU has no use for them. None and numbers below 1 are the\n"
-    "        device's choice; block_dim is at most 1024.\n"
+    "    max_blocks, block_dim: shape CUDA launches. None and numbers below 1 are the device's choice; block_dim is "
+    "at\n"
+    "        most 1024. The CPU has blocks for kernels with tiles, if wp.config.enable_cpu_blocks is set.\n"
     "    deterministic: a wp.DeterministicMode, its name or a bool, in place of those of the kernel, its module and\n"
     "        wp.config. A gradient that a tape takes of the launch follows those.\n"
     "Returns:\n"
@@ -429,12 +484,14 @@ constexpr const char* kLaunchTiledDoc =
     "stream=None, adjoint=False, record_tape=True, record_cmd=False, max_blocks=0, block_dim, "
     "deterministic=None)\n--\n\n"
     "Runs a kernel once for every block of a grid. The lanes of a block run it together, and share its tiles.\n\n"
-    "wp.tid() is the block, and one name more is the lane: i, lane = wp.tid(). A block has one lane on every device,\n"
-    "which wp.block_dim() says; kernels that step by wp.block_dim() are right for any number.\n\n"
+    "wp.tid() is the block, and one name more is the lane: i, lane = wp.tid(). wp.block_dim() is their number;\n"
+    "kernels that step by it are right for any. A block of the CPU has one lane, unless wp.config.enable_cpu_blocks "
+    "is\n"
+    "set; one of a CUDA device has one.\n\n"
     "Args:\n"
     "    kernel: a function decorated with @wp.kernel.\n"
     "    dim: number of blocks, or a tuple of 1 to 3 extents; by keyword.\n"
-    "    block_dim: the lanes of a block on devices with more than one, at most 1024; by keyword. None and numbers\n"
+    "    block_dim: the lanes of a block where it has more than one, at most 1024; by keyword. None and numbers\n"
     "        below 1 are the device's choice.\n"
     "    inputs, outputs, adj_inputs, adj_outputs, device, stream: as for wp.launch.\n"
     "    adjoint, record_tape, record_cmd, max_blocks, deterministic: as for wp.launch.\n"

@@ -121,6 +121,8 @@ void set_option(const std::string& name, nb::handle value) {
         std::optional<int> level;
         if (!value.is_none()) level = as_int(value, name, 0, 3);
         settings.optimization_level = level;
+    } else if (name == "enable_cpu_blocks") {
+        settings.enable_cpu_blocks = as_bool(value, name);
     } else if (name == "max_unroll") {
         settings.max_unroll = as_int(value, name, 0, 1 << 20);
     } else if (name == "gradient_loop_bytes") {

@@ -30,6 +30,7 @@ struct Settings {
     std::int64_t gradient_log_bytes = std::int64_t{1} << 30;
     std::filesystem::path cache_folder;  // config.kernel_cache_dir; empty: jit::cache_folder() chooses
     std::string host_compiler;           // of functions in C++; empty: the first that is found
+    bool enable_cpu_blocks = false;      // blocks of the CPU have as many lanes as a launch asks for
 };
 extern Settings current_settings;
 inline Settings& settings() { return current_settings; }  // a launch asks several times

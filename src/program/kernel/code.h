@@ -15,10 +15,13 @@ namespace weft::program {
 
 class KernelCode {
 public:
-    explicit KernelCode(std::unique_ptr<ir::Module> analysed) : analysed_(std::move(analysed)) {}
+    explicit KernelCode(std::unique_ptr<ir::Module> analysed, bool asks_for_blocks = false)
+        : analysed_(std::move(analysed)), asks_for_blocks_(asks_for_blocks) {}
 
-    // As sema gives it, before any pass.
+    // As sema gives it, before any pass but those of tiles.
     const ir::Module& analysed() const { return *analysed_; }
+    // transform::asks_for_blocks(): it has tiles, or block_dim().
+    bool asks_for_blocks() const { return asks_for_blocks_; }
     // The coordinates that the kernel itself asks of tid().
     int tid_rank() const { return analysed_->functions.front()->tid_rank; }
 
@@ -38,6 +41,7 @@ private:
     std::vector<std::pair<PassOptions, std::shared_ptr<const KernelFacts>>> facts_;
     std::pair<PassOptions, std::shared_ptr<const TransformedKernel>> latest_;
     std::vector<std::pair<CompileOptions, std::shared_ptr<const CompiledKernel>>> compiled_;
+    const bool asks_for_blocks_;
 };
 
 }  // namespace weft::program

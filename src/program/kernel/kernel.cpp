@@ -13,6 +13,8 @@
 #include "program/kernel/reuse.h"
 #include "runtime/cuda_devices.h"
 #include "support/error.h"
+#include "transform/tiles/lower_lanes.h"
+#include "transform/tiles/lower_tiles.h"
 
 namespace weft::program {
 
@@ -59,10 +61,11 @@ static std::vector<std::string> parameter_names(const sema::FunctionSource& sour
 }
 
 Kernel::Kernel(std::string name, std::shared_ptr<const sema::FunctionSource> source, std::vector<Type> types,
-               KernelOptions options)
+               KernelOptions options, sema::Blocks blocks)
     : signature_(std::move(name), std::move(types), parameter_names(*source)),
       source_(std::move(source)),
-      options_(std::move(options)) {}
+      options_(std::move(options)),
+      blocks_(std::move(blocks)) {}
 
 // ---- options ----
 
@@ -108,6 +111,7 @@ sema::Options Kernel::sema_options(bool debug) const {
     sema::Options result;
     result.debug = debug;
     result.max_unroll = options_.max_unroll.value_or(settings().max_unroll);
+    result.blocks = blocks_;
     return result;
 }
 
@@ -157,6 +161,15 @@ CompileOptions Kernel::compile_options(Variant variant, LaunchLayout launch_layo
 
 // ---- from the source to code ----
 
+static transform::LaneOptions lane_options(const sema::Options& options) {
+    transform::LaneOptions result{.lanes = options.blocks.lanes, .debug = options.debug};
+    if (!options.blocks.threads.empty()) {
+        result.threads = 1;
+        for (const std::int64_t extent : options.blocks.threads) result.threads *= extent;
+    }
+    return result;
+}
+
 // A closure of the same factory may have been analysed with the same captured values.
 KernelCode& Kernel::code(bool debug) {
     std::shared_ptr<KernelCode>& slot = code_[debug];
@@ -167,7 +180,11 @@ KernelCode& Kernel::code(bool debug) {
     slot = find_code(source_, key, asked);
     if (!slot) {
         QuestionLog log(source_);
-        auto made = std::make_shared<KernelCode>(sema::analyze(log.kernel(), options, signature_.types));
+        std::unique_ptr<ir::Module> analysed = sema::analyze(log.kernel(), options, signature_.types);
+        const bool asks_for_blocks = transform::asks_for_blocks(*analysed);
+        if (options.blocks.lanes > 1) transform::lower_lanes(*analysed, lane_options(options));
+        transform::lower_tiles(*analysed);
+        auto made = std::make_shared<KernelCode>(std::move(analysed), asks_for_blocks);
         asked = log.asked();
         log.remember(key, made);
         slot = std::move(made);

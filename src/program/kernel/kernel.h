@@ -50,9 +50,9 @@ struct LaunchNeeds;
 class Kernel {
 public:
     // `types` are the parameters'; `name` is for messages. Instances of a generic kernel are kernels of their own,
-    // whose source leaves the types open.
+    // whose source leaves the types open. `blocks`: of several lanes, on the CPU.
     Kernel(std::string name, std::shared_ptr<const sema::FunctionSource> source, std::vector<Type> types,
-           KernelOptions options);
+           KernelOptions options, sema::Blocks blocks = {});
 
     const KernelSignature& signature() const { return signature_; }
     const std::string& name() const { return signature_.name; }
@@ -146,6 +146,7 @@ private:
     std::vector<std::shared_ptr<KernelCode>> retired_code_;
     std::vector<std::unique_ptr<Specialization>> retired_;
     bool was_shared_ = false;
+    const sema::Blocks blocks_;
 };
 
 }  // namespace weft::program
