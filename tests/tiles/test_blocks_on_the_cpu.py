@@ -311,15 +311,33 @@ def both_arms(out: wp.array[float]):
     lane = wp.tid()
     t = wp.tile_zeros(shape=4, dtype=float)
     if lane < 3:
-        t[0] = 1.0
+        t[lane % 2] += 1.0
     else:
-        t[1] = 2.0
+        t[1] += 2.0
+        t[2] = 5.0
     wp.tile_store(out, t)
 
 
-def test_a_tile_that_both_arms_change_is_an_error():
+def test_both_arms_of_a_branch_change_a_tile():
+    out = wp.zeros(4)
+    wp.launch(both_arms, dim=8, inputs=[out], block_dim=8)
+    assert out.numpy().tolist() == [2, 11, 5, 0]
+
+
+@wp.kernel
+def bound_anew(out: wp.array[float]):
+    lane = wp.tid()
+    t = wp.tile_zeros(shape=4, dtype=float)
+    if lane < 3:
+        t = t + wp.tile_ones(shape=4, dtype=float)
+    else:
+        t = t * 2.0
+    wp.tile_store(out, t)
+
+
+def test_a_name_that_both_arms_bind_to_another_tile_is_an_error():
     with pytest.raises(wp.CompileError, match="both arms of a branch"):
-        wp.launch(both_arms, dim=8, inputs=[wp.zeros(4)], block_dim=8)
+        wp.launch(bound_anew, dim=8, inputs=[wp.zeros(4)], block_dim=8)
 
 
 def test_commands_and_adjoints_of_launches_of_threads():

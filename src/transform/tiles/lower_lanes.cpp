@@ -401,42 +401,82 @@ private:
         Value* const condition = lifted(operation.operands[0]);
         const Mask taken[2] = {narrowed(mask, condition), narrowed(mask, condition, false)};
         Value* const runs[2] = {any(taken[0]), any(taken[1])};
-        if (options_.debug && !ends_kernel(operation)) require_agreement(b_.binary(Op::and_, runs[0], runs[1]));
-        Values found[2];
-        const auto is_changed = [&](std::size_t arm, std::size_t i) {
-            return is_inside(operation.body(arm).terminator()->operands[i], operation.body(arm));
+        const bool is_shared = is_of_block(operation.body(0)) && is_of_block(operation.body(1));
+        if (options_.debug && (is_shared || !ends_kernel(operation)))
+            require_agreement(b_.binary(Op::and_, runs[0], runs[1]));
+        // The lanes of the second arm see the changes that those of the first have made to tiles.
+        const auto yielded = [&](std::size_t arm, std::size_t i) {
+            return operation.body(arm).terminator()->operands[i];
         };
+        const auto is_changed = [&](std::size_t arm, std::size_t i) {
+            return is_inside(yielded(arm, i), operation.body(arm));
+        };
+        std::vector<const Value*> bases(results.size());
+        for (std::size_t i = 0; i < results.size(); ++i) {
+            if (values_.varies(results[i]) || !is_changed(0, i)) continue;
+            bases[i] = base_of(yielded(0, i), operation.body(0));
+            if (is_changed(1, i) && (!bases[i] || bases[i] != base_of(yielded(1, i), operation.body(1))))
+                fail(operation.span,
+                     "both arms of a branch whose condition differs between lanes bind a name to another tile");
+        }
+        Values found[2];
         for (std::size_t arm = 0; arm < 2; ++arm) {
             const Region& region = operation.body(arm);
             std::vector<Type> types;
             for (const Value* result : results) types.push_back(carried_type(result));
-            found[arm] = if_else(
-                runs[arm], types,
-                [&] {
-                    process(region.operations, region, taken[arm]);
-                    return yields_of(region, results);
-                },
-                [&] {
-                    Values others;
-                    for (std::size_t i = 0; i < results.size(); ++i) {
-                        Value* const other = operation.body(1 - arm).terminator()->operands[i];
-                        const bool is_known = results[i]->type.is_tile() && !is_changed(1 - arm, i);
-                        others.push_back(is_known ? map_[other] : b_.zero(types[i]));
-                    }
-                    return others;
-                });
+            // The values if no lane takes this arm.
+            const auto others = [&] {
+                Values values;
+                for (std::size_t i = 0; i < results.size(); ++i) {
+                    if (results[i]->type.is_tile() && !is_changed(1 - arm, i))
+                        values.push_back(map_[yielded(1 - arm, i)]);
+                    else
+                        values.push_back(bases[i] ? map_[const_cast<Value*>(bases[i])] : b_.zero(types[i]));
+                }
+                return values;
+            };
+            const auto run = [&] {
+                process(region.operations, region, taken[arm]);
+                return yields_of(region, results);
+            };
+            std::vector<std::pair<const Value*, Value*>> before;
+            for (const Value* base : bases)
+                if (base) before.emplace_back(base, map_[const_cast<Value*>(base)]);
+            if (arm == 1)
+                for (std::size_t i = 0; i < results.size(); ++i)
+                    if (bases[i]) map_.set(bases[i], found[0][i]);
+            found[arm] = if_else(runs[arm], types, run, others);
+            for (const auto& [base, value] : before) map_.set(base, value);
         }
         for (std::size_t i = 0; i < results.size(); ++i) {
-            if (values_.varies(results[i])) {
+            if (values_.varies(results[i]))
                 tiles_[results[i]] = blended(condition, found[0][i], found[1][i]);
-                continue;
-            }
-            if (is_changed(0, i) && is_changed(1, i))
-                fail(operation.span, "both arms of a branch whose condition differs between lanes change a tile");
-            map_.set(results[i], found[is_changed(1, i) ? 1 : 0][i]);
+            else
+                map_.set(results[i], found[is_changed(1, i) ? 1 : 0][i]);
         }
     }
 
+    // The tile outside of the region that this one is a later version of; null if it is none.
+    static const Value* base_of(const Value* value, const Region& region) {
+        while (is_inside(value, region)) {
+            const Operation* made = value->definition ? value->definition : ir::region_of(value)->owner;
+            const std::size_t own = value->definition ? 0 : ir::carried_arguments(*made);
+            const auto number = static_cast<std::size_t>(value->index);
+            if (made->op == Op::insert_at)
+                value = made->operands[0];
+            else if (made->op == Op::if_)
+                value = made->body(0).terminator()->operands[number];
+            else if ((made->op == Op::for_ || made->op == Op::while_) && number >= own)
+                value = made->operands[ir::carried_operands(*made) + number - own];
+            else
+                return nullptr;
+        }
+        return value;
+    }
+
+    bool is_of_block(const Region& region) const {
+        return std::ranges::any_of(region.operations, [&](const Operation* one) { return values_.is_of_block(*one); });
+    }
     // Whether nothing follows the branch: lanes that do not take it have left by `return`.
     bool ends_kernel(const Operation& operation) const {
         const Region* region = operation.parent;

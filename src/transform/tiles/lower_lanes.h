@@ -1,17 +1,18 @@
 // Blocks of several lanes, for a device that runs a block on one thread.
 //
 // Sema writes the code of one lane: `lane` is its number, `tile_of_lanes` gathers a value of all lanes. This pass turns
-// it into the code of the whole block. Values that are the same in all lanes stay as they are. Code between operations on
-// tiles becomes a loop over the lanes, and a lane's value that is used beyond such a loop becomes a tile of one element
-// for each lane:
+// it into the code of the whole block. Values that are the same in all lanes stay as they are. Code between operations
+// on tiles becomes a loop over the lanes, and a lane's value that is used beyond such a loop becomes a tile of one
+// element for each lane:
 //
 //     %x = load %a[%lane]              %x = for %k = 0 to 64 step 1 carry (%v = 0) { %y = load %a[%k]; ... insert_at }
 //     %t = tile.of_lanes %x[64]        (%x is the tile)
 //     %s = tile.reduce %t {...}        %s = tile.reduce %x {...}
 //
-// Branches and loops that hold an operation on tiles are run by the block. If their condition differs between lanes, they
-// run for the lanes that take them: such lanes are a tile of bools, the mask. So lanes that have left by `return` take no
-// part in later operations. In debug mode a condition that differs is an error, unless the branch ends the kernel.
+// Branches and loops that hold an operation on tiles are run by the block. If their condition differs between lanes,
+// they run for the lanes that take them: such lanes are a tile of bools, the mask. So lanes that have left by `return`
+// take no part in later operations. In debug mode a condition that differs is an error, unless the branch ends the
+// kernel and one arm has no such operation.
 #pragma once
 
 #include <cstdint>
