@@ -53,8 +53,8 @@ Value* build_reduce(Builder& builder, Value* tile, const Combine& combine) {
     return made->result();
 }
 
-// Whether its elements are values of lanes, or functions of them at the same place: those of lanes that have left do not
-// count.
+// Whether its elements are values of lanes, or functions of them at the same place: those of lanes that have left do
+// not count.
 bool is_of_lanes(const Value* tile);
 
 // The number of the element at these indices below `extents`, row-major.

@@ -43,8 +43,8 @@ Value FunctionAnalyzer::tid_of_lane(int rank) {
     return rank == 1 ? coordinates[0] : Value::tuple(std::move(coordinates));
 }
 
-// Runs `body` for one lane after the other, of those with `asked` (null: all). It gets what each of the lanes has given,
-// and carried values that begin as `start`.
+// Runs `body` for one lane after the other, of those with `asked` (null: all). It gets the values that the lane has
+// given, and carried values that begin as `start`.
 std::vector<ir::Value*> FunctionAnalyzer::for_each_lane(const std::vector<ir::Value*>& given, ir::Value* asked,
                                                         std::vector<ir::Value*> start, const LaneBody& body) {
     ir::Value* const mask = builder_.tile_of_lanes(asked ? asked : builder_.boolean(true), lanes());
