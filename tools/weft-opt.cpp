@@ -32,10 +32,9 @@
 #include "transform/passes/neighbour_rows.h"
 #include "transform/passes/uncontended_atomics.h"
 #include "transform/simplify/simplify.h"
-#include "transform/tiles/lower_tiles.h"
-#include "transform/vectors_in_memory/late_loads.h"
 #include "transform/tiles/lower_lanes.h"
 #include "transform/tiles/lower_tiles.h"
+#include "transform/vectors_in_memory/late_loads.h"
 #include "transform/vectors_in_memory/vectors_in_memory.h"
 
 namespace {

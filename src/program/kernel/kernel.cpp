@@ -14,7 +14,6 @@
 #include "runtime/cuda_devices.h"
 #include "support/error.h"
 #include "transform/tiles/lower_lanes.h"
-#include "transform/tiles/lower_tiles.h"
 
 namespace weft::program {
 
@@ -183,7 +182,6 @@ KernelCode& Kernel::code(bool debug) {
         std::unique_ptr<ir::Module> analysed = sema::analyze(log.kernel(), options, signature_.types);
         const bool asks_for_blocks = transform::asks_for_blocks(*analysed);
         if (options.blocks.lanes > 1) transform::lower_lanes(*analysed, lane_options(options));
-        transform::lower_tiles(*analysed);
         auto made = std::make_shared<KernelCode>(std::move(analysed), asks_for_blocks);
         asked = log.asked();
         log.remember(key, made);

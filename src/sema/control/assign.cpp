@@ -173,7 +173,8 @@ void FunctionAnalyzer::annotated_assign(const syntax::AnnotatedAssign& assign, S
 // Whether the operator adds once for each lane, if its target is an element of a tile.
 static bool counts_lanes(syntax::BinaryOperator op) {
     using Operator = syntax::BinaryOperator;
-    return op == Operator::add || op == Operator::sub || op == Operator::bit_and || op == Operator::bit_or || op == Operator::bit_xor;
+    return op == Operator::add || op == Operator::sub || op == Operator::bit_and || op == Operator::bit_or ||
+           op == Operator::bit_xor;
 }
 
 void FunctionAnalyzer::augmented_assign(const syntax::AugmentedAssign& assign, Span span) {
