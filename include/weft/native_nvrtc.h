@@ -1,5 +1,5 @@
-// In place of native_cuda.h if NVIDIA's NVRTC compiles the C++ of a @wp.func_native. NVRTC has CUDA's names itself. This
-// text has those of clang that native.h uses.
+// In place of native_cuda.h if NVIDIA's NVRTC compiles the C++ of a @wp.func_native. NVRTC has CUDA's names itself.
+// This text has those of clang that native.h uses.
 #pragma once
 
 #define __CUDA__ 1

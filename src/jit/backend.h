@@ -32,7 +32,8 @@ public:
     virtual void optimize(llvm::Module& module, const Target& target, int level) const = 0;
     // The code of an optimised module, in the form that a Binary holds, and as text.
     virtual std::vector<std::byte> emit(llvm::Module& module, const Target& target, int level) const = 0;
-    // Throws UsageError if the target would refuse to launch one of the kernels in the code that emit() made of `module`.
+    // Throws UsageError if the target would refuse to launch one of the kernels in the code that emit() made of
+    // `module`.
     virtual void check(const llvm::Module& /*module*/, const Binary& /*binary*/) const {}
     virtual std::string emit_text(llvm::Module& module, const Target& target, int level) const = 0;
 };

@@ -159,9 +159,9 @@ bool is_directive(std::string_view line, std::initializer_list<std::string_view>
            });
 }
 
-// One text of NVRTC without its head and its unused constants. Names that it defines get the symbol before them, as other
-// functions may have the same; kNativeSymbol becomes the symbol. Declarations of functions that are elsewhere, such as
-// printf's, are left out if they are among `declared`, which gets the others.
+// One text of NVRTC without its head and its unused constants. Names that it defines get the symbol before them, as
+// other functions may have the same; kNativeSymbol becomes the symbol. Declarations of functions that are elsewhere,
+// such as printf's, are left out if they are among `declared`, which gets the others.
 std::string part_of(const NvrtcFunction& function, std::set<std::string>& declared) {
     std::map<std::string, int, std::less<>> uses;
     with_names(function.ptx, [&](std::string_view name) {
@@ -245,8 +245,8 @@ NvrtcResult compile_by_nvrtc(const std::string& text, const std::string& process
 }
 
 std::string with_functions(std::string_view kernel, const std::vector<NvrtcFunction>& functions) {
-    // PTX 7.8, of CUDA 11.8, has all that NVRTC writes for functions without newer intrinsics. It gives its own version,
-    // which an older driver would refuse.
+    // PTX 7.8, of CUDA 11.8, has all that NVRTC writes for functions without newer intrinsics. It gives its own
+    // version, which an older driver would refuse.
     constexpr int kVersion = 78;
     std::string result;
     std::set<std::string> declared;

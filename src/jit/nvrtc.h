@@ -1,5 +1,5 @@
-// NVRTC, NVIDIA's compiler of CUDA C++ as a library: it compiles functions in C++ for CUDA devices on machines without a
-// clang. Weft may not distribute it: it uses the user's.
+// NVRTC, NVIDIA's compiler of CUDA C++ as a library: it compiles functions in C++ for CUDA devices on machines without
+// a clang. Weft may not distribute it: it uses the user's.
 #pragma once
 
 #include <string>

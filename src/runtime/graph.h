@@ -38,8 +38,8 @@ public:
     virtual std::string details() const { return {}; }
     // The graphs that the node may run, each with the name of its branch.
     virtual std::vector<std::pair<std::string, const Graph*>> children() const { return {}; }
-    // Of graphs that their device runs: whether the work may report a fault that is not late. throw_fault() throws the fault of finished
-    // work. The graph asks the node's children itself.
+    // Of graphs that their device runs: whether the work may report a fault that is not late. throw_fault() throws the
+    // fault of finished work. The graph asks the node's children itself.
     virtual bool may_fail() const { return false; }
     virtual void throw_fault() {}
     // Of graphs that their device runs: enqueues the work into a stream that is being captured, so that it becomes a

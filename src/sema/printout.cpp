@@ -179,6 +179,7 @@ void Printout::add(const Value& value, Span place, const std::string& specificat
 
 // The elements as nested lists, then the type.
 void Printout::add_tile(const Value& value, Span place, const std::string& specification) {
+    shows_tiles = true;
     constexpr std::int64_t kMostPrinted = 1024;
     const std::vector<std::int64_t>& shape = value.type.shape();
     if (value.type.size() > kMostPrinted) {

@@ -26,6 +26,7 @@ public:
 
     std::string format;
     std::vector<ir::Value*> scalars;
+    bool shows_tiles = false;
 
 private:
     void add_tile(const Value& value, Span place, const std::string& specification);

@@ -40,7 +40,7 @@
 //                     Behind the derivatives: gradients are checked too.
 // vectors_in_memory   Large vectors that are indexed at run time lie in memory.           vectors_in_memory/
 //                     No other pass knows these memories.
-// late_loads          Components of such vectors are loaded next to their use.            vectors_in_memory/late_loads.h
+// late_loads          Components of such vectors are loaded next to their use.            vectors_in_memory/
 //                     The last pass: simplify would move nothing back, and has less to look at before.
 //
 // Code generation reads the result together with the analyses of plan.h.

@@ -40,8 +40,8 @@ struct TypePattern {
     int rows = 0, cols = 0;             // vector (rows), matrix; 0 is any
     int ndim = 0;                       // array, indexed; 0 is any
     std::vector<std::int64_t> extents;  // tile; empty is any shape
-    // The element of an array, indexedarray or tile, the scalar of an aggregate, or the elements of a tuple. If rows is -1,
-    // the one pattern is that of all elements.
+    // The element of an array, indexedarray or tile, the scalar of an aggregate, or the elements of a tuple. If rows is
+    // -1, the one pattern is that of all elements.
     std::vector<TypePattern> parts;
     std::string variable;                     // any: name of the type variable, "" for none
     const void* variable_identity = nullptr;  // two variables may have one name

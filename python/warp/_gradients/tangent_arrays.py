@@ -253,13 +253,12 @@ def set_vectors(api: str, what: str, inputs: list, tangents: list, vectors: list
             tangents[i] = vector
         else:
             _set_vector(tangents[i], vector)
-    seen: list[array] = []
-    for i, (tangent, vector) in enumerate(zip(tangents, vectors, strict=False)):
-        if not isinstance(tangent, array) or vector is None:
+    arrays = [tangent if isinstance(tangent, array) else None for tangent in tangents]
+    for i, (tangent, vector) in enumerate(zip(arrays, vectors, strict=False)):
+        if tangent is None or vector is None:
             continue
-        is_shared = any(primitives.overlap(tangent, other) for other in seen)
-        seen.append(tangent)
-        if not is_shared:
+        others = (other for at, other in enumerate(arrays) if at != i and other is not None)
+        if not any(primitives.overlap(tangent, other) for other in others):
             continue
         if tangent.device.is_capturing:
             raise usage_error(

@@ -36,8 +36,8 @@ public:
     CudaStream(CudaContext& device, cuda::CUstream foreign, std::shared_ptr<CudaStream> owner = nullptr);
     ~CudaStream() override;
 
-    // Also collects the reports of launches, and throws their first late fault. Throws UsageError if this thread captures
-    // the stream.
+    // Also collects the reports of launches, and throws their first late fault. Throws UsageError if this thread
+    // captures the stream.
     void synchronize() override;
     // Other libraries wait for their streams by themselves, and would never learn of a fault.
     bool keeps_faults() const override { return !is_foreign_; }

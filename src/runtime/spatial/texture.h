@@ -74,8 +74,8 @@ private:
 
 class Texture {
 public:
-    // The texels of all levels, a contiguous array of one dimension of whole words of 4 bytes, which the texture shares.
-    // Throws UsageError in the
+    // The texels of all levels, a contiguous array of one dimension of whole words of 4 bytes, which the texture
+    // shares. Throws UsageError in the
     // name of `api` for a type without a format, and settings that do not fit each other or the texels.
     Texture(Array texels, const TextureSettings& settings, std::string_view api);
     ~Texture();

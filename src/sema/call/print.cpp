@@ -72,7 +72,20 @@ Value FunctionAnalyzer::call_print(const syntax::Call& call, Span span) {
         add_printed(text, *argument, separator);
     }
     builder_.span = span;
-    builder_.print(text.format + end, std::move(text.scalars));
+    if (!text.shows_tiles || lanes() == 1) {
+        builder_.print(text.format + end, std::move(text.scalars));
+        return {};
+    }
+    // A tile is the block's: its first lane prints.
+    ir::Operation* const first =
+        builder_.if_(builder_.compare(ir::Op::cmp_eq, builder_.lane(), builder_.integer(0)), {});
+    {
+        ir::Builder::Inside then(builder_, first->body(0));
+        builder_.print(text.format + end, std::move(text.scalars));
+        builder_.yield({});
+    }
+    ir::Builder::Inside otherwise(builder_, first->body(1));
+    builder_.yield({});
     return {};
 }
 

@@ -1,7 +1,7 @@
 // Products, factorizations and solutions, and Fourier transforms.
 //
-// Each factorization, solution and transform is a function of the module with a gradient of its own: the derivative of a
-// loop that overwrites what it has read would have to keep every version.
+// Each factorization, solution and transform is a function of the module with a gradient of its own: the derivative of
+// a loop that overwrites what it has read would have to keep every version.
 #include <cmath>
 #include <numbers>
 
@@ -247,8 +247,8 @@ ir::Value* fourier(Builder& b, ir::Value* tile, bool is_inverse) {
 
 }  // namespace
 
-// The function of the module with this key, written at its first call; `gradient` gets the parameters and the adjoint of
-// the result, and gives the adjoints of all parameters.
+// The function of the module with this key, written at its first call; `gradient` gets the parameters and the adjoint
+// of the result, and gives the adjoints of all parameters.
 ir::Function* FunctionAnalyzer::tile_function(const std::string& key, const std::vector<Type>& parameters, Span span,
                                               const TileBody& body, const TileGradient& gradient) {
     if (const auto known = module_.instances.find(key); known != module_.instances.end()) return known->second;

@@ -13,7 +13,8 @@ std::vector<std::int64_t> strides_of(const Value& tile) {
 
 }  // namespace
 
-// tile_extract(t, i, ...): negative indices do not count from the end; more indices than dimensions go into the element.
+// tile_extract(t, i, ...): negative indices do not count from the end; more indices than dimensions go into the
+// element.
 Value FunctionAnalyzer::tile_extract(TileArguments& call) {
     const Value& tile = call.tile("a");
     const ir::Extents& shape = tile.type.shape();

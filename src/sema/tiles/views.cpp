@@ -1,5 +1,5 @@
-// Tiles in locals. A name holds a tile, or is a view of one that another name holds. Tiles are values, so a write makes a
-// new version of the whole tile:
+// Tiles in locals. A name holds a tile, or is a view of one that another name holds. Tiles are values, so a write makes
+// a new version of the whole tile:
 //
 //   u = t[1]          u: a view of t
 //   u += x            %t1 = tile %t0 with row 1 replaced       u and t both show it
