@@ -375,3 +375,19 @@ def test_fourier_transforms(dtype, n, lanes):
     found = out.numpy().astype(np.float64)
     expected = np.stack([np.fft.fft(z), np.fft.ifft(z) * n, z * n])
     check(found[..., 0] + 1j * found[..., 1], expected, wp.float32 if kind is np.float32 else wp.float64, 4.0)
+
+
+@wp.kernel
+def product_of_tiles(a: wp.array2d[float], b: wp.array2d[float], out: wp.array2d[float]):
+    x, y = wp.tile_load(a, shape=(12, 20)), wp.tile_load(b, shape=(20, 9))
+    wp.tile_store(out, wp.tile_matmul(x, y))
+
+
+@pytest.mark.seed("D-29")
+def test_a_product_of_arrays_and_of_tiles_mean_the_same(lanes):
+    a, b = RNG.standard_normal((12, 20)).astype(np.float32), RNG.standard_normal((20, 9)).astype(np.float32)
+    whole, tiled = wp.zeros((12, 9)), wp.zeros((12, 9))
+    wp.matmul(wp.array(a), wp.array(b), wp.zeros((12, 9)), whole)
+    wp.launch_tiled(product_of_tiles, dim=[1], inputs=[wp.array(a), wp.array(b), tiled], block_dim=lanes)
+    for found in (whole, tiled):
+        np.testing.assert_allclose(found.numpy(), a @ b, rtol=1e-5, atol=1e-5)
