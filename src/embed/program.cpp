@@ -382,10 +382,7 @@ void Kernel::launch(std::span<const std::int64_t> dim, std::span<const Argument>
 }
 
 void synchronize() {
-    guarded([] {
-        runtime::synchronize_devices();
-        program::flush_prints();
-    });
+    guarded([] { program::with_prints([] { runtime::synchronize_devices(); }); });
 }
 
 int cpu_threads() { return runtime::cpu_threads(); }

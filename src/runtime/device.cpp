@@ -1,6 +1,7 @@
 #include "runtime/device.h"
 
 #include <atomic>
+#include <exception>
 #include <mutex>
 
 #include "runtime/backend.h"
@@ -65,9 +66,19 @@ std::vector<Device*> cpu_devices() {
 }
 
 void synchronize_devices() {
-    for (Device* device : cpu_devices()) device->synchronize();
+    // All of them, also behind one with a fault; the first exception goes on.
+    std::exception_ptr first;
+    const auto wait_for = [&](Device* device) {
+        try {
+            device->synchronize();
+        } catch (...) {
+            if (!first) first = std::current_exception();
+        }
+    };
+    for (Device* device : cpu_devices()) wait_for(device);
     for (const Backend& backend : backends_of_accelerators())
-        for (Device* device : backend.used_devices()) device->synchronize();
+        for (Device* device : backend.used_devices()) wait_for(device);
+    if (first) std::rethrow_exception(first);
 }
 
 void add_device(Device& device) {

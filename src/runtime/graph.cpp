@@ -34,6 +34,7 @@ bool HostGraph::joins_the_one_before(std::size_t node) const {
 void HostGraph::launch(Stream&) {
     const WithoutRecording without;
     const TimedHostWork timed(device(), kTimedGraph, "graph");
+    memory_->prepare();
     memory_->count_writes();
     const NodePtr* node = nodes_.data();
     for (const std::size_t count : fused_) {

@@ -234,6 +234,7 @@ private:
     AssignmentTarget target_in_tile(const AssignmentTarget& base, const std::vector<syntax::ExpressionPtr>& indices,
                                     Span span);
     Value read_tile(const AssignmentTarget& place);
+    void check_apart(const BoundCall& call, std::size_t changed) const;
     ir::Value* scattered(ir::Value* root, const TileView& view, const ir::Extents& shape,
                          const std::function<ir::Value*(const std::vector<ir::Value*>&)>& element);
     void write_tile(const AssignmentTarget& place, const Value& value, Span value_span);

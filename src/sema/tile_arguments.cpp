@@ -131,6 +131,15 @@ ir::Extents TileArguments::shape(const std::string& parameter) const {
     return *extents;
 }
 
+void TileArguments::check_count(const std::vector<std::int64_t>& shape) const {
+    double count = 1;
+    for (const std::int64_t extent : shape) count *= static_cast<double>(extent);
+    if (count > kMostTileElements) {
+        refuse_all("a tile of shape " + shape_text(shape) + " has more than " + std::to_string(kMostTileElements) +
+                   " elements");
+    }
+}
+
 std::int64_t TileArguments::integer(const std::string& parameter) const {
     const Value& value = (*this)[parameter].value;
     if (!value.is_constant_integer()) refuse_value(parameter, "a constant integer, known at compile time");

@@ -31,6 +31,7 @@ public:
 
     // ---- constants ----
     ir::Extents shape(const std::string& parameter = "shape") const;
+    void check_count(const std::vector<std::int64_t>& shape) const;  // not too many elements
     std::int64_t integer(const std::string& parameter) const;
     std::optional<std::int64_t> axis() const;  // empty if there is none
     bool flag(const std::string& parameter, bool otherwise) const;

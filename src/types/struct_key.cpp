@@ -41,12 +41,10 @@ std::string struct_key(const std::string& module, const std::string& qualname, c
 std::string redefinition_text(Type found, Type expected) {
     if (found.is_array() && expected.is_array()) return redefinition_text(found.element(), expected.element());
     if (!found.is_struct() || !expected.is_struct() || found == expected) return {};
+    if (found.struct_name() != expected.struct_name()) return {};
     const auto class_of = [](Type type) { return type.struct_key().substr(0, type.struct_key().rfind(':')); };
     const std::string name = class_of(expected);
-    if (class_of(found) != name) {
-        if (found.struct_name() != expected.struct_name()) return {};
-        return "these are two structs of one name, " + class_of(found) + " and " + name;
-    }
+    if (class_of(found) != name) return "these are two structs of one name, " + class_of(found) + " and " + name;
     return expected.struct_name() +
            " was defined again, with other fields: run the definitions that use it again (in a notebook, their cells)";
 }

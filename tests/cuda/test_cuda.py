@@ -187,11 +187,21 @@ def test_blocks_of_any_shape_run_all_threads(block_dim, max_blocks):
 
 
 @on_gpu
-@pytest.mark.parametrize("wrong", [{"block_dim": 0}, {"block_dim": 2048}, {"block_dim": 1.5}, {"max_blocks": -1}])
-def test_blocks_that_cannot_be_are_errors(wrong):
-    total = wp.zeros(1, dtype=int, device=DEVICE)
-    with pytest.raises(ValueError, match=rf"{next(iter(wrong))} is .*, expected an int from [01] to \d+ on 'cuda:0'"):
-        wp.launch(count, 10, inputs=[total, total], device=DEVICE, **wrong)
+@pytest.mark.parametrize("shape", [{"block_dim": 0}, {"block_dim": None}, {"block_dim": 64.5}, {"max_blocks": -1}])
+def test_the_device_chooses_blocks_of_no_size(shape):
+    total, block = wp.zeros(1, dtype=int, device=DEVICE), wp.zeros(1, dtype=int, device=DEVICE)
+    wp.launch(count, 1000, inputs=[total, block], device=DEVICE, **shape)
+    assert total.numpy()[0] == 1000
+    if shape.get("block_dim"):
+        assert block.numpy()[0] == 64
+
+
+@on_gpu
+@pytest.mark.parametrize("wrong, kind", [({"block_dim": 2048}, ValueError), ({"max_blocks": "2"}, TypeError)])
+def test_blocks_that_cannot_be_are_errors(wrong, kind):
+    total, block = wp.zeros(1, dtype=int, device=DEVICE), wp.zeros(1, dtype=int, device=DEVICE)
+    with pytest.raises(kind, match=rf"{next(iter(wrong))} is .*, expected an int of at most \d+ on 'cuda:0'"):
+        wp.launch(count, 10, inputs=[total, block], device=DEVICE, **wrong)
 
 
 Long = wp.types.vector(length=1000, dtype=wp.float64)

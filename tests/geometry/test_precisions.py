@@ -240,6 +240,7 @@ def test_the_arrays_of_a_mesh_of_float64_are_refused_with_another_way(mode):
     np.testing.assert_array_equal(out.numpy()[0], POINTS[0])
     with pytest.raises(RuntimeError) as error:
         wp.launch(first, 1, [meshes[1].id, out])
+        wp.synchronize()
     text = str(error.value)
     assert "mesh_get() gives arrays of vec3f, and this mesh is of vec3d" in text
     assert "mesh_get_point(mesh, index, dtype=wp.float64)" in text

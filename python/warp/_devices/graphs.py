@@ -189,7 +189,8 @@ def capture_launch(graph: Graph, stream: Stream | None = None) -> None:
         stream: a stream of the graph's device; the current one if None.
     Raises:
         UsageError (a TypeError): it is no graph; (a RuntimeError): the stream is of another device, or a tape is
-            recording, which cannot know the graph's operations. Errors of the graph's kernels are raised too.
+            recording, which cannot know the graph's operations. Errors of the graph's kernels are raised too, on
+            CUDA devices by the next wait.
     """
     _expect_graph(graph, "capture_launch()")
     _graphs.launch(graph, stream)

@@ -1,7 +1,7 @@
 """The types of tiles and of their stacks: annotations of functions' parameters and results.
 
 In kernels ``wp.tile(x)`` and ``wp.tile_stack(...)`` are builtins: the attribute ``_weft_builtin_`` of the classes is
-their name. The compiler reads ``_weft_tile_`` and ``_weft_tile_stack_`` of instances. Queries by a block are made in
+their name. The compiler reads ``_weft_tile_`` of instances. Queries by a block are made in
 kernels only; their classes are names for them.
 """
 

@@ -281,17 +281,12 @@ void bind_devices(nb::module_& m) {
         },
         "The first CUDA device if there is one, else the CPU.");
     m.def(
-        "synchronize",
-        [] {
-            runtime::synchronize_devices();
-            program::flush_prints();
-        },
+        "synchronize", [] { program::with_prints([] { runtime::synchronize_devices(); }); },
         "Waits until all devices have done their work. Launches on the CPU end before they return.");
     m.def(
         "synchronize_device",
         [](nb::handle device) {
-            device_from_python(device, "synchronize_device()").synchronize();
-            program::flush_prints();
+            program::with_prints([&] { device_from_python(device, "synchronize_device()").synchronize(); });
         },
         nb::arg("device") = nb::none(),
         "Waits until a device has done its work. Launches on the CPU end before they return.");

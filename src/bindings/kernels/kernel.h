@@ -55,6 +55,8 @@ public:
     nb::object instance_for(std::span<PyObject* const> values);
     // The same kernel for blocks of several lanes on the CPU; made at its first use.
     nb::object with_blocks(const sema::Blocks& blocks);
+    // Whether it is for blocks of a plain launch: the extents of the launch are constants of its code.
+    bool is_for_one_size() const { return !blocks_.threads.empty(); }
     // The instance for given types: one annotation per parameter, or by name. Made at its first use.
     nb::object overload(nb::handle types);
     // The same if it exists, else None.

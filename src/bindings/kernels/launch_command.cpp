@@ -59,6 +59,12 @@ public:
     }
 
     void set_dim(nb::handle dim) {
+        if (kernel_ && kernel_->is_for_one_size()) {
+            throw UsageError("Launch.set_dim()",
+                             "the command of kernel '" + kernel_->key +
+                                 "' runs blocks of several lanes (wp.config.enable_cpu_blocks), whose code is for one "
+                                 "size. help: record another command for the other size");
+        }
         dims_ = read_dimensions(dim.ptr());
         if (is_filled_) refresh();
     }

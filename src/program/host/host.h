@@ -33,6 +33,17 @@ Host& host();
 
 // Forwards printed output of machine code to the host.
 void flush_prints();
+// Runs `wait`, then shows what kernels have printed, also if it throws: the prints often say why.
+template <typename Wait>
+void with_prints(const Wait& wait) {
+    try {
+        wait();
+    } catch (...) {
+        flush_prints();
+        throw;
+    }
+    flush_prints();
+}
 
 // While it lives, other threads of the program may call in.
 class WithoutHost {

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstdio>
@@ -35,13 +36,19 @@ constexpr std::string_view kCut = "...";
 struct Conversion {
     std::string flags;  // with width and precision
     bool is_long = false;
+    int halves = 0;  // 1 of "h", 2 of "hh"
     char kind = 0;
 };
 
 Conversion read_conversion(const std::string& format, std::size_t& at) {
     Conversion read;
     while (at < format.size() && std::strchr("-+ #0123456789.'", format[at]) != nullptr) read.flags += format[at++];
-    while (at < format.size() && std::strchr("hljztL", format[at]) != nullptr) read.is_long |= format[at++] != 'h';
+    for (; at < format.size() && std::strchr("hljztL", format[at]) != nullptr; ++at) {
+        if (format[at] == 'h')
+            ++read.halves;
+        else
+            read.is_long = true;
+    }
     if (at < format.size()) read.kind = format[at++];
     return read;
 }
@@ -64,13 +71,17 @@ std::string converted(const Conversion& conversion, std::int64_t word) {
     switch (conversion.kind) {
         case 'd':
         case 'i':
+            if (conversion.halves == 1) return formatted(begin + "d", static_cast<std::int16_t>(word));
+            if (conversion.halves > 1) return formatted(begin + "d", static_cast<std::int8_t>(word));
             return formatted(begin + "lld", conversion.is_long ? static_cast<long long>(word) : static_cast<int>(word));
         case 'u':
         case 'x':
         case 'X':
         case 'o': {
             const auto bits = static_cast<unsigned long long>(word);
-            return formatted(begin + "ll" + conversion.kind, conversion.is_long ? bits : bits & 0xffffffffull);
+            const int width = conversion.is_long ? 64 : 32 >> std::min(conversion.halves, 2);
+            const unsigned long long mask = width == 64 ? ~0ull : (1ull << width) - 1;
+            return formatted(begin + "ll" + conversion.kind, bits & mask);
         }
         case 'c':
             return formatted(begin + "c", static_cast<int>(word));

@@ -94,7 +94,8 @@ DeviceGrid::MemoryPtr DeviceGrid::memory_for(std::int64_t points, bool with_grou
 bool DeviceGrid::keep_previous(std::uint64_t id) {
     const Recording* const recording = current_recording(device_);
     if (!is_kept(id)) return true;
-    if (recording && built_in_ != recording->number()) return false;
+    // The body of a condition may not run, or run repeatedly.
+    if (recording && (built_in_ != recording->number() || recording->is_in_branch())) return false;
     keep_apart(id);
     is_shared_ = true;
     return true;
@@ -143,7 +144,7 @@ void DeviceGrid::build(const Array& points, double inverse_width, const Array* g
         recording->memory().note_written(memory->all.starts);
         recording->add("HashGrid.build", work, {all.points, grouped.groups});
         if (!has_kept) note_captured_build();
-        built_in_ = recording->number();
+        built_in_ = recording->is_in_branch() ? 0 : recording->number();
     } else {
         work();
         built_in_ = 0;

@@ -142,7 +142,11 @@ std::shared_ptr<const TextureView> find_texture(std::uint64_t id) {
 
 void before_texels_are_written(std::uint64_t id, Device& device) {
     Recording* const recording = current_recording(device);
-    if (recording && recording->runs_nodes()) recording->add("keep texels", [id] { keep_apart(id); }, {});
+    if (recording && recording->runs_nodes()) {
+        // A graph counts its writes when it begins, and a snapshot that is older than a write is of no use then.
+        recording->memory().add_preparation([id] { keep_apart(id); });
+        recording->add("keep texels", [id] { keep_apart(id); }, {});
+    }
     keep_apart_in(recording, id);
 }
 

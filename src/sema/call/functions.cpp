@@ -44,7 +44,16 @@ Value parameter_value(const Value& shape, ir::Function& function, const std::str
 Value FunctionAnalyzer::call_function(const std::shared_ptr<const FunctionSource>& function,
                                       const std::vector<Actual>& arguments, Span span) {
     module_.keep_source(function->tree->source);
-    const BoundCall call = choose_overload(module_, function, arguments, span);
+    std::vector<Actual> present = arguments;
+    for (Actual& actual : present) {
+        if (actual.value.is_tuple() && actual.value.binding) {
+            fail(actual.span, "a stack or a query of a block cannot be passed to a function",
+                 {help("use it in the function that made it")});
+        }
+        // A later argument may have changed the tile.
+        if (actual.value.type.is_tile() && actual.place) actual.value = detached(read(*actual.place));
+    }
+    const BoundCall call = choose_overload(module_, function, present, span);
     const Note signature = note("the function is " + parameter_list(*call.callee), call.callee->tree->span);
     if (call.callee->native) return call_native(call, span, signature);
     ir::Function* const instance = instance_of(call, span, signature);
@@ -60,6 +69,7 @@ Value FunctionAnalyzer::call_function(const std::shared_ptr<const FunctionSource
     const std::size_t first = parts.size() - changed.size() - tiles.size();
     for (std::size_t i = 0; i < changed.size(); ++i)
         assign_reference(*call.references[changed[i]], parts[first + i], span);
+    for (const std::size_t changed_tile : tiles) check_apart(call, changed_tile);
     for (std::size_t i = 0; i < tiles.size(); ++i)
         if (const auto& to = call.tiles[tiles[i]]) write_tile(*to, parts[first + changed.size() + i], span);
     if (first > 1) return Value::tuple({parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(first)});

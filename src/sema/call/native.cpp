@@ -13,6 +13,7 @@
 //       %2 = extract %1, 0
 //       return %2
 //   }
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -127,6 +128,13 @@ ir::Function* FunctionAnalyzer::native_instance(const FunctionSource& callee, co
 }
 
 Value FunctionAnalyzer::call_native(const BoundCall& call, Span span, const Note& signature) {
+    const std::vector<std::string>& lines = call.callee->native->lines;
+    const auto asks_for_lanes = [](const std::string& line) { return line.find("WP_TILE_") != std::string::npos; };
+    if (lanes() > 1 && std::any_of(lines.begin(), lines.end(), asks_for_lanes)) {
+        fail(span,
+             "C++ that asks for the lanes of a block (WP_TILE_...) does not run in blocks of several lanes on the CPU",
+             {signature, help("launch the kernel with wp.config.enable_cpu_blocks = False")});
+    }
     const FunctionSource& callee = *call.callee;
     const syntax::Function& tree = *callee.tree;
     const std::string subject = "the C++ function '" + tree.name + "'";

@@ -279,7 +279,6 @@ ir::Function* FunctionAnalyzer::tile_function(const std::string& key, const std:
 }
 
 Value FunctionAnalyzer::tile_matmul(TileArguments& call) {
-    std::vector<Actual> third;
     const Value &a = call.tile("a"), &b = call.tile("b");
     call.text("precision", "default", {"default", "highest", "high", "medium", "tf32"});
     const bool has_out = call.has("out") && call["out"].value.type.is_tile();
@@ -293,6 +292,7 @@ Value FunctionAnalyzer::tile_matmul(TileArguments& call) {
         call.refuse_all("a has " + std::to_string(a.type.shape()[1]) + " columns and b has " +
                         std::to_string(b.type.shape()[0]) + " rows");
     const ir::Extents shape{a.type.shape()[0], b.type.shape()[1]};
+    call.check_count(shape);
     Value out;
     if (has_out) {
         out = call.tile("out");

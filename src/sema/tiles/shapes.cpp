@@ -155,6 +155,11 @@ Value FunctionAnalyzer::tile_assign(TileArguments& call) {
     if (shape.size() != part.size())
         call.refuse_value("src", "a tile of " + std::to_string(shape.size()) + " dimensions, as " + describe(into));
     const std::vector<ir::Value*> offset = call.offset(shape.size());
+    if (const auto fixed = call.has("offset") ? constant_extents(call["offset"].value) : std::nullopt) {
+        for (std::size_t axis = 0; axis < shape.size(); ++axis)
+            if ((*fixed)[axis] < 0 || (*fixed)[axis] + part[axis] > shape[axis])
+                call.refuse_value("offset", "places at which " + describe(source) + " lies within " + describe(into));
+    }
     const std::vector<std::int64_t> strides = strides_of(into);
     ir::Value* sum = nullptr;
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {

@@ -38,6 +38,7 @@ const std::string& FunctionAnalyzer::changed_local(const TileArguments& call, co
 Value FunctionAnalyzer::tile_stack(TileArguments& call) {
     const std::int64_t capacity = call.integer("capacity");
     if (capacity < 1) call.refuse_value("capacity", "at least 1");
+    call.check_count({capacity});
     const Type type = Type::tile(call.dtype({}), {capacity});
     return marked({Value::runtime(builder_.zero(type)), Value::runtime(builder_.integer(0))}, kStack);
 }

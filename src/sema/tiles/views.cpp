@@ -7,6 +7,7 @@
 //
 // Each use of a name of a view reads the present version of its tile.
 #include <algorithm>
+#include <set>
 
 #include "ir/indices.h"
 #include "ir/loop_builder.h"
@@ -94,7 +95,11 @@ void FunctionAnalyzer::add_tiles(const syntax::Block& body, const syntax::Expres
         const auto* name = std::get_if<syntax::Name>(&e.node);
         const Local* local = name ? locals_.find(name->id) : nullptr;
         if (!local || !may_change(local->value) || local->state != Local::State::assigned) return;
-        names.insert(local->value.view ? local->value.view->root : name->id);
+        const std::string& root = local->value.view ? local->value.view->root : name->id;
+        names.insert(root);
+        // Its views follow it: if the block gives the name another tile, they are of different tiles afterwards.
+        for (const auto& [other, known] : locals_.scope)
+            if (known.value.view && known.value.view->root == root) names.insert(other);
     };
     walk(body, [](const syntax::Statement&) {}, add);
     if (condition) walk(*condition, add);
@@ -348,6 +353,37 @@ ir::Value* FunctionAnalyzer::scattered(ir::Value* root, const TileView& view, co
                              })[0];
     };
     return along(0, root);
+}
+
+// A function gets a copy of each tile and gives back those that it changes: two that share elements would differ.
+void FunctionAnalyzer::check_apart(const BoundCall& call, std::size_t changed) const {
+    const auto& to = call.tiles[changed];
+    if (!to) return;
+    const auto elements = [](const AssignmentTarget& target) {
+        std::set<std::int64_t> found;
+        const ir::Extents& shape = target.type.shape();
+        for (std::int64_t k = 0; k < target.type.size(); ++k) {
+            std::int64_t rest = k, at = target.tile->base;
+            for (std::size_t axis = shape.size(); axis-- > 0; rest /= shape[axis])
+                at += rest % shape[axis] * target.tile->strides[axis];
+            found.insert(at);
+        }
+        return found;
+    };
+    for (std::size_t i = 0; i < call.tiles.size(); ++i) {
+        const auto& other = call.tiles[i];
+        if (i == changed || !other || other->name != to->name) continue;
+        const bool is_fixed = !to->tile->offset && !other->tile->offset;
+        const std::set<std::int64_t> own = is_fixed ? elements(*to) : std::set<std::int64_t>();
+        const std::set<std::int64_t> theirs = is_fixed ? elements(*other) : std::set<std::int64_t>();
+        const auto is_shared = [&](std::int64_t at) { return theirs.contains(at); };
+        if (is_fixed && std::none_of(own.begin(), own.end(), is_shared)) continue;
+        const auto& parameters = call.callee->tree->parameters;
+        fail(call.places[changed],
+             "'" + call.callee->tree->name + "' changes its parameter '" + parameters[changed].name +
+                 "', which may share elements with '" + parameters[i].name + "' here",
+             {help("pass a copy of one of them: u = t")});
+    }
 }
 
 }  // namespace weft::sema

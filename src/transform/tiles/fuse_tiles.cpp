@@ -127,7 +127,10 @@ private:
         if (own.writes) return false;
         if (own.reads) {
             const auto begin = region.operations.begin() + static_cast<std::ptrdiff_t>(at) + 1;
-            const auto end = std::find(begin, region.operations.end(), consumer);
+            // A consumer that is computed in the loop of a reduction runs there.
+            const Operation* const runs =
+                inlined_.contains(consumer) ? uses_.at(consumer->result())[0] : static_cast<const Operation*>(consumer);
+            const auto end = std::find(begin, region.operations.end(), runs);
             const auto writes = [](const Operation* operation) { return access_of(*operation).writes; };
             if (std::any_of(begin, end, writes) || writes(consumer)) return false;
         }
@@ -140,7 +143,9 @@ private:
 
     bool move_into(const Operation& made, Operation& consumer, Operation& use) {
         Region& body = consumer.body();
-        const bool is_whole = is_flat_index(use.operands[1], body.arguments, consumer.ints, body.arguments.size());
+        // Whether it reads the elements in step, all of them.
+        const bool is_whole = ir::count_of(consumer.ints) == ir::count_of(made.ints) &&
+                              is_flat_index(use.operands[1], body.arguments, consumer.ints, body.arguments.size());
         if (made.ints.size() > 1 && is_whole && consumer.ints.size() == 1) give_indices(consumer, made.ints);
         std::vector<Operation*> operations = std::move(body.operations);
         body.operations.clear();
