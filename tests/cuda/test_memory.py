@@ -53,7 +53,7 @@ def test_without_the_pool_memory_is_the_driver_s():
     assert plain.numpy().tolist() == [2.0] * 100
     del plain, pooled  # each goes back to where it came from
     wp.synchronize()
-    assert wp.get_mempool_used_mem_current(DEVICE) == before
+    assert wp.get_mempool_used_mem_current(DEVICE) <= before  # streams may have given theirs back
 
 
 def test_pools_can_be_off_from_the_beginning(run):

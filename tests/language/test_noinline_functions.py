@@ -233,6 +233,7 @@ def test_arrays_of_structs_in_memory_that_are_none_are_errors_in_large_kernels_t
     holders = wp.zeros(24, dtype=Holder)
     with pytest.raises(wp.UsageError, match="None"):
         wp.launch(often(follows), dim=1, inputs=[holders, a, out])
+        wp.synchronize()
 
 
 @wp.func

@@ -22,6 +22,8 @@ def launcher(kernel, out, dim, lanes):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gradients_and_tangents_are_those_of_differences(name, lanes):
+    if not wp.get_device().is_cpu and "values" in name:
+        pytest.skip("is about the CPU: wp.jvp has no tiled launches, and values of lanes need them on GPUs")
     kernel, values, types, out, dim = PROGRAMS[name]
     check_program(launcher(kernel, out, dim, lanes), values, dtypes=types, twice=False)
 

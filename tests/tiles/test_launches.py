@@ -121,9 +121,8 @@ def test_a_block_of_the_cpu_has_one_lane_by_default(block_dim):
 
 
 @pytest.mark.parametrize("block_dim", [None, 0, -3])
-def test_the_default_number_of_lanes_is_that_of_the_device(block_dim):
-    n = 1 if wp.get_device().is_cpu else 256
-    assert lanes_there(block_dim) == [n, n, n - 1]
+def test_the_default_number_of_lanes_is_one(block_dim):
+    assert lanes_there(block_dim) == [1, 1, 0]
 
 
 def test_a_number_of_lanes_may_be_a_float():

@@ -34,6 +34,8 @@ REASONS = {
     "runs no kernel: names, syntax trees, errors of the compiler": r"^(?![\s\S]*wp\.launch\()",
     "takes the emulated device by itself, whatever the default device is": r"emulated|ptxas",
     "runs a program of its own on the emulated device, which says what failed": r"emulated",
+    "is about errors of the compiler": r"raises",
+    "nothing is computed, but for one picture": r"warp\.examples",
 }
 
 
