@@ -7,15 +7,15 @@ namespace weft::builtins {
 namespace {
 
 constexpr Entry kEntries[] = {
-    {"tile_zeros", "(shape: T, dtype: static type = float32, storage: string) -> U",
+    {"tile_zeros", "(shape: T, dtype: static type, storage: string) -> U",
      "A tile of zeros. `shape` holds integers known at compile time.", nullptr},
-    {"tile_ones", "(shape: T, dtype: static type = float32, storage: string) -> U",
+    {"tile_ones", "(shape: T, dtype: static type, storage: string) -> U",
      "A tile of ones; of quaternions, of (1, 0, 0, 0).", nullptr},
-    {"tile_empty", "(shape: T, dtype: static type = float32, storage: string) -> U",
-     "A tile whose contents are undefined.", nullptr},
-    {"tile_full", "(shape: T, value: U, dtype: static type = float32, storage: string) -> T2",
+    {"tile_empty", "(shape: T, dtype: static type, storage: string) -> U", "A tile whose contents are undefined.",
+     nullptr},
+    {"tile_full", "(shape: T, value: U, dtype: static type, storage: string) -> T2",
      "A tile of one value, of its type or of `dtype`.", nullptr},
-    {"tile_arange", "(stop: S, dtype: static type = float32, storage: string) -> T",
+    {"tile_arange", "(stop: S, dtype: static type, storage: string) -> T",
      "The numbers from 0 (or start) up to stop, step apart, as a tile of one dimension.", nullptr},
     {"tile_from_thread", "(shape: T, value: U, thread_idx: int32, storage: string) -> T2",
      "A tile of the value that one lane of the block has.", nullptr},

@@ -71,6 +71,7 @@ def test_a_mesh_may_go_while_launches_wait(places):
     gc.collect()
     others = [sheet(float(z)) for z in range(5)]  # may have its memory, and not its id
     np.testing.assert_array_equal(first.numpy(), [7.0] * 3)
+    wp.synchronize()  # until then the launch keeps it
     np.testing.assert_array_equal(look(stale, places, out_of(places)).numpy(), [-1.0] * 3)
     for z, other in enumerate(others):
         assert other.id != stale

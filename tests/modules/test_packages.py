@@ -125,10 +125,10 @@ def test_the_version_is_that_of_the_api():
 def test_a_struct_may_have_a_field_that_waits():
     @wp.struct
     class Field:
-        query: wp.MeshQueryAABBTiled
+        query: wp.RegisteredGLBuffer
         scale: float
 
-    assert Field.__annotations__["query"] is wp.MeshQueryAABBTiled and Field(scale=2.0).scale == 2.0
+    assert Field.__annotations__["query"] is wp.RegisteredGLBuffer and Field(scale=2.0).scale == 2.0
 
     @wp.kernel
     def reads(f: Field, out: wp.array[float]):
@@ -139,15 +139,16 @@ def test_a_struct_may_have_a_field_that_waits():
         out[0] = float(f.query.width)
 
     @wp.kernel
-    def takes(t: wp.MeshQueryAABBTiled):
+    def takes(t: wp.RegisteredGLBuffer):
         pass
 
     out = wp.zeros(1)
     wp.launch(reads, dim=1, inputs=[Field(scale=2.0), out])
     assert out.numpy()[0] == 2.0
-    with pytest.raises(wp.CompileError, match="MeshQueryAABBTiled has no attribute 'width'"):
+    with pytest.raises(wp.CompileError, match="RegisteredGLBuffer has no attribute 'width'"):
         wp.launch(asks, dim=1, inputs=[Field(), out])
     with pytest.raises(
-        wp.CompileError, match=r"annotation of parameter 't' is a name that waits. wp\.MeshQueryAABBTiled\(\): tiles"
+        wp.CompileError,
+        match=r"a name that waits. wp\.RegisteredGLBuffer\(\): buffers of OpenGL",
     ):
         wp.launch(takes, dim=1, inputs=[0])
